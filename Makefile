@@ -1,0 +1,67 @@
+# One folder, one command for each wish.  `make check` is the one to try first.
+
+PY := .venv/bin/python
+# The stamp's name holds the place of the checkout: in a copied or moved folder the .venv
+# still runs the code of the old place, so it is made anew.
+STAMP := .venv/ready-$(shell pwd | cksum | cut -d ' ' -f 1)
+SOURCES := $(wildcard joinproto models proofs spark_explore tools tests hatch_build.py)
+
+.PHONY: help setup check test test-slow test-huge test-all lint style types bench docs
+
+help:
+	@echo "make setup     .venv with every extra and the test tools (made once)"
+	@echo "make check     search the quick worlds"
+	@echo "make test      the quick tests;  make test-all  every test"
+	@echo "make lint      style (ruff) and types (mypy)"
+	@echo "make bench     measure;  make docs  write the generated pages again"
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml
+	@python=$$(for name in $(PYTHON) python3.11 python3; do \
+	    "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	        && { echo "$$name"; break; }; done); \
+	if [ -z "$$python" ]; then \
+	    echo "make: no Python 3.11 or later found as python3.11 or python3" >&2; \
+	    echo "  next: install one, or name it: make setup PYTHON=/path/to/python" >&2; \
+	    exit 1; \
+	fi; \
+	[ -e $@ ] || "$$python" -m venv --clear .venv || { \
+	    echo "make: $$python cannot make a virtual environment" >&2; \
+	    echo "  next: install its venv module (on Debian: apt-get install python3-venv)" >&2; \
+	    exit 1; \
+	}
+	$(PY) -m pip install --quiet --editable '.[all,dev]'
+	@touch $@
+
+check: setup
+	$(PY) -m joinproto check --tier quick
+
+test: setup
+	$(PY) -m pytest -m "not slow and not huge"
+
+# The two other tiers of test-all, apart, for a caller whose time is limited.  A tier
+# without any test (pytest's exit code 5) has not failed.
+test-slow: setup
+	$(PY) -m pytest -m "slow and not huge" || [ $$? -eq 5 ]
+
+test-huge: setup
+	$(PY) -m pytest -m huge || [ $$? -eq 5 ]
+
+test-all: setup
+	$(PY) -m pytest
+
+lint: style types
+
+style: setup
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types: setup
+	$(PY) -m mypy $(SOURCES)
+
+bench: setup
+	$(PY) -m tools.bench
+
+docs: setup
+	$(PY) -m tools.docs

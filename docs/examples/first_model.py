@@ -1,0 +1,59 @@
+"""Three members elect one of them; each votes once, and a vote must survive a crash."""
+
+from joinproto.checking import (
+    NOT_ENABLED,
+    Broadcast,
+    Faults,
+    Message,
+    Persist,
+    World,
+    always_pair,
+    sometimes_one,
+)
+
+MAJORITY = 2
+
+
+class Voter:
+    persistent = ("voted_for",)  # survives a crash, as it was at the last Persist
+
+    def __init__(self, name):
+        self.name = name
+        self.voted_for = None
+        self.votes = frozenset()
+
+    def choices(self):
+        if self.voted_for is None:
+            yield "stand for election"
+
+    def receive(self, event):
+        match event:
+            case "stand for election":
+                return self.vote(self.name)
+            case Message(sender, candidate):
+                if candidate == self.name:
+                    self.votes |= {sender}
+                    return None
+                return NOT_ENABLED if self.voted_for is not None else self.vote(candidate)
+
+    def vote(self, candidate):
+        self.voted_for = candidate
+        if candidate == self.name:
+            self.votes |= {self.name}
+        return [Persist(), Broadcast(candidate)]  # take Persist() out, and see
+
+    def shows(self):
+        return self.name if len(self.votes) >= MAJORITY else None
+
+
+def world(members: int = 3, crashes: int = 1):
+    names = "abcde"[:members]
+    return World(
+        name="first-model",
+        members={name: lambda name=name: Voter(name) for name in names},
+        faults=Faults(crashes=crashes),
+        properties=[
+            always_pair("one leader", lambda one, other: one is None or other is None),
+            sometimes_one("a leader", lambda leader: leader is not None),
+        ],
+    )
