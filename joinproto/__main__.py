@@ -1,0 +1,157 @@
+"""The command `joinproto`, also `python -m joinproto`.
+
+Here a failure becomes an exit code and a text; every command is in `tools/cli`, reached
+by the one lazy import below (the arrow that otherwise never points this way).
+
+    0 done, all hold          3 stopped at a limit          130 interrupted (Ctrl-C)
+    1 violated, a proof fails 4 something is not installed  141 the reader of our output
+    2 usage, a bad model      10 a bug of ours                  went away (as SIGPIPE does)
+
+`joinproto recover` has a list of its own: there a missing extra is 11.  With `--json` a
+failure is one object on standard output: {"error": {"code", "message", "next"}}.
+"""
+
+import errno
+import json
+import os
+import platform
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+
+from joinproto import __version__, rooms
+from joinproto.errors import (
+    EnvironmentProblem,
+    JoinprotoError,
+    LimitReached,
+    UsageProblem,
+    missing_extra,
+)
+
+BUG = 10
+INTERRUPTED = 130
+READER_GONE = 141
+RECOVER_EXTRA_MISSING = 11
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code.  `arguments` default to the command line's."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        code = _run(given)
+        # Here and not at exit, so that a full disk or a closed pipe still gets its code.
+        # (Standard output is None where the caller started us with it closed.)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # `joinproto models | head -1`.  Nobody reads, so nothing is said; and Python must
+        # not try once more to flush what is left.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+    except KeyboardInterrupt as error:
+        return _fail(given, error, JoinprotoError("interrupted", code=INTERRUPTED))
+    except Exception as error:  # noqa: BLE001  the last resort is what this function is for
+        return _fail(given, error, _explain(error, given))
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    rooms.open_rooms()
+    import click  # inside, so that a missing click is explained, too
+
+    from tools.cli.main import cli  # the one lazy import of tools
+
+    if "_JOINPROTO_COMPLETE" in os.environ:
+        cli.main(prog_name="joinproto")  # a shell asks for completions; does not return
+    # Not cli.main(): it answers a closed pipe with exit code 1, which here means violated.
+    # A copy of the arguments, because click consumes the list it is given.
+    try:
+        with cli.make_context("joinproto", list(arguments)) as context:
+            result = cli.invoke(context)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    except click.ClickException as error:
+        failed_in = getattr(error, "ctx", None)
+        command = failed_in.command_path if failed_in else "joinproto"
+        if isinstance(error, click.exceptions.NoArgsIsHelpError):
+            message = f"{command}: no command given"
+            if "--json" not in arguments:
+                click.echo(error.format_message(), err=True)
+                return 2
+        else:
+            message = error.format_message()
+        raise UsageProblem(message, next=f"{command} --help") from error
+    return result if type(result) is int else 0
+
+
+def _explain(error: Exception, arguments: list[str]) -> JoinprotoError | None:
+    """Return `error` in words for its reader; None if it can only be a bug."""
+    problem: JoinprotoError | None = None
+    if isinstance(error, JoinprotoError):
+        problem = error
+    elif isinstance(error, ImportError):
+        problem = missing_extra(error)
+    elif isinstance(error, MemoryError):
+        problem = LimitReached("out of memory", next="search a smaller world, or --max-states")
+    elif isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        problem = EnvironmentProblem(f"no space left: {error}", next="free some space")
+    if _command(arguments) == "recover":
+        # There 3 and 4 are verdicts (different clusters, diverged): never by accident.
+        if isinstance(problem, EnvironmentProblem) and problem.code == problem.default_code:
+            problem.code = RECOVER_EXTRA_MISSING
+        if isinstance(error, MemoryError):
+            return None
+    return problem
+
+
+def _command(arguments: list[str]) -> str:
+    return next((argument for argument in arguments if not argument.startswith("-")), "")
+
+
+def _fail(arguments: list[str], error: BaseException, problem: JoinprotoError | None) -> int:
+    """Say what went wrong, in the form that was asked for; return the exit code."""
+    if os.environ.get("JOINPROTO_DEBUG") == "1":
+        traceback.print_exception(error)
+    if problem is None:
+        problem = JoinprotoError(
+            f"this is a bug in joinproto: {_last_line(error)}",
+            next=_next_for_bug(arguments, error),
+            code=BUG,
+        )
+    if "--json" in arguments:
+        words = {"code": problem.code, "message": problem.message, "next": problem.next}
+        print(json.dumps({"error": words}), flush=True)  # noqa: T201
+    else:
+        print(f"joinproto: {problem}", file=sys.stderr)  # noqa: T201
+    return problem.code
+
+
+def _next_for_bug(arguments: list[str], error: BaseException) -> str:
+    """Write the whole story to a file; return what to do with it."""
+    if os.environ.get("JOINPROTO_DEBUG") == "1":
+        return "report it to the project, with the traceback on standard error"
+    story = (
+        f"command: {['joinproto', *arguments]}\n"
+        f"joinproto {__version__}, Python {sys.version}\n"
+        f"{platform.platform()}\n\n"
+        f"{''.join(traceback.format_exception(error))}"
+    )
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="joinproto-bug-", suffix=".txt", delete=False, encoding="utf-8"
+        ) as file:
+            file.write(story)
+    except OSError:
+        return "report it to the project; run it again with JOINPROTO_DEBUG=1 for the traceback"
+    return f"report it to the project, with {file.name} (the command line and the traceback)"
+
+
+def _last_line(error: BaseException) -> str:
+    return traceback.format_exception_only(error)[-1].strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Deciding: pure functions and tables.  No disk, socket, clock or random number."""

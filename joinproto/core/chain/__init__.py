@@ -1,0 +1,1 @@
+"""The view chain: the protocol that joinproto ships.  `docs/protocol.md` tells it."""

@@ -1,0 +1,162 @@
+"""What stores say to each other to choose a view, and what the choice asks of its host.
+
+Each message names the parent: the view whose successor is to be chosen, None for the
+founding.  What names another parent than the receiver's tip is about another choice.
+
+Source: join protocol, 3.3.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from attrs import frozen
+
+from joinproto.core.chain.ids import ViewId
+from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
+from joinproto.core.chain.view import Seat, View
+
+
+def said(ballot: Ballot) -> str:
+    """Return a ballot in a word: its round, and whose it is."""
+    return f"{ballot.round}.{ballot.store_id}"
+
+
+# -- messages ------------------------------------------------------------------------------
+
+
+@frozen(cache_hash=True)
+class Prepare:
+    """Will you accept nothing below this ballot?  Who answers freezes."""
+
+    parent: ViewId | None
+    ballot: Ballot
+
+    def __str__(self) -> str:
+        return f"prepare {said(self.ballot)}"
+
+
+@frozen(cache_hash=True)
+class Promise:
+    """The answer to `Prepare`, with what this store accepted last.
+
+    `voter`: the member with the store that answers.  It is an answer of this store alone:
+    after a wipe the member answers as another voter.
+    """
+
+    parent: ViewId | None
+    ballot: Ballot
+    voter: Seat
+    accepted: Accepted | None
+
+    def __str__(self) -> str:
+        told = "nothing" if self.accepted is None else str(self.accepted.view.id)
+        return f"promise {said(self.ballot)}, accepted {told}"
+
+
+@frozen(cache_hash=True)
+class Accept:
+    """Please accept this view in this ballot."""
+
+    parent: ViewId | None
+    ballot: Ballot
+    view: View
+
+    def __str__(self) -> str:
+        return f"accept {self.view.id} in {said(self.ballot)}"
+
+
+@frozen(cache_hash=True)
+class Voted:
+    """The answer to `Accept`.  A ballot has one view, so the ballot says which."""
+
+    parent: ViewId | None
+    ballot: Ballot
+    voter: Seat
+
+    def __str__(self) -> str:
+        return f"voted in {said(self.ballot)}"
+
+
+@frozen(cache_hash=True)
+class Nack:
+    """The answer to a ballot that is too early: this later one is promised."""
+
+    parent: ViewId | None
+    ballot: Ballot
+    promised: Ballot
+
+    def __str__(self) -> str:
+        return f"no to {said(self.ballot)}, promised {said(self.promised)}"
+
+
+@frozen(cache_hash=True)
+class Chosen:
+    """The choice is made: the views behind the parent, as far as the sender knows."""
+
+    parent: ViewId | None
+    views: tuple[View, ...]
+
+    def __str__(self) -> str:
+        return "chosen " + ", ".join(str(view.id) for view in self.views)
+
+
+ChoiceMessage: TypeAlias = Prepare | Promise | Accept | Voted | Nack | Chosen
+
+
+# -- effects -------------------------------------------------------------------------------
+
+
+@frozen
+class PersistRecord:
+    """Make the record durable, as one write, before the next effect is performed."""
+
+    record: StoreRecord
+
+
+@frozen
+class SendTo:
+    """Send the message to the member of this name; it may be lost."""
+
+    to: str
+    message: ChoiceMessage
+
+
+@frozen
+class Free:
+    """Enough have promised, and none of them accepted a view: the host may propose its own.
+
+    It comes again with each later promise, because the host may need more answers than the
+    ballot needs: all members for a CLOSE.
+    """
+
+    ballot: Ballot
+    answered: frozenset[Seat]
+
+
+@frozen
+class Learned:
+    """These views are now on the lineage, durably; the last one is the tip."""
+
+    views: tuple[View, ...]
+
+
+@frozen
+class Outbid:
+    """The own ballot is given up for a later one.  Wait before the next `begin`."""
+
+    by: Ballot
+
+
+@frozen
+class OutOfStep:
+    """`sender` speaks of a parent that this lineage does not know.
+
+    It is ahead, or of another chain: compare the lineages, then let it ask again.
+    """
+
+    sender: str
+    parent: ViewId | None
+
+
+ChoiceEffect: TypeAlias = PersistRecord | SendTo | Free | Learned | Outbid | OutOfStep

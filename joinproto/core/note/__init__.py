@@ -1,0 +1,1 @@
+"""The note's rules exactly as they read, defects included; labels as in `docs/note.md`."""

@@ -1,0 +1,9 @@
+"""The sets of rules there are, by name."""
+
+from collections.abc import Mapping
+
+from joinproto.core.note.rules import note_rules
+from joinproto.core.qpid.rules import QPID_RULES
+from joinproto.core.verdict import RuleSet
+
+RULESETS: Mapping[str, RuleSet] = {"note": note_rules(), "qpid": QPID_RULES}

@@ -1,0 +1,107 @@
+"""Everything joinproto raises on purpose, and the exit code each one has.
+
+    JoinprotoError
+    ├── UsageProblem         2   a bad command line or a bad model: the caller corrects it
+    ├── LimitReached         3   stopped before the end: states, time, memory
+    ├── EnvironmentProblem   4   something is not installed: an extra, Java, a server
+    ├── MisuseError          2   the embedder broke a duty
+    ├── PeerError            1   another member sent what no member may send
+    └── StoreError           1   what lies on disk: the operator acts
+
+A message says what was found and what was expected; `next` says what to do now.  A code
+can be given at the raise where a command has a list of its own (`joinproto recover` has).
+Exit code 10 belongs to no class: it is for whatever was *not* raised on purpose.
+
+This module imports nothing, so that every room, the core included, may use it.
+"""
+
+
+class JoinprotoError(Exception):
+    """Root of all errors that joinproto raises on purpose."""
+
+    default_code = 2
+
+    def __init__(self, message: str, *, next: str = "", code: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.next = next
+        self.code = self.default_code if code is None else code
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  next: {self.next}" if self.next else self.message
+
+
+class UsageProblem(JoinprotoError):
+    """The command line, or the model it names, is wrong."""
+
+    default_code = 2
+
+
+class LimitReached(JoinprotoError):
+    """A limit ended the work; what was found so far holds, the rest is unknown."""
+
+    default_code = 3
+
+
+class EnvironmentProblem(JoinprotoError):
+    """The machine lacks something; the same command works once it is there."""
+
+    default_code = 4
+
+
+class MisuseError(JoinprotoError):
+    """The program that embeds a member broke one of its duties."""
+
+    default_code = 2
+
+
+class PeerError(JoinprotoError):
+    """Another member sent something that no correct member sends."""
+
+    default_code = 1
+
+
+class StoreError(JoinprotoError):
+    """A store on disk is foreign, damaged, in use, or not what was expected."""
+
+    default_code = 1
+
+
+# Top-level import name -> the extra that brings it; "" is the base install.
+EXTRA_OF = {
+    "attr": "",
+    "attrs": "",
+    "cattrs": "",
+    "click": "",
+    "transitions": "",
+    "numpy": "check",
+    "numba": "check",
+    "llvmlite": "check",
+    "scipy": "check",
+    "rich": "check",
+    "z3": "prove",
+    "pyspark": "spark",
+    "py4j": "spark",
+    "pandas": "spark",
+    "pyarrow": "spark",
+    "anyio": "run",
+    "prometheus_client": "run",
+    "amqtt": "amqtt",
+    "matplotlib": "bench",
+}
+
+
+def missing_extra(error: ImportError) -> EnvironmentProblem | None:
+    """Return the problem to show for `error`, or None if no extra would cure it.
+
+    None means that one of our own modules did not import: a bug, to be shown as one.
+    """
+    # pyspark raises its own kind of ImportError, without a name, for a missing pandas.
+    package = (error.name or type(error).__module__).partition(".")[0]
+    if package not in EXTRA_OF:
+        return None
+    extra = EXTRA_OF[package]
+    absent = isinstance(error, ModuleNotFoundError) and error.name == package
+    found = f"{package} is not installed" if absent else f"{package} does not load: {error}"
+    wanted = f"joinproto[{extra}]" if extra else "joinproto"
+    return EnvironmentProblem(found, next=f"pip install '{wanted}'")
