@@ -1,0 +1,68 @@
+"""Closed worlds, and the checker that searches them on one machine.
+
+A world is members, a network, faults and properties, written in plain Python; everything in
+this folder but `engine` says what a world means and imports no array library.  `engine`
+searches it at array speed, `reference` slowly and obviously.
+
+These names are what a model of one's own is written with, as `joinproto.checking`.
+"""
+
+from models.catalogue import load_world
+from models.check import check
+from models.events import NOT_ENABLED, Broadcast, Maybe, Message, Persist, Record, Rule, Send
+from models.faults import UNLIMITED, Faults
+from models.local import Offline
+from models.network import FifoLinks, MessageBag, MessageSet
+from models.problems import ModelProblem
+from models.properties import (
+    Property,
+    always,
+    always_each,
+    always_pair,
+    always_possible,
+    eventually,
+    no_deadlock,
+    sometimes,
+    sometimes_one,
+)
+from models.replay import Replay
+from models.report import Report, Step, Trace
+from models.view import DOWN, View
+from models.world import Together, World
+
+__all__ = [
+    "DOWN",
+    "NOT_ENABLED",
+    "UNLIMITED",
+    "Broadcast",
+    "Faults",
+    "FifoLinks",
+    "Maybe",
+    "Message",
+    "MessageBag",
+    "MessageSet",
+    "ModelProblem",
+    "Offline",
+    "Persist",
+    "Property",
+    "Record",
+    "Replay",
+    "Report",
+    "Rule",
+    "Send",
+    "Step",
+    "Together",
+    "Trace",
+    "View",
+    "World",
+    "always",
+    "always_each",
+    "always_pair",
+    "always_possible",
+    "check",
+    "eventually",
+    "load_world",
+    "no_deadlock",
+    "sometimes",
+    "sometimes_one",
+]

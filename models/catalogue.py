@@ -1,0 +1,277 @@
+"""Every world that ships: what it shows, for whom it is meant, how it must end.
+
+A row names the function that builds the world; it is imported when it is asked for.  The
+options of `joinproto check` (members, wait_for, crashes, ...) are the function's parameters.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Literal
+
+from attrs import Factory, evolve, frozen
+
+from models.files import is_file, load_file
+from models.problems import ModelProblem
+from models.world import World
+from models.worlds.note_worlds import FAIL, HOLD
+
+
+@frozen
+class Entry:
+    """One world.  `members`: the least and the most; `usual`: the default.
+
+    `given`: arguments of the builder that belong to this world.  `steps`: length of the
+    shortest run that must break it, with the defaults.  `tier`: "quick" worlds end within
+    seconds and are what `make check` runs; "long" ones take minutes.
+    """
+
+    name: str
+    build: str
+    about: str
+    members: tuple[int, int]
+    usual: int
+    expected: Literal["holds", "violated"] = "holds"
+    steps: int | None = None
+    tier: Literal["quick", "long"] = "quick"
+    mutants: tuple[str, ...] = ()
+    given: Mapping[str, Any] = Factory(dict)
+
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry(
+        "two-phase-commit",
+        "models.worlds.two_phase_commit:build",
+        "resource managers commit together or not at all",
+        members=(1, 12),
+        usual=3,
+        mutants=("one-vote-short",),
+    ),
+    Entry(
+        "paxos-founding",
+        "models.worlds.paxos_founding:build",
+        "members agree on one founder by single-decree Paxos",
+        members=(2, 3),
+        usual=3,
+        tier="long",
+        mutants=("forgets-accepted", "promise-not-kept"),
+    ),
+    Entry(
+        "dining-philosophers",
+        "models.worlds.dining_philosophers:build",
+        "each takes the left fork first: all hold one, none can eat",
+        members=(2, 10),
+        usual=5,
+        expected="violated",
+        steps=5,
+    ),
+    Entry(
+        "dining-left-handed",
+        "models.worlds.dining_philosophers:build",
+        "one philosopher takes the right fork first: somebody can always go on",
+        members=(2, 10),
+        usual=5,
+        given={"left_handed": 1},
+    ),
+    Entry(
+        "token-ring",
+        "models.worlds.token_ring:build",
+        "a token goes round; whoever has it may enter",
+        members=(2, 10),
+        usual=4,
+    ),
+    Entry(
+        "token-ring-lossy",
+        "models.worlds.token_ring:build",
+        "the token is lost, and in the end nobody can go on",
+        members=(2, 10),
+        usual=4,
+        expected="violated",
+        steps=5,
+        given={"losses": 1},
+    ),
+    Entry(
+        "token-ring-doubled",
+        "models.worlds.token_ring:build",
+        "the token is doubled, and two are inside",
+        members=(2, 6),
+        usual=4,
+        expected="violated",
+        steps=6,
+        given={"duplicates": 1},
+    ),
+    Entry(
+        "ring-election",
+        "models.worlds.ring_election:build",
+        "the largest number on a one-way ring becomes the leader",
+        members=(2, 6),
+        usual=4,
+        mutants=("passes-all-on",),
+    ),
+    Entry(
+        "alternating-bit",
+        "models.worlds.alternating_bit:build",
+        "every item arrives once over a link that loses",
+        members=(2, 2),
+        usual=2,
+    ),
+    Entry(
+        "alternating-bit-overtaken",
+        "models.worlds.alternating_bit:build",
+        "frames overtake one another: an old one counts as new",
+        members=(2, 2),
+        usual=2,
+        expected="violated",
+        steps=7,
+        given={"overtaking": True},
+    ),
+    Entry(
+        "durable-vote",
+        "models.worlds.durable_vote:build",
+        "a vote survives a crash, so nobody votes twice",
+        members=(2, 4),
+        usual=3,
+        mutants=("no-persist", "answer-first"),
+    ),
+    Entry(
+        "durable-vote-split",
+        "models.worlds.durable_vote:build",
+        "a partition lets only one side elect",
+        members=(2, 4),
+        usual=3,
+        given={"partitions": 1},
+    ),
+    Entry(
+        "durable-vote-wiped",
+        "models.worlds.durable_vote:build",
+        "a lost disk forgets a vote, and two lead",
+        members=(3, 4),
+        usual=3,
+        expected="violated",
+        steps=9,
+        given={"wipes": 1},
+    ),
+)
+
+
+ENTRIES += tuple(
+    Entry(
+        row.name,
+        "models.worlds.note:build",
+        row.about,
+        members=(2, 5),
+        usual=row.members,
+        expected=row.expected,
+        steps=row.steps,
+        mutants=row.mutants,
+        given=row.given,
+    )
+    for row in (*HOLD, *FAIL)
+)
+
+
+REGISTER = "models.worlds.chain_register:build"
+
+ENTRIES += (
+    Entry(
+        "chain-register",
+        REGISTER,
+        "the electors of a view choose one successor",
+        members=(2, 3),
+        usual=3,
+        tier="long",
+        mutants=("promise-not-persisted", "accepted-not-honoured", "minority"),
+    ),
+    Entry(
+        "chain-register-observer",
+        REGISTER,
+        "a member that is no elector proposes, crashes, and proposes another view",
+        members=(3, 3),
+        usual=3,
+        tier="long",
+        mutants=("ballots-not-persisted",),
+        given={"observer": True},
+    ),
+    Entry(
+        "chain-register-wiped",
+        REGISTER,
+        "an elector's disk is lost, and with it what it promised",
+        members=(3, 3),
+        usual=3,
+        tier="long",
+        mutants=("stranger-votes",),
+        given={"wiped": True},
+    ),
+    Entry(
+        "chain-register-founding",
+        REGISTER,
+        "the configured electors choose the first view",
+        members=(2, 2),
+        usual=2,
+        tier="long",
+        mutants=("accepted-not-honoured",),
+        given={"founding": True},
+    ),
+)
+
+
+def entry(name: str) -> Entry:
+    """Return the row of that name; an unknown one is answered with the nearest."""
+    for item in ENTRIES:
+        if item.name == name:
+            return item
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [item.name for item in ENTRIES], n=1)
+    hint = f"did you mean {near[0]}?  " if near else ""
+    raise ModelProblem(
+        f"there is no world called {name!r}",
+        next=f"{hint}joinproto models lists them; a file of your own ends in .py or has a /",
+    )
+
+
+def parameters(item: Entry) -> dict[str, inspect.Parameter]:
+    """Return what the world can be told: its builder's parameters that are not keyword-only."""
+    found = inspect.signature(_builder(item)).parameters
+    return {name: value for name, value in found.items() if value.kind is not value.KEYWORD_ONLY}
+
+
+def _builder(item: Entry) -> Any:
+    module, _, attribute = item.build.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def load_world(name: str, **options: Any) -> World:
+    """Return the world of that name, built with `options`; raises `ModelProblem`.
+
+    `name` may also be a file of one's own: it ends in `.py`, or holds a `/`.
+    """
+    if is_file(name):
+        return load_file(name, options).world
+    item = entry(name)
+    options = {key: value for key, value in options.items() if value is not None}
+    allowed = parameters(item)
+    for key in options:
+        if key not in allowed:
+            takes = ", ".join(f"--{word.replace('_', '-')}" for word in allowed)
+            raise ModelProblem(
+                f"world {name} takes no --{key.replace('_', '-')}", next=f"it takes {takes}"
+            )
+    options.setdefault("members", item.usual)
+    least, most = item.members
+    if not least <= options["members"] <= most:
+        raise ModelProblem(
+            f"world {name} cannot have {options['members']} members",
+            next=f"give it {least} to {most}",
+        )
+    mutant = options.get("mutant")
+    if mutant is not None and mutant not in item.mutants:
+        raise ModelProblem(
+            f"world {name} has no mutant {mutant!r}",
+            next="it has " + (", ".join(item.mutants) or "none"),
+        )
+    world: World = _builder(item)(**{**item.given, **options})
+    expected: Any = "violated" if mutant else item.expected
+    return evolve(world, name=item.name, expected=expected, source={**item.given, **options})

@@ -1,0 +1,76 @@
+"""`check(world)`: explore it, judge every property, and report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Literal
+
+from models.report import Report
+from models.world import World
+
+
+def check(
+    world: World,
+    *,
+    symmetry: bool = False,
+    states_max: int | None = None,
+    memory_max_bytes: int | None = None,
+    seconds_max: float | None = None,
+    progress: Callable[[Any], None] | None = None,
+    witnesses: bool = False,
+) -> Report:
+    """Return what a breadth-first search of `world` found.
+
+    `symmetry`: one state for each renaming of the world's interchangeable members.  The
+    limits end the search early; the report then says `incomplete`.  `witnesses`: rebuild the
+    shortest run to every `sometimes` too.  Raises `ModelProblem` for a model that cannot be
+    explored.
+    """
+    from models.engine import memory
+    from models.engine.coverage import coverage_of
+    from models.engine.findings import findings_of
+    from models.engine.search import Limits, Search
+
+    began, cpu = time.perf_counter(), time.process_time()
+    limits = Limits(states=states_max, memory_bytes=memory_max_bytes, seconds=seconds_max)
+    search = Search(world, limits=limits, symmetry=symmetry, progress=progress)
+    explored = search.run()
+    coverage = coverage_of(search)
+    found = findings_of(search, witnesses=witnesses)
+    properties = tuple(found.results.values())
+    broken = any(item.result in ("violated", "not-reached") for item in properties)
+    result: Literal["holds", "violated", "incomplete"] = (
+        "violated" if broken else "incomplete" if found.stopped_by else "holds"
+    )
+    levels = tuple(b - a for a, b in zip(explored.levels, explored.levels[1:], strict=False))
+    distinct = search.states.count
+    return Report(
+        world=world.name,
+        result=result,
+        distinct=distinct,
+        generated=explored.generated,
+        depth=len(levels),
+        levels=levels,
+        seconds=time.perf_counter() - began,
+        cpu_seconds=time.process_time() - cpu,
+        peak_rss_bytes=memory.peak_bytes(),
+        calls=search.tables.codes.calls,
+        engine="local",
+        reductions=_reductions(search),
+        properties=properties,
+        coverage=coverage,
+        members=len(world.members),
+        expected=world.expected,
+        row_bits=search.row_bits,
+        bytes_per_state=(search.states.bytes_used + search.judge.bytes_used) / distinct,
+        trace=found.shown(),
+        stopped_by=found.stopped_by,
+    )
+
+
+def _reductions(search: Any) -> tuple[str, ...]:
+    if search.renaming is None:
+        return ()
+    how = "sorted" if search.renaming.sorted_form else "every permutation"
+    return (f"symmetry of {len(search.renaming.names)} members ({how})",)

@@ -1,0 +1,53 @@
+"""What a search exercised: every step with its count, every case, and what never happened."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from models.engine import kernel
+from models.engine.search import Search
+from models.report import Coverage
+from models.steps import Move, words
+from models.view import DOWN
+
+
+def coverage_of(search: Search) -> Coverage:
+    """Return how often each step and each case was taken, and what never was."""
+    tables = search.tables
+    taken = tables.out["taken"].array
+    actions: dict[str, int] = {}
+    rules: dict[str, int] = dict.fromkeys(tables.world.labels, 0)
+    for o, (member, local, column) in enumerate(tables.outcome_cell):
+        if local < 0:
+            continue
+        count = int(taken[o])
+        event = tables.columns[member].values[column]
+        move = Move("choice", ((tables.names[member], tables.outcomes[o]),), event)
+        name = f"{words(move)[0]} ({tables.names[member]})"
+        actions[name] = actions.get(name, 0) + count
+        for rule in tables.outcomes[o].rules:
+            rules[rule] = rules.get(rule, 0) + count
+    for kind, name in (
+        (kernel.LOSE, "lose"),
+        (kernel.DOUBLE, "duplicate"),
+        (kernel.MOVE, "split or heal"),
+    ):
+        if tables.event_taken[kind]:
+            actions[name] = int(tables.event_taken[kind])
+    never = [f"step: {name}" for name, count in actions.items() if count == 0]
+    never += [f"case of a table: {rule}" for rule, count in rules.items() if count == 0]
+    for member, name in enumerate(tables.names):
+        never += [f"shown by {name}: {text}" for text in _unseen(search.judge.seen(member))]
+    return Coverage(dict(sorted(actions.items())), dict(sorted(rules.items())), tuple(never))
+
+
+def _unseen(seen: list[Any]) -> list[str]:
+    """Return values of an enum that a member never showed, where it shows an enum."""
+    kinds = {type(value) for value in seen if value is not DOWN}
+    if len(kinds) != 1:
+        return []
+    kind = kinds.pop()
+    if not issubclass(kind, enum.Enum):
+        return []
+    return [str(value.value) for value in kind if value not in seen]

@@ -1,0 +1,119 @@
+"""From a finished search to a result for each claim, with the runs that show it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import Factory, define, evolve
+
+from models.engine.judge import Claim
+from models.engine.paths import path_to, uncounted
+from models.engine.rowset import TooMany
+from models.engine.search import Search
+from models.report import PropertyResult, Result, Trace
+
+if TYPE_CHECKING:
+    from models.engine.graph import Graph
+
+ON_RUNS = ("eventually", "always possible", "no deadlock")
+"""Kinds of claims that are judged on the finished graph."""
+
+
+@define
+class Findings:
+    """`whole`: nothing was left out, so what was not found is not there."""
+
+    results: dict[str, PropertyResult] = Factory(dict)
+    traces: dict[str, Trace] = Factory(dict)
+    whole: bool = True
+    stopped_by: str = ""
+
+    def shown(self) -> Trace | None:
+        """Return the shortest run that breaks a claim; of equals, the claim named first."""
+        broken = [name for name, item in self.results.items() if item.result == "violated"]
+        broken = [name for name in broken if name in self.traces]
+        return min((self.traces[name] for name in broken), key=_length, default=None)
+
+
+def _length(trace: Trace) -> int:
+    return len(trace.steps)
+
+
+def findings_of(search: Search, *, witnesses: bool = False) -> Findings:
+    """Return the result of every claim of the world, in its order.
+
+    `witnesses`: rebuild the run to every `sometimes`, too.
+    """
+    found = Findings(stopped_by=search.found.stopped_by)
+    found.whole = not search.found.stopped_by and not search.found.violated
+    for hit in search.found.hits:
+        item = hit.claim.property
+        broken = item.kind == "always"
+        trace = None
+        if broken or witnesses:
+            initial, steps, _ = path_to(search, hit.rows, hit.level)
+            trace = Trace(item.name, item.kind, initial, steps)
+        _add(found, hit.claim, "violated" if broken else "reached", trace, hit.level)
+    on_runs = [claim for claim in search.judge.claims if claim.property.kind in ON_RUNS]
+    if on_runs and found.whole:
+        uncounted(search, lambda: _judge_runs(search, on_runs, found))
+    for claim in search.judge.claims:
+        if claim.property.name not in found.results:
+            _add(found, claim, _unhit(claim, whole=found.whole), None, None)
+    found.results = {
+        claim.property.name: _with_premise(claim, found.results[claim.property.name])
+        for claim in search.judge.claims
+    }
+    return found
+
+
+def _add(
+    found: Findings, claim: Claim, result: Result, trace: Trace | None, length: int | None
+) -> None:
+    item = claim.property
+    found.results[item.name] = PropertyResult(item.name, item.kind, result, length, trace=trace)
+    if trace is not None:
+        found.traces[item.name] = trace
+
+
+def _unhit(claim: Claim, *, whole: bool) -> Result:
+    if not whole:
+        return "unknown"
+    return "not-reached" if claim.property.kind == "sometimes" else "holds"
+
+
+def _with_premise(claim: Claim, result: PropertyResult) -> PropertyResult:
+    if claim.property.premise is None:
+        return result
+    return evolve(result, premise_met=claim.premise_met)
+
+
+def _judge_runs(search: Search, claims: list[Claim], found: Findings) -> None:
+    # Here and not above: SciPy takes a while to load, and most searches do without.
+    from models.engine.graph import Graph
+
+    try:
+        graph = Graph(search)
+        for claim in claims:
+            trace = _broken_run(search, graph, claim)
+            if trace is not None:
+                _add(found, claim, "violated", trace, len(trace.steps))
+    except (TooMany, MemoryError):
+        found.whole = False
+        found.stopped_by = "the memory limit, before all runs could be judged"
+
+
+def _broken_run(search: Search, graph: Graph, claim: Claim) -> Trace | None:
+    item = claim.property
+    if item.kind == "eventually":
+        run = graph.unfair_to(claim)
+        if run is None:
+            return None
+        return Trace(item.name, item.kind, run.initial, run.steps, run.loop_at, run.fairness)
+    bad = graph.deadlocks(claim) if item.kind == "no deadlock" else graph.impossible(claim)
+    if len(bad) == 0:
+        return None
+    levels = search.found.levels
+    level = next(k for k in range(len(levels) - 1) if bad[0] < levels[k + 1])
+    initial, steps, _ = path_to(search, bad[bad < levels[level + 1]], level)
+    return Trace(item.name, item.kind, initial, steps)

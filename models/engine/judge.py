@@ -1,0 +1,347 @@
+"""Properties, asked once for each distinct thing that members show.
+
+Claims about one member or a pair cost two look-ups a state.  Claims about the whole world
+are asked once for each combination of observations; combinations are numbered in a row set
+of their own.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define
+
+from models.engine.layout import Layout
+from models.engine.memory import Budget
+from models.engine.rowset import RowSet
+from models.engine.tables import Tables
+from models.engine.watching import combine, watch_few, watch_many
+from models.freeze import freeze, rename
+from models.problems import ModelProblem
+from models.properties import Property
+from models.view import DOWN, View
+from models.world import Together
+
+
+@define
+class Claim:
+    """One property as the judge asks it; `bit`: its place in a combination's flags."""
+
+    property: Property
+    bit: int = -1
+    premise_bit: int = -1
+    premise_met: bool = False
+
+
+def _listed(together: Callable[[View], Any], view: View) -> list[Any]:
+    steps = list(together(view))
+    for step in steps:
+        if not isinstance(step, Together):
+            raise ModelProblem(
+                f"together(view) gives {step!r}", next="yield Together(action, {name: event})"
+            )
+        for name, event in step.events.items():
+            freeze(event)
+            if not isinstance(name, str):
+                raise ModelProblem(
+                    f"joint step {step.action!r} names {name!r}", next="name members by their names"
+                )
+    return steps
+
+
+def _deeds(steps: list[Together], names: dict[str, str]) -> set[Any]:
+    """Return what the steps do, renamed; their words may name members in any way."""
+    return {
+        (
+            step.action,
+            frozenset(
+                (names.get(name, name), rename(freeze(event), names))
+                for name, event in step.events.items()
+            ),
+            step.fair,
+            step.fault,
+        )
+        for step in steps
+    }
+
+
+class Judge:
+    """Answers which rows break or reach which property."""
+
+    def __init__(self, tables: Tables, budget: Budget) -> None:
+        self.tables = tables
+        world = tables.world
+        self.claims = [Claim(item) for item in world.properties]
+        bits = 0
+        for claim in self.claims:
+            if claim.property.scope == "world":
+                claim.bit = bits
+                bits += 1
+                if claim.property.premise is not None:
+                    claim.premise_bit = bits
+                    bits += 1
+        if bits > 64:
+            raise ModelProblem("more than 64 claims about the whole world", next="split the world")
+        self.local = [claim for claim in self.claims if claim.property.scope != "world"]
+        self.whole = [claim for claim in self.claims if claim.property.scope == "world"]
+        self.combines = bool(self.whole) or world.together is not None
+        # Members, monitor, environment: what a view is made of.
+        self.parts = tables.queue_field
+        self._layout = Layout([1] * self.parts, 0)
+        self._sets = RowSet(self._layout.words, budget, numbered=True)
+        self.flags: npt.NDArray[np.uint64] = np.zeros(64, np.uint64)
+        self._known = 0
+        self._tables_for = [0] * tables.members
+        self._base = np.zeros(tables.members, np.int64)
+        self._conflicts = np.zeros((1, 1), np.uint64)
+        self._seen_sets: list[set[int]] = [set() for _ in range(tables.members)]
+        self._seen_now = np.zeros(1, np.bool_)
+        self.asked = 0
+        self.renamed: Callable[[View], list[tuple[dict[str, str], View]]] | None = None
+
+    @property
+    def bytes_used(self) -> int:
+        return self._sets.bytes_used + self.flags.nbytes
+
+    # -- claims about one member or two ------------------------------------------------
+
+    def _local_tables(self) -> None:
+        """Ask the local claims about every observation known by now."""
+        tables = self.tables
+        counts = [len(tables.shown[m]) for m in range(tables.members)]
+        if counts == self._tables_for:
+            return
+        self._tables_for = counts
+        self._base = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+        total = max(2, sum(counts))
+        self._conflicts = np.zeros((total, (total + 63) // 64), np.uint64)
+        every = [
+            (m, number, int(self._base[m]) + number, tables.shown[m].values[number][0])
+            for m in range(tables.members)
+            for number in range(counts[m])
+        ]
+        for claim in self.local:
+            item = claim.property
+            if item.kind != "always":
+                continue
+            among = set(item.among or tables.names)
+            running = [
+                entry for entry in every if entry[3] is not DOWN and tables.names[entry[0]] in among
+            ]
+            if item.scope == "each":
+                for _, _, at, shown in running:
+                    if not self._ask(item, item.holds, shown):
+                        self._conflicts[at, at >> 6] |= np.uint64(1 << (at & 63))
+                continue
+            # What two members show is often the same: ask each pair of observations once.
+            known: dict[tuple[Any, Any], bool] = {}
+            for m, _, at, shown in running:
+                for other, _, other_at, other_shown in running:
+                    if m == other:
+                        continue
+                    key = (shown, other_shown)
+                    if key not in known:
+                        known[key] = bool(self._ask(item, item.holds, shown, other_shown))
+                    if not known[key]:
+                        self._conflicts[at, other_at >> 6] |= np.uint64(1 << (other_at & 63))
+
+    def watch(self, rows: npt.NDArray[np.uint64], begin: int, end: int) -> npt.NDArray[np.int64]:
+        """Return rows that break a claim about one member or a pair (at most 65,536)."""
+        self._local_tables()
+        tables = self.tables
+        layout, bad = tables.layout, np.empty(1 << 16, np.int64)
+        off, members = tables.per_value.off, tables.members
+        shown = tables.per_value.arrays["shown"]
+        where = (rows, begin, end, layout.word, layout.shift, layout.mask, off)
+        total = len(self._conflicts)
+        if self._conflicts.shape[1] == 1:
+            bit, feared = np.zeros(len(shown), np.uint64), np.zeros(len(shown), np.uint64)
+            for m in range(members):
+                here = slice(int(off[m]), int(off[m]) + len(tables.values[m]))
+                numbers = (self._base[m] + shown[here]).astype(np.uint64)
+                bit[here] = np.uint64(1) << numbers
+                feared[here] = self._conflicts[numbers.astype(np.int64), 0]
+            mask, found = watch_few(*where, members, bit, feared, bad)
+            seen = ((np.uint64(mask) >> np.arange(total, dtype=np.uint64)) & np.uint64(1)) != 0
+        else:
+            seen = np.zeros(total, np.bool_)
+            found = watch_many(*where, shown, self._base, members, self._conflicts, seen, bad)
+        for member in range(tables.members):
+            first = int(self._base[member])
+            marks = np.flatnonzero(seen[first : first + self._tables_for[member]])
+            self._seen_sets[member].update(marks.tolist())
+        self._seen_now = seen
+        return bad[: min(found, len(bad))]
+
+    def seen(self, member: int) -> list[Any]:
+        """Return what the member was seen to show, `DOWN` included."""
+        values = self.tables.shown[member].values
+        return [values[number][0] for number in sorted(self._seen_sets[member])]
+
+    def reached(
+        self, claim: Claim, rows: npt.NDArray[np.uint64], begin: int, end: int
+    ) -> npt.NDArray[np.int64]:
+        """Return the rows just watched in which some member shows what `claim` wants."""
+        item, tables, layout = claim.property, self.tables, self.tables.layout
+        found = [np.empty(0, np.int64)]
+        for member in range(tables.members):
+            if tables.names[member] not in (item.among or tables.names):
+                continue
+            values = tables.shown[member].values
+            wanted = [
+                number
+                for number in range(self._tables_for[member])
+                if self._seen_now[int(self._base[member]) + number]
+                and values[number][0] is not DOWN
+                and self._ask(item, item.holds, values[number][0])
+            ]
+            if not wanted:
+                continue
+            word, shift = layout.word[member], layout.shift[member]
+            first = tables.per_value.off[member]
+            # In pieces: a level may be as large as memory allows.
+            for at in range(begin, end, 1 << 16):
+                upto = min(end, at + (1 << 16))
+                local = (rows[at:upto, word] >> shift) & layout.mask[member]
+                shown = tables.per_value.arrays["shown"][first + local.astype(np.int64)]
+                found.append(at + np.flatnonzero(np.isin(shown, wanted)))
+        return np.unique(np.concatenate(found))
+
+    def breaks(self, claim: Claim, row: npt.NDArray[np.uint64]) -> bool:
+        """Return whether this row breaks a claim about one member or a pair."""
+        item, tables = claim.property, self.tables
+        fields = tables.layout.fields(row)
+        among = set(item.among or tables.names)
+        off, shown = tables.per_value.off, tables.per_value.arrays["shown"]
+        here = [
+            tables.shown[m].values[shown[off[m] + fields[m]]][0]
+            for m in range(tables.members)
+            if tables.names[m] in among
+        ]
+        here = [value for value in here if value is not DOWN]
+        if item.scope == "each":
+            return any(not self._ask(item, item.holds, value) for value in here)
+        return any(
+            i != j and not self._ask(item, item.holds, one, other)
+            for i, one in enumerate(here)
+            for j, other in enumerate(here)
+        )
+
+    # -- claims about the world --------------------------------------------------------
+
+    def number(
+        self,
+        rows: npt.NDArray[np.uint64],
+        begin: int,
+        end: int,
+        picked: npt.NDArray[np.int64] | None = None,
+    ) -> npt.NDArray[np.int64]:
+        """Return the number of each row's combination of observations, asking about new ones."""
+        tables = self.tables
+        counts = [max(2, len(tables.shown[f])) for f in range(self.parts)]
+        if any(
+            count > (1 << width) for count, width in zip(counts, self._layout.widths, strict=True)
+        ):
+            old = self._layout
+            self._layout = old.grown(counts, 0)
+            count = self._sets.count
+            self._sets.replace(self._layout.repack(self._sets.rows, count, old, 0), count)
+        source, layout = tables.layout, self._layout
+        numbers = np.empty(end - begin, np.int64)
+        out = np.empty((min(end - begin, 1 << 16), layout.words), np.uint64)
+        chosen = np.empty(0, np.int64) if picked is None else picked
+        for at in range(begin, end, 1 << 16):
+            upto = min(end, at + (1 << 16))
+            combine(
+                rows,
+                chosen,
+                at,
+                upto,
+                source.word,
+                source.shift,
+                source.mask,
+                tables.per_value.off,
+                tables.per_value.arrays["shown"],
+                self.parts,
+                layout.word,
+                layout.shift,
+                out,
+            )
+            numbers[at - begin : upto - begin] = self._sets.insert(out, upto - at)
+        self._ask_new()
+        return numbers
+
+    def view(self, number: int) -> View:
+        """Return the view of one combination."""
+        tables = self.tables
+        fields = self._layout.fields(self._sets.rows[number])
+        seen = [tables.shown[m].values[fields[m]] for m in range(tables.members)]
+        disks = () if tables.world.show_disk is None else tuple(disk for _, disk in seen)
+        monitor = None
+        if tables.monitor >= 0:
+            monitor = tables.shown[tables.monitor].values[fields[tables.monitor]][0]
+        split = tables.shown[tables.env_field].values[fields[tables.env_field]]
+        return View(tables.names, tuple(shown for shown, _ in seen), disks, monitor, split)
+
+    def _ask_new(self) -> None:
+        count = self._sets.count
+        if len(self.flags) < count:
+            grown = np.zeros(max(count, 2 * len(self.flags)), np.uint64)
+            grown[: self._known] = self.flags[: self._known]
+            self.flags = grown
+        together = self.tables.world.together
+        for number in range(self._known, count):
+            view = self.view(number)
+            flags = 0
+            for claim in self.whole:
+                item = claim.property
+                if self._ask(item, item.holds, view):
+                    flags |= 1 << claim.bit
+                if item.premise is not None and self._ask(item, item.premise, view):
+                    flags |= 1 << claim.premise_bit
+                    claim.premise_met = True
+                for _, other in self.renamed(view) if self.renamed is not None else ():
+                    if bool(self._ask(item, item.holds, other)) != bool(flags >> claim.bit & 1):
+                        raise ModelProblem(
+                            f"property {item.name!r} changes when members are renamed",
+                            next="make it the same for interchangeable members, "
+                            "or run with --no-symmetry",
+                        )
+            self.flags[number] = flags
+            if together is not None:
+                steps = self._guard("together(view)", partial(_listed, together, view))
+                self.tables.add_joint(steps)
+                for names, other in self.renamed(view) if self.renamed is not None else ():
+                    moved = self._guard("together(view)", partial(_listed, together, other))
+                    if _deeds(steps, names) != _deeds(moved, {}):
+                        raise ModelProblem(
+                            "together(view) gives other joint steps when members are renamed",
+                            next="treat interchangeable members alike, or run with --no-symmetry",
+                        )
+        self._known = count
+
+    def _ask(self, item: Property, call: Callable[..., Any], *shown: Any) -> bool:
+        self.asked += 1
+        return bool(self._guard(f"property {item.name!r}", lambda: call(*shown)))
+
+    def _guard(self, what: str, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except ModelProblem:
+            raise
+        except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            place = next(
+                (f"{f.filename}:{f.lineno}" for f in reversed(frames) if f.filename != __file__),
+                "",
+            )
+            raise ModelProblem(
+                f"{what} raised {type(error).__name__}: {error}",
+                next="it must answer for every state; stopped members show DOWN (see view.up)",
+                place=place,
+            ) from error

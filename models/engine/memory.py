@@ -1,0 +1,88 @@
+"""How much memory there is, and how much this process uses."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from pathlib import Path
+
+
+def resident_bytes() -> int:
+    """Return what this process holds in memory now."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return peak_bytes()
+
+
+def peak_bytes() -> int:
+    """Return the most this process ever held.
+
+    The kernel's count for this program, where it keeps one: `ru_maxrss` starts with what the
+    parent held when it started this process, and survives exec.
+    """
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def available_bytes() -> int:
+    """Return what may still be taken: free memory, or the control group's rest if less."""
+    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                free = int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    for limit, used in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        (
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+        ),
+    ):
+        try:
+            rest = int(Path(limit).read_text()) - int(Path(used).read_text())
+            free = min(free, max(rest, 0))
+        except (OSError, ValueError):
+            continue
+    return free
+
+
+def default_limit_bytes() -> int:
+    """Return the bound used when none is given: four fifths of what is available now."""
+    return resident_bytes() + available_bytes() * 4 // 5
+
+
+class Budget:
+    """What the whole process may hold in memory."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+
+    def allows(self, more: int) -> bool:
+        """Return whether `more` bytes still fit under the limit."""
+        return resident_bytes() + more <= self.limit_bytes
+
+
+def parse_size(text: str) -> int:
+    """Return bytes for "500M", "2.5G", "1048576"; raises ValueError with what was expected."""
+    units = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+    body = text.strip().upper().removesuffix("IB").removesuffix("B")
+    unit = body[-1:] if body[-1:] in units else ""
+    number = body.removesuffix(unit) if unit else body
+    try:
+        size = int(float(number) * units[unit])
+    except (ValueError, OverflowError):
+        raise ValueError(f"{text!r} is no size; write for example 500M or 2G") from None
+    if size <= 0:
+        raise ValueError(f"{text!r} is no size; it must be more than 0")
+    return size

@@ -1,0 +1,389 @@
+"""A set of rows of 64-bit words that keeps their order of arrival.
+
+Rows: uint64, shape (row, word), all in one array that is reserved at once and touched as
+it fills.  The hash table beside it is open addressing, at most 70 % full.  With one word
+the table holds the row itself; with more it holds the row's number and the top 32 bits of its
+hash, and equal means: all words compared.  No row is ever taken for another.
+
+A row is never all zero: its top bit (of word 0) is set by whoever packs it.
+
+The look-ups of a block are started before the first is needed, so that the processor
+waits for memory once a block and not once a row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from models.engine.bits import mix
+from models.engine.memory import Budget
+
+Words = npt.NDArray[np.uint64]
+
+_BLOCK = 1024
+_RECENT = 1 << 13
+
+
+@njit(cache=True)
+def _insert_single(
+    candidates: Any,
+    count: Any,
+    table: Any,
+    shift: Any,
+    rows: Any,
+    filled: Any,
+    places: Any,
+    recent: Any,
+) -> Any:
+    last = np.int64(table.size - 1)
+    lately = np.uint64(recent.size - 1)
+    touched = np.uint64(0)
+    at = 0
+    while at < count:
+        end = min(at + 1024, count)
+        # Most duplicates follow soon after: those are known without waiting for memory.
+        fresh = 0
+        for i in range(at, end):
+            key = candidates[i, 0]
+            h = mix(key)
+            slot = np.int64(h & lately)
+            candidates[at + fresh, 0] = key
+            places[fresh] = np.int64(h >> shift)
+            fresh += recent[slot] != key
+            recent[slot] = key
+        for i in range(fresh):
+            touched ^= table[places[i]]
+        for i in range(fresh):
+            key = candidates[at + i, 0]
+            place = places[i]
+            while True:
+                found = table[place]
+                if found == key:
+                    break
+                if found == 0:
+                    table[place] = key
+                    rows[filled, 0] = key
+                    filled += 1
+                    break
+                place = (place + 1) & last
+        at = end
+    return filled, touched
+
+
+@njit(cache=True)
+def _insert_wide(
+    candidates: Any,
+    count: Any,
+    table: Any,
+    shift: Any,
+    rows: Any,
+    filled: Any,
+    places: Any,
+    numbers: Any,
+    number: Any,
+) -> Any:
+    """Insert; where `number` is set, also write each candidate's row number."""
+    last = np.int64(table.size - 1)
+    words = rows.shape[1]
+    low = np.uint64(0xFFFFFFFF)
+    high = np.uint64(32)
+    touched = np.uint64(0)
+    hashes = np.empty(256, np.uint64)
+    at = 0
+    while at < count:
+        end = min(at + 256, count)
+        for i in range(at, end):
+            h = np.uint64(0)
+            for w in range(words):
+                h = mix(h ^ candidates[i, w])
+            hashes[i - at] = h
+            place = np.int64(h >> shift)
+            places[i - at] = place
+            touched ^= table[place]
+        for i in range(at, end):
+            entry = table[places[i - at]]
+            if entry != 0 and (entry >> high) == (hashes[i - at] >> high):
+                touched ^= rows[np.int64(entry & low) - 1, 0]
+        for i in range(at, end):
+            h = hashes[i - at]
+            tag = h >> high
+            place = places[i - at]
+            while True:
+                entry = table[place]
+                if entry == 0:
+                    for w in range(words):
+                        rows[filled, w] = candidates[i, w]
+                    filled += 1
+                    table[place] = (tag << high) | np.uint64(filled)
+                    if number:
+                        numbers[i] = filled - 1
+                    break
+                if (entry >> high) == tag:
+                    known = np.int64(entry & low) - 1
+                    same = True
+                    for w in range(words):
+                        if rows[known, w] != candidates[i, w]:
+                            same = False
+                            break
+                    if same:
+                        if number:
+                            numbers[i] = known
+                        break
+                place = (place + 1) & last
+        at = end
+    return filled, touched
+
+
+@njit(cache=True)
+def _refill_single(rows: Any, filled: Any, table: Any, shift: Any) -> None:
+    last = np.int64(table.size - 1)
+    for i in range(filled):
+        key = rows[i, 0]
+        place = np.int64(mix(key) >> shift)
+        while table[place] != 0:
+            place = (place + 1) & last
+        table[place] = key
+
+
+@njit(cache=True)
+def _refill_wide(rows: Any, filled: Any, table: Any, shift: Any) -> None:
+    last = np.int64(table.size - 1)
+    high = np.uint64(32)
+    words = rows.shape[1]
+    for i in range(filled):
+        h = np.uint64(0)
+        for w in range(words):
+            h = mix(h ^ rows[i, w])
+        place = np.int64(h >> shift)
+        while table[place] != 0:
+            place = (place + 1) & last
+        table[place] = ((h >> high) << high) | np.uint64(i + 1)
+
+
+@njit(cache=True)
+def _spread(table: Any, old: Any, shift: Any, left: Any, direct: Any) -> Any:
+    """Double the table in place: its first `old` slots are used, the rest is zero.
+
+    A key's place is the top bits of its hash, so keys move up to about twice their place:
+    going down from the top, each lands where nothing is moved from any more.  The few that
+    would not are put into `left`; returns how many, or -1 where there are too many.
+    """
+    aside = 0
+    for i in range(old - 1, -1, -1):
+        key = table[i]
+        if key == 0:
+            continue
+        place = np.int64((mix(key) if direct else key) >> shift)
+        while place < table.size and place > i and table[place] != 0:
+            place += 1
+        if place > i and place < table.size:
+            table[place] = key
+        else:
+            if aside == len(left):
+                return -1
+            left[aside] = key
+            aside += 1
+        table[i] = 0
+    last = np.int64(table.size - 1)
+    for i in range(aside):
+        place = np.int64((mix(left[i]) if direct else left[i]) >> shift)
+        while table[place] != 0:
+            place = (place + 1) & last
+        table[place] = left[i]
+    return aside
+
+
+@njit(cache=True)
+def _find(candidates: Any, count: Any, table: Any, shift: Any, rows: Any, numbers: Any) -> None:
+    last = np.int64(table.size - 1)
+    low = np.uint64(0xFFFFFFFF)
+    high = np.uint64(32)
+    words = rows.shape[1]
+    for i in range(count):
+        h = np.uint64(0)
+        for w in range(words):
+            h = mix(h ^ candidates[i, w])
+        place = np.int64(h >> shift)
+        numbers[i] = -1
+        while True:
+            entry = table[place]
+            if entry == 0:
+                break
+            if (entry >> high) == (h >> high):
+                known = np.int64(entry & low) - 1
+                same = True
+                for w in range(words):
+                    if rows[known, w] != candidates[i, w]:
+                        same = False
+                        break
+                if same:
+                    numbers[i] = known
+                    break
+            place = (place + 1) & last
+
+
+class TooMany(Exception):
+    """The set would need more memory than it may have; nothing was changed."""
+
+
+class RowSet:
+    """`rows[:count]`: the rows in order of arrival.
+
+    `numbered`: `insert` returns each candidate's row number (always the wide form).
+    `budget`: how much memory the process may take.  `room`: how many rows are expected;
+    None reserves what the budget allows.
+    """
+
+    def __init__(
+        self, words: int, budget: Budget, *, numbered: bool = False, room: int | None = None
+    ) -> None:
+        self.words = words
+        self.count = 0
+        self._budget = budget
+        self._numbered = numbered
+        self._direct = words == 1 and not numbered
+        self._places = np.empty(_BLOCK, np.int64)
+        self._recent = np.zeros(_RECENT, np.uint64)
+        self._none = np.empty(0, np.int64)
+        if room is None:
+            self.rows = self._reserve(words, 1 << 16)
+        else:
+            self.rows = np.empty((max(room, 1), words), np.uint64)
+        self._reserved: Words = np.zeros(0, np.uint64)
+        self.table = self._reserved
+        self._set_table(1 << 12)
+
+    def _reserve(self, words: int, least: int) -> Words:
+        # Reserved is not used: the kernel gives a page when it is first written.
+        room = max(least, min(self._budget.limit_bytes // (8 * words), (1 << 32) - 2))
+        while True:
+            try:
+                return np.empty((room, words), np.uint64)
+            except MemoryError:
+                if room <= least:
+                    raise TooMany from None
+                room = max(least, room // 2)
+
+    def _set_table(self, size: int) -> None:
+        """Use the first `size` slots (a power of two) of the reserved table, as they are."""
+        if size > len(self._reserved):
+            room = 1 << max(size, min(self._budget.limit_bytes // 8, 1 << 33)).bit_length() - 1
+            while True:
+                try:
+                    self._reserved = np.zeros(room, np.uint64)
+                    break
+                except MemoryError:
+                    if room <= size:
+                        raise TooMany from None
+                    room //= 2
+        self.table = self._reserved[:size]
+        self._shift = np.uint64(64 - (size.bit_length() - 1))
+
+    @property
+    def bytes_used(self) -> int:
+        return self.count * self.words * 8 + self.table.nbytes
+
+    def room_for(self, more: int) -> None:
+        """Make room for `more` rows; raises `TooMany` where memory does not allow it."""
+        wanted = self.count + more
+        if wanted > len(self.rows):
+            if not self._budget.allows(wanted * self.words * 8):
+                raise TooMany
+            fresh = self._reserve(self.words, wanted + wanted // 2)
+            fresh[: self.count] = self.rows[: self.count]
+            self.rows = fresh
+        size = self.table.size
+        while wanted > size * 0.7:
+            size *= 2
+        if size == self.table.size:
+            return
+        if not self._budget.allows((size - self.table.size) * 8):
+            # The last rows fit without a larger table, up to 90 % full.
+            if wanted <= self.table.size * 0.9:
+                return
+            raise TooMany
+        self._grow_table(size)
+
+    def _grow_table(self, size: int) -> None:
+        while size <= len(self._reserved) and self.table.size < size:
+            old = self.table.size
+            self._set_table(2 * old)
+            if self._spread(old) < 0:
+                break
+        else:
+            if self.table.size == size:
+                return
+        self.table[:] = 0
+        self._set_table(size)
+        self._refill()
+
+    def _spread(self, old: int) -> int:
+        left = np.empty(1 << 12, np.uint64)
+        return int(_spread(self.table, old, self._shift, left, self._direct))
+
+    def _refill(self) -> None:
+        refill = _refill_single if self._direct else _refill_wide
+        refill(self.rows, self.count, self.table, self._shift)
+
+    def insert(self, candidates: Words, count: int) -> npt.NDArray[np.int64]:
+        """Insert `candidates[:count]`, duplicates among them or not.
+
+        Returns their row numbers where the set is `numbered`, else nothing of use.
+        """
+        self.room_for(count)
+        if self._direct:
+            self.count, _ = _insert_single(
+                candidates,
+                count,
+                self.table,
+                self._shift,
+                self.rows,
+                self.count,
+                self._places,
+                self._recent,
+            )
+            return self._none
+        numbers = np.empty(count if self._numbered else 0, np.int64)
+        self.count, _ = _insert_wide(
+            candidates,
+            count,
+            self.table,
+            self._shift,
+            self.rows,
+            self.count,
+            self._places,
+            numbers,
+            self._numbered,
+        )
+        return numbers
+
+    def find(self, candidates: Words, count: int) -> npt.NDArray[np.int64]:
+        """Return the row number of each of `candidates[:count]`, -1 where it is not there.
+
+        Only for sets that are `numbered` or wider than one word.
+        """
+        numbers = np.empty(count, np.int64)
+        _find(candidates, count, self.table, self._shift, self.rows, numbers)
+        return numbers
+
+    def replace(self, rows: Words, count: int) -> None:
+        """Take other rows in the same order (the same states, packed in another way).
+
+        `rows` may be this set's own array, changed in place.
+        """
+        self.words = rows.shape[1]
+        self._direct = self.words == 1 and not self._numbered
+        if not np.may_share_memory(rows, self.rows):
+            # Given back before the new ones are taken: they need not fit side by side.
+            self.rows = np.empty((0, self.words), np.uint64)
+            fresh = self._reserve(self.words, max(count, 1 << 16))
+            fresh[:count] = rows[:count]
+            self.rows = fresh
+        self.count = count
+        self._recent[:] = 0
+        self.table[:] = 0
+        self._refill()

@@ -1,0 +1,414 @@
+"""Breadth first over numbered states, level by level.
+
+A level is complete before anything is said about it, so the first run found is a shortest
+one, and counts and traces are the same on every run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import Factory, define, field, frozen
+
+from models.engine import kernel
+from models.engine.judge import Claim, Judge
+from models.engine.memory import Budget, default_limit_bytes, resident_bytes
+from models.engine.progress import Tick
+from models.engine.rowset import RowSet, TooMany
+from models.engine.symmetry import Restart, Symmetry
+from models.engine.tables import Tables
+from models.problems import ModelProblem
+from models.world import World
+
+_BATCH = 1 << 15
+
+
+@frozen(kw_only=True)
+class Limits:
+    """Where a search stops before its end; None: only where the machine does."""
+
+    states: int | None = None
+    memory_bytes: int | None = None
+    seconds: float | None = None
+
+
+@define
+class Batch:
+    """Successors as they come: `rows[i]` by step `info[i]` from row `source[i]`."""
+
+    rows: npt.NDArray[np.uint64]
+    info: npt.NDArray[np.int64]
+    source: npt.NDArray[np.int64]
+
+
+class Expander:
+    """Successors of rows, with the member code behind the tables called where it must.
+
+    `quiet`: steps that change nothing are only counted, in `loops`.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self.shape = tables.shape()
+        self.on_layout: list[Callable[[Any], None]] = []
+        self.on_new: list[Callable[[], Any]] = []
+        self.loops = 0
+        self.quiet = False
+        self._room = _BATCH
+        self._buffers()
+        self.lookup = tables.lookup()
+
+    def _buffers(self) -> None:
+        words = self.tables.layout.words
+        self._out = np.empty((self._room, words), np.uint64)
+        self._info = np.empty(self._room, np.int64)
+        self._source = np.empty(self._room, np.int64)
+        self._ask = np.empty((1 << 15, 4), np.int64)
+        self._redo = np.empty(1 << 15, np.int64)
+        self._todo = np.zeros((self._room, 5), np.int64)
+        self._looped = np.zeros(self._room, np.int64)
+
+    def refresh(self) -> None:
+        """Take in what was numbered since; packs all rows anew where they no longer fit."""
+        tables = self.tables
+        for closed in self.on_new:
+            closed()
+        if tables.outgrown():
+            old = tables.grow_layout()
+            for changed in self.on_layout:
+                changed(old)
+            self._buffers()
+        self.lookup = tables.lookup()
+
+    def successors(
+        self,
+        rows: Callable[[], npt.NDArray[np.uint64]],
+        begin: int,
+        end: int,
+        joint: npt.NDArray[np.int64] | None = None,
+        picked: npt.NDArray[np.int64] | None = None,
+    ) -> Iterator[Batch]:
+        """Yield all successors of `rows()[begin:end]`; a batch is good until the next.
+
+        `joint`: the number of each row's combination of observations, from `begin` on.
+        `picked`: row numbers, of which begin and end are then places.
+        """
+        nothing = np.empty(0, np.int64)
+        joint = nothing if joint is None else joint
+        joint_base = begin if picked is None else 0
+        waiting = [(nothing if picked is None else picked, begin, end)]
+        while waiting:
+            chosen, at, upto = waiting.pop()
+            while at < upto:
+                after, n, asked, redone, loops = kernel.expand(
+                    self.lookup,
+                    self.shape,
+                    rows(),
+                    chosen,
+                    at,
+                    upto,
+                    joint,
+                    joint_base,
+                    self._out,
+                    self._info,
+                    self._source,
+                    self._ask,
+                    self._redo,
+                    self._todo,
+                    self._looped,
+                    self.quiet,
+                )
+                self.loops += loops
+                if n:
+                    yield Batch(self._out[:n], self._info[:n], self._source[:n])
+                if after == at:
+                    self._room *= 2
+                    self._buffers()
+                at = after
+                if asked:
+                    self.tables.fill(self._ask[:asked])
+                    again = self._redo[:redone].copy()
+                    self.refresh()
+                    waiting.append((chosen, at, upto))
+                    waiting.append((again, 0, len(again)))
+                    break
+
+
+@define
+class Hit:
+    """Where a claim was first broken or reached: the level and the rows."""
+
+    claim: Claim
+    level: int
+    rows: npt.NDArray[np.int64]
+
+
+@define
+class Found:
+    """A finished (or stopped) search."""
+
+    levels: list[int] = Factory(list)  # first row of each level, and one past the last
+    generated: int = 0
+    hits: list[Hit] = Factory(list)
+    stopped_by: str = ""
+    violated: bool = False
+    seconds: float = 0.0
+    frontier: int = 0
+
+
+@define
+class Search:
+    """One search of one world.  After `run`, rows of level k are levels[k] to levels[k+1]."""
+
+    world: World
+    limits: Limits = Factory(Limits)
+    symmetry: bool = False
+    progress: Callable[[Tick], None] | None = None
+    stop_at_violation: bool = True
+    tables: Tables = field(init=False)
+    judge: Judge = field(init=False)
+    expander: Expander = field(init=False)
+    states: RowSet = field(init=False)
+    renaming: Symmetry | None = field(init=False, default=None)
+    found: Found = field(init=False, factory=Found)
+    budget: Budget = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.tables = Tables(self.world)
+        limit = self.limits.memory_bytes
+        self.budget = Budget(default_limit_bytes() if limit is None else limit)
+        self.judge = Judge(self.tables, self.budget)
+        if self.symmetry:
+            self.renaming = Symmetry(self.tables)
+            self.judge.renamed = self.renaming.swapped_views
+        self._begin()
+
+    def _begin(self) -> None:
+        fields, messages = self.tables.initial()
+        if self.renaming is not None:
+            try:
+                self.renaming.refresh()
+            except Restart:
+                self._by_permutation()
+        self.tables.grow_layout()
+        self.expander = Expander(self.tables)
+        if self.renaming is not None:
+            self.expander.on_new.append(self.renaming.refresh)
+        self.states = RowSet(self.tables.layout.words, self.budget)
+        self.expander.on_layout.append(self._repack)
+        row = self.tables.layout.pack(np.array(fields), messages).reshape(1, -1)
+        if self.renaming is not None:
+            self.renaming.canonical(row)
+            if len(self.renaming.images_of(row)) > 1:
+                raise ModelProblem(
+                    "the initial state changes when interchangeable members are renamed",
+                    next="start them alike, or run with --no-symmetry",
+                )
+        self.states.insert(row, 1)
+
+    def _by_permutation(self) -> None:
+        self.renaming = Symmetry(self.tables, sorted_form=False)
+        self.judge.renamed = self.renaming.swapped_views
+        self.renaming.refresh()
+
+    def _repack(self, old: Any) -> None:
+        layout, tables = self.tables.layout, self.tables
+        messages = min(old.capacity, len(tables.messages) if tables.set_network else 0)
+        count = self.states.count
+        rows = layout.repack(self.states.rows, count, old, messages)
+        if self.renaming is not None:
+            # Which renaming is the least depends on where the fields lie.
+            self.renaming.canonical(rows)
+        self.states.replace(rows, count)
+
+    @property
+    def row_bits(self) -> int:
+        """How many bits a state has: its fields, and one for each message of a set."""
+        messages = len(self.tables.messages) if self.tables.set_network else 0
+        return self.tables.layout.bits + messages
+
+    def rows(self) -> npt.NDArray[np.uint64]:
+        return self.states.rows
+
+    def joint_of(
+        self, begin: int, end: int, picked: npt.NDArray[np.int64] | None = None
+    ) -> npt.NDArray[np.int64] | None:
+        """Return the combination numbers the expander wants, or None where no step needs them."""
+        if self.world.together is None:
+            return None
+        if picked is None:
+            return self.judge.number(self.rows(), begin, end)
+        numbers = np.zeros(int(picked.max()) + 1, np.int64)
+        numbers[picked] = self.judge.number(self.rows(), 0, len(picked), picked)
+        return numbers
+
+    def successors(
+        self, begin: int, end: int, picked: npt.NDArray[np.int64] | None = None
+    ) -> Iterator[Batch]:
+        """Yield canonical successors of rows begin to end (of `picked`, where given)."""
+        joint = self.joint_of(begin, end, picked)
+        if joint is not None:
+            self.expander.refresh()
+        for batch in self.expander.successors(self.rows, begin, end, joint, picked):
+            if self.renaming is not None:
+                self.renaming.canonical(batch.rows)
+            yield batch
+
+    # -- the search --------------------------------------------------------------------
+
+    def run(self) -> Found:
+        """Explore until the end, the first violation's level, or a limit."""
+        try:
+            return self._run()
+        except Restart:
+            self._by_permutation()
+            self.found = Found()
+            self._begin()
+            return self._run()
+
+    def _run(self) -> Found:
+        found, began = self.found, time.perf_counter()
+        found.generated = 1
+        found.levels = [0, 1]
+        numbers = self._judge_level(0)
+        last_tick = began
+        batches = 0
+        while not (found.violated and self.stop_at_violation):
+            begin, end = found.levels[-2], found.levels[-1]
+            if begin == end:
+                found.levels.pop()
+                break
+            if self.limits.states is not None and self.states.count >= self.limits.states:
+                found.stopped_by = f"the limit of {self.limits.states:,} states"
+                break
+            if not self.budget.allows(0):
+                found.stopped_by = self._memory_text()
+                break
+            if numbers is not None:
+                self.expander.refresh()
+            try:
+                for batch in self._level(begin, end, numbers):
+                    found.generated += len(batch.rows)
+                    self.states.insert(batch.rows, len(batch.rows))
+                    batches += 1
+                    if batches % 32 == 0:
+                        now = time.perf_counter()
+                        if not self.budget.allows(0):
+                            raise TooMany
+                        if self.limits.seconds is not None and now - began > self.limits.seconds:
+                            found.stopped_by = f"the limit of {self.limits.seconds:g} seconds"
+                            break
+                        if (
+                            self.limits.states is not None
+                            and self.states.count >= 2 * self.limits.states
+                        ):
+                            found.stopped_by = f"the limit of {self.limits.states:,} states"
+                            break
+                        if self.progress is not None and now - last_tick > 0.2:
+                            last_tick = now
+                            self._tick(began)
+            except (TooMany, MemoryError):
+                found.stopped_by = self._memory_text()
+            if found.stopped_by:
+                found.frontier = end - begin
+                break
+            found.levels.append(self.states.count)
+            try:
+                numbers = self._judge_level(len(found.levels) - 2)
+            except (TooMany, MemoryError):
+                found.stopped_by = self._memory_text()
+                break
+            if self.limits.seconds is not None and (
+                time.perf_counter() - began > self.limits.seconds
+            ):
+                found.stopped_by = f"the limit of {self.limits.seconds:g} seconds"
+                break
+        found.seconds = time.perf_counter() - began
+        if self.progress is not None:
+            self._tick(began)
+        return found
+
+    def _level(
+        self, begin: int, end: int, numbers: npt.NDArray[np.int64] | None
+    ) -> Iterator[Batch]:
+        if self.renaming is not None:
+            yield from self.successors(begin, end)
+            return
+        self.expander.quiet = True
+        try:
+            yield from self.expander.successors(self.rows, begin, end, numbers)
+        finally:
+            self.expander.quiet = False
+            self.found.generated += self.expander.loops
+            self.expander.loops = 0
+
+    def _memory_text(self) -> str:
+        return (
+            f"the memory limit of {self.budget.limit_bytes / 2**20:,.0f} MiB "
+            f"({resident_bytes() / 2**20:,.0f} MiB in use)"
+        )
+
+    def _tick(self, began: float) -> None:
+        assert self.progress is not None
+        found = self.found
+        self.progress(
+            Tick(
+                len(found.levels) - 1,
+                self.states.count,
+                found.generated,
+                self.states.count - found.levels[-2] if len(found.levels) > 1 else 1,
+                resident_bytes(),
+                time.perf_counter() - began,
+            )
+        )
+
+    # -- judging a level ---------------------------------------------------------------
+
+    def _judge_level(self, level: int) -> npt.NDArray[np.int64] | None:
+        """Judge the rows of one level; returns their combination numbers where steps need them."""
+        begin, end = self.found.levels[level], self.found.levels[level + 1]
+        if begin == end:
+            return None
+        judge = self.judge
+        bad = judge.watch(self.rows(), begin, end)
+        if len(bad):
+            for claim in judge.local:
+                if claim.property.kind != "always":
+                    continue
+                broken = np.array(
+                    [r for r in bad.tolist() if judge.breaks(claim, self.rows()[r])], np.int64
+                )
+                self._hit(claim, level, broken)
+        for claim in judge.local:
+            if claim.property.kind == "sometimes" and self._is_open(claim):
+                self._hit(claim, level, judge.reached(claim, self.rows(), begin, end))
+        if not judge.combines:
+            return None
+        open_claims = [claim for claim in judge.whole if self._is_open(claim)]
+        if not open_claims and self.world.together is None:
+            return None
+        numbers = judge.number(self.rows(), begin, end)
+        flags = judge.flags[numbers]
+        for claim in open_claims:
+            holds = (flags >> np.uint64(claim.bit)) & np.uint64(1)
+            if claim.property.kind == "always":
+                self._hit(claim, level, begin + np.flatnonzero(holds == 0))
+            elif claim.property.kind == "sometimes":
+                self._hit(claim, level, begin + np.flatnonzero(holds))
+        return numbers if self.world.together is not None else None
+
+    def _is_open(self, claim: Claim) -> bool:
+        return claim.property.kind == "always" or (
+            claim.property.kind == "sometimes"
+            and all(hit.claim is not claim for hit in self.found.hits)
+        )
+
+    def _hit(self, claim: Claim, level: int, rows: npt.NDArray[Any]) -> None:
+        if len(rows) and all(hit.claim is not claim for hit in self.found.hits):
+            self.found.hits.append(Hit(claim, level, rows.astype(np.int64)))
+            if claim.property.kind == "always":
+                self.found.violated = True

@@ -1,0 +1,458 @@
+"""One state for each renaming of interchangeable members.
+
+Renamings are made of swaps of neighbours; every value and message is closed under them, so
+that a state is renamed by look-up.  Where each value treats members independently of one
+another (it is decided by one colour for each member), sorting the members by their colours
+is an exact canonical form.  Otherwise the least of all permutations is taken.
+
+The claim that members are interchangeable is checked at every step the search explores:
+the code of the renamed member must give the renamed outcome.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from models.engine.canonical import least_permutation, sort_members, swap
+from models.engine.growing import Growing
+from models.engine.tables import Tables
+from models.environment import Surroundings
+from models.freeze import rename
+from models.local import LocalState, Outcome
+from models.problems import ModelProblem
+from models.view import View
+
+PERMUTED_MAX = 7
+"""Members at most where every permutation must be tried (5,040 of them)."""
+
+
+class Restart(Exception):
+    """The sorted form turned out not to be exact; begin again with permutations."""
+
+
+def plain_changes(count: int) -> list[int]:
+    """Return the neighbour swaps that walk through all permutations of `count` (Johnson)."""
+    order = list(range(count))
+    step = [-1] * count
+    swaps: list[int] = []
+    while True:
+        at = -1
+        for place, item in enumerate(order):
+            to = place + step[item]
+            if 0 <= to < count and order[to] < item and (at < 0 or item > order[at]):
+                at = place
+        if at < 0:
+            return swaps
+        item = order[at]
+        to = at + step[item]
+        swaps.append(min(at, to))
+        order[at], order[to] = order[to], order[at]
+        for larger in range(item + 1, count):
+            step[larger] = -step[larger]
+
+
+class Symmetry:
+    """Canonical rows under renaming of the world's interchangeable members."""
+
+    def __init__(self, tables: Tables, *, sorted_form: bool = True) -> None:
+        self.tables = tables
+        world = tables.world
+        names = list(world.interchangeable)
+        if len(names) < 2:
+            raise ModelProblem(
+                f"world {world.name} says of no two members that they are interchangeable",
+                next="run it with --no-symmetry, or name them: World(interchangeable=[...])",
+            )
+        for item in world.properties:
+            among = set(item.among or names)
+            if among & set(names) and not set(names) <= among:
+                raise ModelProblem(
+                    f"property {item.name!r} treats interchangeable members differently",
+                    next="let `among` name all of them or none, or run with --no-symmetry",
+                )
+            if item.kind == "eventually":
+                raise ModelProblem(
+                    f"property {item.name!r} is about liveness, which renaming does not keep",
+                    next="run it with --no-symmetry",
+                )
+        self.names = names
+        self.group = np.array([tables.number_of[name] for name in names], np.int64)
+        self.swaps = len(names) - 1
+        self.sorted_form = sorted_form
+        self._order = [] if sorted_form else self._permutations()
+        self._maps = [{names[j]: names[j + 1], names[j + 1]: names[j]} for j in range(self.swaps)]
+        fields = tables.fields
+        self.in_group = np.zeros(fields, np.int8)
+        self.in_group[self.group] = 1
+        self.swap_field = np.tile(np.arange(fields, dtype=np.int64), (self.swaps, 1))
+        for j in range(self.swaps):
+            a, b = int(self.group[j]), int(self.group[j + 1])
+            exchanged = {a: b, b: a}
+            for f in range(fields):
+                if f in exchanged:
+                    self.swap_field[j, f] = exchanged[f]
+                elif f >= tables.queue_field:
+                    x, y = divmod(f - tables.queue_field, tables.members)
+                    x, y = exchanged.get(x, x), exchanged.get(y, y)
+                    self.swap_field[j, f] = tables.queue_field + tables.queue(x, y)
+        self._images: list[list[list[int]]] = [
+            [[] for _ in range(fields)] for _ in range(self.swaps)
+        ]
+        self._message_images = [Growing(np.int32) for _ in range(self.swaps)]
+        self._colours: dict[tuple[int, int], list[int]] = {}
+        self._colour_count = 0
+        self._classes: list[list[int]] = []
+        self._checked = 0
+        self._chosen = [0] * tables.members
+        self._arrays_for: tuple[Any, ...] = ()
+
+    def _permutations(self) -> list[int]:
+        if len(self.names) > PERMUTED_MAX:
+            raise ModelProblem(
+                f"{len(self.names)} interchangeable members whose states name each other",
+                next=f"at most {PERMUTED_MAX} can be permuted; run with --no-symmetry",
+            )
+        return plain_changes(len(self.names))
+
+    # -- closing under renaming --------------------------------------------------------
+
+    def _renamed(self, j: int, field: int, value: Any) -> int:
+        """Return the number, in the swapped field, of the renamed value."""
+        tables, names = self.tables, self._maps[j]
+        to = int(self.swap_field[j, field])
+        if field == tables.env_field:
+            assert isinstance(value, Surroundings)
+            of = tables.values[field].of
+            if value.split is None:
+                return of[value]
+            from attrs import evolve
+
+            moved = evolve(value, split=rename(value.split, names))
+            if moved not in of:
+                rest = frozenset(tables.names) - frozenset(moved.split or ())
+                moved = evolve(moved, split=rest)
+            if moved not in of:
+                raise ModelProblem(
+                    "the splits of the world treat interchangeable members differently",
+                    next="give them all their images, or run with --no-symmetry",
+                )
+            return of[moved]
+        if field >= tables.queue_field:
+            numbers = [
+                tables.messages.add(rename(tables.messages.values[m], names))[0] for m in value
+            ]
+            content = tuple(numbers if tables.fifo else sorted(numbers))
+            return tables.content(to - tables.queue_field, content)
+        return tables.local(to, self._renamed_local(value, names))
+
+    @staticmethod
+    def _renamed_local(value: LocalState, names: dict[str, str]) -> LocalState:
+        return LocalState(value.up, rename(value.values, names), rename(value.disk, names))
+
+    def refresh(self) -> bool:
+        """Close all values and messages under renaming; returns whether anything was new."""
+        tables = self.tables
+        self._check_code()
+        self._check_choices()
+        grew = False
+        while True:
+            again = False
+            for j in range(self.swaps):
+                for f in range(tables.fields):
+                    images = self._images[j][f]
+                    values = tables.values[f].values
+                    while len(images) < len(values):
+                        images.append(self._renamed(j, f, values[len(images)]))
+                        again = True
+                if tables.set_network:
+                    moved = self._message_images[j]
+                    while moved.count < len(tables.messages):
+                        sender, to, content = tables.messages.values[moved.count]
+                        names = self._maps[j]
+                        moved.append(
+                            tables.set_message(
+                                names.get(sender, sender),
+                                None if to is None else names.get(to, to),
+                                rename(content, names),
+                            )
+                        )
+                        again = True
+            if not again:
+                break
+            grew = True
+        if grew:
+            self._colour_values()
+        return grew
+
+    # -- colours -----------------------------------------------------------------------
+
+    def _image(self, j: int, f: int, v: int) -> tuple[int, int]:
+        if f < 0:
+            return -1, int(self._message_images[j].array[v])
+        return int(self.swap_field[j, f]), self._images[j][f][v]
+
+    def _transposed(self, a: int, b: int, f: int, v: int) -> tuple[int, int]:
+        """Return (field, value) with group members a < b exchanged."""
+        path = [*range(a, b), *range(b - 2, a - 1, -1)]
+        for j in path:
+            f, v = self._image(j, f, v)
+        return f, v
+
+    def _colour_values(self) -> None:
+        """Give each (value, member) the number of its class under renaming."""
+        tables = self.tables
+        nodes = [(f, v) for f in range(tables.fields) for v in range(len(tables.values[f]))]
+        if tables.set_network:
+            nodes += [(-1, m) for m in range(len(tables.messages))]
+        for node in nodes:
+            if node in self._colours:
+                continue
+            orbit = [node]
+            found = {node}
+            for item in orbit:
+                for j in range(self.swaps):
+                    moved = self._image(j, *item)
+                    if moved not in found:
+                        found.add(moved)
+                        orbit.append(moved)
+            self._colour_orbit(orbit)
+            if self.sorted_form and not all(self._independent(item) for item in orbit):
+                raise Restart
+            if node[0] < 0 and self.sorted_form:
+                self._class_messages(orbit)
+
+    def _colour_orbit(self, orbit: list[tuple[int, int]]) -> None:
+        size = len(self.names)
+        for item in orbit:
+            self._colours[item] = [-1] * size
+        for item in orbit:
+            for i in range(size):
+                if self._colours[item][i] >= 0:
+                    continue
+                self._colour_count += 1
+                self._colours[item][i] = self._colour_count
+                open_pairs = [(item, i)]
+                for (f, v), at in open_pairs:
+                    for j in range(self.swaps):
+                        moved = self._image(j, f, v)
+                        to = j + 1 if at == j else j if at == j + 1 else at
+                        if self._colours[moved][to] < 0:
+                            self._colours[moved][to] = self._colour_count
+                            open_pairs.append((moved, to))
+
+    def _independent(self, node: tuple[int, int]) -> bool:
+        """Return whether one colour for each member decides the value."""
+        f, v = node
+        colours = self._colours[node]
+        own = -1
+        if f >= 0 and self.in_group[f]:
+            own = list(self.group).index(f)
+        rest = [i for i in range(len(self.names)) if i != own]
+        for a, b in combinations(rest, 2):
+            if colours[a] == colours[b] and self._transposed(a, b, f, v) != node:
+                return False
+        different = {colours[i] for i in rest}
+        if own >= 0:
+            return len(different) <= 1
+        if f < 0:
+            counts = [colours.count(colour) for colour in different]
+            return len(different) == 1 or (len(different) == 2 and 1 in counts)
+        return f < self.tables.queue_field or len(different) <= 1
+
+    def _class_messages(self, orbit: list[tuple[int, int]]) -> None:
+        if len(orbit) == 1:
+            return
+        owners: list[int] = [-1] * len(self.names)
+        for node in orbit:
+            colours = self._colours[node]
+            for i, colour in enumerate(colours):
+                # Two members: either colour stands alone; the orbit's first says which.
+                if colours.count(colour) == 1 and owners[i] < 0:
+                    if len(self.names) == 2 and node[1] in owners:
+                        continue
+                    owners[i] = node[1]
+        self._classes.append(owners)
+
+    # -- checking the claim ------------------------------------------------------------
+
+    def _check_choices(self) -> None:
+        tables = self.tables
+        for field in range(tables.members):
+            values = tables.values[field].values
+            while self._chosen[field] < len(values):
+                state = values[self._chosen[field]]
+                self._chosen[field] += 1
+                code = tables.codes.members[field]
+                own = {(choice.event, choice.fair) for choice in code.choices(state)}
+                for j in range(self.swaps):
+                    names = self._maps[j]
+                    other = tables.codes.members[int(self.swap_field[j, field])]
+                    theirs = other.choices(self._renamed_local(state, names))
+                    renamed = {(rename(event, names), fair) for event, fair in own}
+                    if {(choice.event, choice.fair) for choice in theirs} != renamed:
+                        raise ModelProblem(
+                            f"{code.name} and {other.name} are not interchangeable: they choose "
+                            f"among other steps when {self.names[j]} and {self.names[j + 1]} "
+                            "are exchanged",
+                            next="take them out of `interchangeable`, or run with --no-symmetry",
+                        )
+
+    def _check_code(self) -> None:
+        tables = self.tables
+        while self._checked < len(tables.outcomes):
+            first = self._checked
+            last = first
+            while not tables.out["last"].array[last]:
+                last += 1
+            self._checked = last + 1
+            field, local, column = tables.outcome_cell[first]
+            if local < 0:
+                continue
+            state = tables.values[field].values[local]
+            event = tables.columns[field].values[column]
+            for j in range(self.swaps):
+                names = self._maps[j]
+                code = tables.codes.members[int(self.swap_field[j, field])]
+                moved = code.run(self._renamed_local(state, names), rename(event, names))
+                wanted = [
+                    self._renamed_outcome(o, names) for o in tables.outcomes[first : last + 1]
+                ]
+                got = [self._comparable(o) for o in moved or ()]
+                if [self._comparable(o) for o in wanted] != got:
+                    raise ModelProblem(
+                        f"{tables.names[field]} and {code.name} are not interchangeable: "
+                        f"{event} leads to something else when {self.names[j]} and "
+                        f"{self.names[j + 1]} are exchanged",
+                        next="take them out of `interchangeable`, or run with --no-symmetry",
+                    )
+
+    def _comparable(self, outcome: Outcome) -> tuple[Any, ...]:
+        sent: Any = outcome.sent
+        if not self.tables.fifo:
+            sent = sorted(outcome.sent, key=repr)
+        return outcome.after, list(sent), outcome.recorded, outcome.cost
+
+    def _renamed_outcome(self, outcome: Outcome, names: dict[str, str]) -> Outcome:
+        return Outcome(
+            self._renamed_local(outcome.after, names),
+            tuple(
+                (None if to is None else names.get(to, to), rename(content, names))
+                for to, content in outcome.sent
+            ),
+            rename(outcome.recorded, names),
+            outcome.cost,
+        )
+
+    def swapped_views(self, view: View) -> list[tuple[dict[str, str], View]]:
+        """Return the view with each two neighbours exchanged, and who is whom in it.
+
+        A claim must say the same of it, and the joint steps be the renamed ones.
+        """
+        views = []
+        for names in self._maps:
+            order = [self.tables.number_of[names.get(name, name)] for name in view]
+            shown = tuple(rename(view.values()[at], names) for at in order)
+            disks: tuple[Any, ...] = ()
+            if view.disk:
+                every = list(view.disk.values())
+                disks = tuple(rename(every[at], names) for at in order)
+            split = None if view.split is None else rename(view.split, names)
+            other = View(tuple(view), shown, disks, rename(view.monitor, names), split)
+            views.append((names, other))
+        return views
+
+    def images_of(self, row: npt.NDArray[np.uint64]) -> set[bytes]:
+        """Return the row and its images under every swap of neighbours."""
+        layout, tables = self.tables.layout, self.tables
+        found = {row[0].tobytes()}
+        for j in range(self.swaps):
+            other = np.zeros(layout.words, np.uint64)
+            swap(
+                row[0],
+                other,
+                j,
+                tables.fields,
+                layout.word,
+                layout.shift,
+                layout.mask,
+                tables.per_value.off,
+                self.swap_field,
+                self.swap_value,
+                layout.slot_mask,
+                layout.slot_at,
+                layout.slot_word,
+                layout.slot_bit,
+                self.swap_message,
+            )
+            found.add(other.tobytes())
+        return found
+
+    # -- canonical rows ----------------------------------------------------------------
+
+    def _arrays(self) -> None:
+        tables = self.tables
+        off = tables.per_value.off
+        key = (sum(len(v) for v in tables.values), len(tables.messages), int(off[-1]))
+        if key == self._arrays_for:
+            return
+        self._arrays_for = key
+        self.swap_value = np.zeros((self.swaps, int(off[-1])), np.int64)
+        self.own = np.zeros(int(off[-1]), np.int32)
+        self.colour = np.zeros((len(self.names), int(off[-1])), np.int32)
+        for f in range(tables.fields):
+            count = len(tables.values[f])
+            begin = int(off[f])
+            for j in range(self.swaps):
+                self.swap_value[j, begin : begin + count] = self._images[j][f][:count]
+            for v in range(count):
+                colours = self._colours[(f, v)]
+                self.colour[:, begin + v] = colours
+                if self.in_group[f]:
+                    self.own[begin + v] = colours[list(self.group).index(f)]
+        count = max(1, len(tables.messages))
+        self.swap_message = np.zeros((self.swaps, count), np.int64)
+        if tables.set_network:
+            for j in range(self.swaps):
+                moved = self._message_images[j]
+                self.swap_message[j, : moved.count] = moved.array[: moved.count]
+        self.classes = np.array(self._classes or np.zeros((0, len(self.names))), np.int64).reshape(
+            -1, len(self.names)
+        )
+
+    def canonical(self, rows: npt.NDArray[np.uint64]) -> None:
+        """Replace each row by the one state that stands for all its renamings."""
+        self._arrays()
+        layout = self.tables.layout
+        place = (
+            self.tables.fields,
+            layout.word,
+            layout.shift,
+            layout.mask,
+            self.tables.per_value.off,
+        )
+        swap = (
+            self.swap_field,
+            self.swap_value,
+            layout.slot_mask,
+            layout.slot_at,
+            layout.slot_word,
+            layout.slot_bit,
+            self.swap_message,
+        )
+        if self.sorted_form:
+            sort_members(
+                rows,
+                self.group,
+                *place,
+                self.in_group,
+                self.own,
+                self.colour,
+                self.classes,
+                *swap,
+            )
+        else:
+            least_permutation(rows, np.array(self._order, np.int64), *place, *swap)

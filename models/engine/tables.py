@@ -1,0 +1,538 @@
+"""What the member code answered, as numbers: the only room where code and arrays meet.
+
+Every local state, event, message and queue content gets a number when it is first met.
+`fill` answers what the kernel asked for, by one call of the real code each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from models.engine import kernel
+from models.engine.growing import Grids, Growing, Ragged
+from models.engine.layout import Layout
+from models.environment import FAULTS, Environment, Surroundings
+from models.events import Message
+from models.local import Codes, LocalState, Outcome
+from models.network import FifoLinks, MessageSet
+from models.problems import ModelProblem
+from models.world import Together, World
+
+MAX_MESSAGES = 1 << 20
+
+
+class Numbers:
+    """Values of one kind, numbered in the order in which they are first met."""
+
+    def __init__(self) -> None:
+        self.of: dict[Any, int] = {}
+        self.values: list[Any] = []
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def add(self, value: Any) -> tuple[int, bool]:
+        """Return (number, whether it is new)."""
+        known = self.of.get(value)
+        if known is not None:
+            return known, False
+        number = len(self.values)
+        self.of[value] = number
+        self.values.append(value)
+        return number, True
+
+
+class Tables:
+    """The numbered world.  Fields: members, monitor, environment, queues, in this order."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.codes = Codes.of(world)
+        self.names = self.codes.names
+        self.members = len(self.names)
+        self.number_of = {name: i for i, name in enumerate(self.names)}
+        self.monitor = self.members if self.codes.monitor is not None else -1
+        self.env_field = self.members + (1 if self.monitor >= 0 else 0)
+        self.queue_field = self.env_field + 1
+        self.set_network = isinstance(world.network, MessageSet)
+        self.fifo = isinstance(world.network, FifoLinks)
+        self.queue_count = 0 if self.set_network else self.members * self.members
+        self.fields = self.queue_field + self.queue_count
+        self.environment = Environment.of(world)
+
+        self.values = [Numbers() for _ in range(self.fields)]
+        self.columns = [Numbers() for _ in range(self.fields)]
+        self.per_value = Ragged(
+            self.fields,
+            choice_first=(np.int32, 0),
+            choice_count=(np.int32, 0),
+            take_first=(np.int32, 0),
+            take_count=(np.int32, 0),
+            shown=(np.int32, 0),
+        )
+        self.cells = Grids(self.fields, kernel.UNKNOWN)
+        self.adds_table = Grids(max(self.queue_count, 1), kernel.UNKNOWN)
+        self.choice_column = Growing(np.int32)
+        self.choice_fair: list[bool] = []
+        self.out: dict[str, Growing] = {
+            "next": Growing(np.int32),
+            "cost": Growing(np.int8),
+            "last": Growing(np.int8),
+            "adds": Growing(np.int8),
+            "plain": Growing(np.int8),
+            "send_first": Growing(np.int32),
+            "send_count": Growing(np.int32),
+            "tells": Growing(np.int32, -1),
+            "taken": Growing(np.int64),
+        }
+        self.outcomes: list[Outcome] = []
+        self.outcome_cell: list[tuple[int, int, int]] = []  # (member, local, column)
+        self.outcome_messages: list[tuple[int, ...]] = []
+        self.send_queue = Growing(np.int32)
+        self.send_message = Growing(np.int32)
+        self.messages = Numbers()  # (sender, to or None, content) in sets; contents in queues
+        self.to: dict[str, Growing] = {
+            "first": Growing(np.int32),
+            "count": Growing(np.int32),
+            "member": Growing(np.int32),
+            "column": Growing(np.int32),
+            "link": Growing(np.int32),
+        }
+        self.take: dict[str, Growing] = {
+            "column": Growing(np.int32),
+            "message": Growing(np.int32),
+            "rest": Growing(np.int32),
+        }
+        self.take_queue: list[int] = []
+        self.joint: dict[str, Growing] = {
+            "first": Growing(np.int32),
+            "count": Growing(np.int32),
+            "part_first": Growing(np.int32),
+            "part_count": Growing(np.int32),
+            "part_member": Growing(np.int32),
+            "part_column": Growing(np.int32),
+        }
+        self.joint_steps: list[Together] = []
+        self.event_taken = np.zeros(8, np.int64)
+        self.shown = [Numbers() for _ in range(self.fields)]
+        self._number_environment()
+        self.layout = Layout([0] * self.fields, 0)
+        self._added = np.zeros((64, 1), np.uint64)
+        self._added_upto = 0
+
+    # -- the world's own part ----------------------------------------------------------
+
+    def _number_environment(self) -> None:
+        env = self.environment
+        for state in env.states:
+            number, _ = self.values[self.env_field].add(state)
+            self.per_value.make_room(self.env_field, number + 1)
+            split, _ = self.shown[self.env_field].add(state.split)
+            self.per_value.arrays["shown"][self.per_value.off[self.env_field] + number] = split
+        of = self.values[self.env_field].of
+        count = len(env.states)
+        self.spend = np.full((5, count), -1, np.int32)
+        self.link_up = np.ones((count, self.members * self.members), np.int8)
+        first: list[int] = []
+        counts: list[int] = []
+        moves: list[int] = []
+        self.moves: list[tuple[str, Surroundings]] = []
+        for number, state in enumerate(env.states):
+            self.spend[0, number] = number
+            for cost, name in enumerate(FAULTS, start=1):
+                after = env.spend(state, name)
+                if after is not None:
+                    self.spend[cost, number] = of[after]
+            if state.split is not None:
+                for i, one in enumerate(self.names):
+                    for j, other in enumerate(self.names):
+                        apart = (one in state.split) != (other in state.split)
+                        self.link_up[number, i * self.members + j] = 0 if apart else 1
+            first.append(len(moves))
+            for action, after in env.moves(state):
+                moves.append(of[after])
+                self.moves.append((action, after))
+            counts.append(len(moves) - first[-1])
+        self.move_first = np.array(first, np.int32)
+        self.move_count = np.array(counts, np.int32)
+        self.move_env = np.array(moves or [0], np.int32)
+
+    # -- numbering ---------------------------------------------------------------------
+
+    def column(self, field: int, event: Hashable) -> int:
+        """Return the number of `event` at the member of that field."""
+        number, new = self.columns[field].add(event)
+        if new:
+            self.cells.make_room(field, len(self.values[field]), number + 1)
+        return number
+
+    def local(self, field: int, state: LocalState) -> int:
+        """Return the number of a member's local state; a new one is asked for its choices."""
+        number, new = self.values[field].add(state)
+        if not new:
+            return number
+        self.per_value.make_room(field, number + 1)
+        self.cells.make_room(field, number + 1, max(1, len(self.columns[field])))
+        arrays = self.per_value.arrays
+        if field == self.monitor:
+            assert self.codes.monitor is not None
+            shows = self.codes.monitor.shows(state)
+            at = self.per_value.off[field] + number
+            arrays["shown"][at] = self.shown[field].add((shows, None))[0]
+            return number
+        code = self.codes.members[field]
+        shown, _ = self.shown[field].add((code.shows(state), code.shows_disk(state)))
+        first = self.choice_column.count
+        choices = code.choices(state)
+        for choice in choices:
+            column = self.column(field, choice.event)
+            self.choice_column.append(column)
+            # The same event may be a whim in one state and due in another: by state.
+            self.choice_fair.append(choice.fair)
+        at = self.per_value.off[field] + number
+        arrays = self.per_value.arrays
+        arrays["shown"][at] = shown
+        arrays["choice_first"][at] = first
+        arrays["choice_count"][at] = len(choices)
+        return number
+
+    def set_message(self, sender: str, to: str | None, content: Hashable) -> int:
+        number, new = self.messages.add((sender, to, content))
+        if new:
+            if number >= MAX_MESSAGES:
+                raise ModelProblem(
+                    f"more than {MAX_MESSAGES} different messages",
+                    next="bound what members send, or use a bag",
+                )
+            receivers = [to] if to is not None else [n for n in self.names if n != sender]
+            self.to["first"].append(self.to["member"].count)
+            self.to["count"].append(len(receivers))
+            for name in receivers:
+                member = self.number_of[name]
+                self.to["member"].append(member)
+                self.to["column"].append(self.column(member, Message(sender, content)))
+                self.to["link"].append(self.number_of[sender] * self.members + member)
+        return number
+
+    def queue(self, sender: int, to: int) -> int:
+        return sender * self.members + to
+
+    def content(self, queue: int, content: tuple[int, ...]) -> int:
+        """Return the number of what a queue holds (numbers of messages, in order)."""
+        field = self.queue_field + queue
+        number, new = self.values[field].add(content)
+        if not new:
+            return number
+        self.per_value.make_room(field, number + 1)
+        self.adds_table.make_room(queue, number + 1, max(1, len(self.messages)))
+        sender, to = divmod(queue, self.members)
+        heads = (
+            [0]
+            if self.fifo
+            else [i for i in range(len(content)) if i == 0 or content[i] != content[i - 1]]
+        )
+        entries = []
+        if content:
+            for i in heads:
+                # The rest may be new as well: shorter, so this ends.
+                rest = self.content(queue, content[:i] + content[i + 1 :])
+                event = Message(self.names[sender], self.messages.values[content[i]])
+                entries.append((self.column(to, event), content[i], rest))
+        first = self.take["column"].count
+        for column, message, rest in entries:
+            self.take["column"].append(column)
+            self.take["message"].append(message)
+            self.take["rest"].append(rest)
+            self.take_queue.append(queue)
+        at = self.per_value.off[field] + number
+        self.per_value.arrays["take_first"][at] = first
+        self.per_value.arrays["take_count"][at] = len(entries)
+        return number
+
+    # -- answers -----------------------------------------------------------------------
+
+    def fill(self, asked: npt.NDArray[np.int64]) -> None:
+        """Answer the kernel's questions, rows (kind, x, y, z)."""
+        for kind, x, y, z in asked.tolist():
+            if kind == kernel.ASK_CELL:
+                self._fill_cell(x, y, z)
+            else:
+                self._fill_add(x, y, z)
+
+    def _fill_add(self, queue: int, content: int, message: int) -> None:
+        held = self.values[self.queue_field + queue].values[content]
+        more = (*held, message)
+        if not self.fifo:
+            more = tuple(sorted(more))
+        number = self.content(queue, more)
+        self.adds_table.make_room(queue, content + 1, message + 1)
+        self.adds_table.array[self.adds_table.place(queue, content, message)] = number
+
+    def _fill_cell(self, field: int, local: int, column: int) -> None:
+        state = self.values[field].values[local]
+        event = self.columns[field].values[column]
+        if field == self.monitor:
+            first = self._monitor_cell(field, state, event)
+        else:
+            outcomes = self.codes.members[field].run(state, event)
+            if not outcomes:
+                first = kernel.REFUSED
+            else:
+                first = self._add_outcomes(field, local, column, outcomes)
+        self.cells.array[self.cells.place(field, local, column)] = first
+
+    def _monitor_cell(self, field: int, state: LocalState, event: Any) -> int:
+        code = self.codes.monitor
+        assert code is not None
+        for recorded in event:
+            outcomes = code.run(state, recorded)
+            if outcomes is not None:
+                state = outcomes[0].after
+        return self._add_outcomes(field, -1, -1, (Outcome(state),))
+
+    def _add_outcomes(
+        self, field: int, local: int, column: int, outcomes: tuple[Outcome, ...]
+    ) -> int:
+        first = len(self.outcomes)
+        for i, outcome in enumerate(outcomes):
+            after = self.local(field, outcome.after)
+            messages: tuple[int, ...] = ()
+            queued: list[tuple[int, int]] = []
+            if self.set_network:
+                messages = tuple(
+                    dict.fromkeys(
+                        self.set_message(self.names[field], to, content)
+                        for to, content in outcome.sent
+                    )
+                )
+            else:
+                for to, content in outcome.sent:
+                    number, _ = self.messages.add(content)
+                    receivers = (
+                        [self.number_of[to]]
+                        if to is not None
+                        else [m for m in range(self.members) if m != field]
+                    )
+                    queued += [(self.queue(field, member), number) for member in receivers]
+                for queue, number in queued:
+                    self.content(queue, ())
+                    self.adds_table.make_room(
+                        queue, len(self.values[self.queue_field + queue]), number + 1
+                    )
+            tells = -1
+            if outcome.recorded and self.monitor >= 0:
+                tells = self.column(self.monitor, outcome.recorded)
+            o = self.out
+            o["next"].append(after)
+            o["cost"].append({"": 0, "crash": 1, "wipe": 2}[outcome.cost])
+            o["last"].append(1 if i == len(outcomes) - 1 else 0)
+            o["adds"].append(1 if messages else 0)
+            o["send_first"].append(self.send_queue.count)
+            o["send_count"].append(len(queued))
+            o["tells"].append(tells)
+            plain = len(outcomes) == 1 and not outcome.cost and tells < 0 and not queued
+            o["plain"].append(1 if plain else 0)
+            o["taken"].append(0)
+            for queue, number in queued:
+                self.send_queue.append(queue)
+                self.send_message.append(number)
+            self.outcomes.append(outcome)
+            self.outcome_cell.append((field, local, column))
+            self.outcome_messages.append(messages)
+        return first
+
+    def add_joint(self, steps: list[Together]) -> None:
+        """Give the next combination of observations its joint steps."""
+        j = self.joint
+        j["first"].append(j["part_first"].count)
+        j["count"].append(len(steps))
+        for step in steps:
+            j["part_first"].append(j["part_member"].count)
+            j["part_count"].append(len(step.events))
+            for name, event in step.events.items():
+                if name not in self.number_of:
+                    raise ModelProblem(
+                        f"joint step {step.action!r} has an event for {name!r}, no member",
+                        next="members are " + ", ".join(self.names),
+                    )
+                member = self.number_of[name]
+                j["part_member"].append(member)
+                j["part_column"].append(self.column(member, event))
+            self.joint_steps.append(step)
+
+    # -- the first state ---------------------------------------------------------------
+
+    def initial(self) -> tuple[list[int], list[int]]:
+        """Return the initial state: a number for each field, and the messages of the set."""
+        fields = [0] * self.fields
+        messages: list[int] = []
+        queues: dict[int, tuple[int, ...]] = dict.fromkeys(range(self.queue_count), ())
+        for q in range(self.queue_count):
+            self.content(q, ())
+        told: list[Hashable] = []
+        for field, code in enumerate(self.codes.members):
+            state = code.before_start()
+            if self.world.start == "up":
+                from models.local import START
+
+                outcomes = code.run(state, START)
+                assert outcomes
+                state = outcomes[0].after
+                told += outcomes[0].recorded
+                for to, content in outcomes[0].sent:
+                    if self.set_network:
+                        messages.append(self.set_message(self.names[field], to, content))
+                    else:
+                        number, _ = self.messages.add(content)
+                        for member in range(self.members):
+                            if member == self.number_of.get(to or "") or (
+                                to is None and member != field
+                            ):
+                                q = self.queue(field, member)
+                                queues[q] = (*queues[q], number)
+                                if not self.fifo:
+                                    queues[q] = tuple(sorted(queues[q]))
+            fields[field] = self.local(field, state)
+        if self.codes.monitor is not None:
+            from models.local import START
+
+            outcomes = self.codes.monitor.run(self.codes.monitor.before_start(), START)
+            assert outcomes
+            state = outcomes[0].after
+            for event in told:
+                after = self.codes.monitor.run(state, event)
+                state = after[0].after if after else state
+            fields[self.monitor] = self.local(self.monitor, state)
+        fields[self.env_field] = 0
+        for q, content in queues.items():
+            fields[self.queue_field + q] = self.content(q, content)
+        return fields, sorted(set(messages))
+
+    # -- as arrays ---------------------------------------------------------------------
+
+    def outgrown(self) -> bool:
+        """Return whether a number no longer fits where the layout puts it."""
+        slots = len(self.messages) if self.set_network else 0
+        if slots > self.layout.capacity:
+            return True
+        return any(
+            len(values) > (1 << width)
+            for values, width in zip(self.values, self.layout.widths, strict=True)
+        )
+
+    def grow_layout(self) -> Layout:
+        """Take a layout with room for what is numbered now; returns the old one."""
+        old = self.layout
+        slots = len(self.messages) if self.set_network else 0
+        self.layout = old.grown([max(1, len(values)) for values in self.values], slots)
+        self._added_upto = 0
+        return old
+
+    def _added_masks(self) -> npt.NDArray[np.uint64]:
+        words = self.layout.words
+        count = len(self.outcomes)
+        if self._added.shape[1] != words or len(self._added) < count:
+            grown = np.zeros((max(64, 2 * count), words), np.uint64)
+            self._added = grown
+            self._added_upto = 0
+        if self._added_upto == 0:
+            self._added[:] = 0
+        for o in range(self._added_upto, count):
+            for m in self.outcome_messages[o]:
+                w = self.layout.slot_word[m]
+                self._added[o, w] |= np.uint64(1) << self.layout.slot_bit[m]
+        self._added_upto = count
+        return self._added
+
+    def lookup(self) -> kernel.Lookup:
+        """Return the tables as the kernel reads them; good until the next change."""
+        # Room for every value the fields may take, so that no look-up leaves its block.
+        for field in range(self.fields):
+            self.cells.make_room(
+                field, max(1, len(self.values[field])), max(1, len(self.columns[field]))
+            )
+        for queue in range(self.queue_count):
+            self.adds_table.make_room(
+                queue,
+                max(1, len(self.values[self.queue_field + queue])),
+                max(1, len(self.messages)),
+            )
+        layout, per, out = self.layout, self.per_value.arrays, self.out
+        return kernel.Lookup(
+            words=np.array([layout.words], np.int64),
+            word=layout.word,
+            shift=layout.shift,
+            mask=layout.mask,
+            slot_mask=layout.slot_mask,
+            slot_at=layout.slot_at,
+            slot_word=layout.slot_word,
+            slot_bit=layout.slot_bit,
+            off=self.per_value.off,
+            choice_first=per["choice_first"],
+            choice_count=per["choice_count"],
+            choice_column=self.choice_column.array,
+            cell=self.cells.array,
+            cell_off=self.cells.off,
+            cell_stride=self.cells.stride,
+            next=out["next"].array,
+            cost=out["cost"].array,
+            last=out["last"].array,
+            adds=out["adds"].array,
+            plain=out["plain"].array,
+            added=self._added_masks(),
+            send_first=out["send_first"].array,
+            send_count=out["send_count"].array,
+            send_queue=self.send_queue.array,
+            send_message=self.send_message.array,
+            tells=out["tells"].array,
+            taken=out["taken"].array,
+            to_first=self.to["first"].array,
+            to_count=self.to["count"].array,
+            to_member=self.to["member"].array,
+            to_column=self.to["column"].array,
+            to_link=self.to["link"].array,
+            queue_member=np.array(
+                [q % self.members for q in range(self.queue_count)] or [0], np.int32
+            ),
+            queue_link=np.arange(max(1, self.queue_count), dtype=np.int32),
+            take_first=per["take_first"],
+            take_count=per["take_count"],
+            take_column=self.take["column"].array,
+            take_message=self.take["message"].array,
+            take_rest=self.take["rest"].array,
+            add=self.adds_table.array,
+            add_off=self.adds_table.off,
+            add_stride=self.adds_table.stride,
+            spend=self.spend,
+            link_up=self.link_up,
+            move_first=self.move_first,
+            move_count=self.move_count,
+            move_env=self.move_env,
+            joint_first=self.joint["first"].array,
+            joint_count=self.joint["count"].array,
+            part_first=self.joint["part_first"].array,
+            part_count=self.joint["part_count"].array,
+            part_member=self.joint["part_member"].array,
+            part_column=self.joint["part_column"].array,
+            event_taken=self.event_taken,
+        )
+
+    def shape(self) -> kernel.Shape:
+        return kernel.Shape(
+            members=self.members,
+            monitor=self.monitor,
+            env=self.env_field,
+            queues=self.queue_field,
+            queue_count=self.queue_count,
+            splits=self.world.faults.partitions > 0,
+            fifo=self.fifo,
+            joint=self.world.together is not None,
+        )
+
+    def values_of(self, row: npt.NDArray[np.uint64]) -> list[Any]:
+        """Return the values of all fields of one row."""
+        return [self.values[f].values[v] for f, v in enumerate(self.layout.fields(row))]

@@ -1,0 +1,101 @@
+"""What happens to a member, and what it answers: events and effects.
+
+A member is any Python object with `receive(event) -> effects`.  Effects are performed
+in the order given; where the world has crashes, one can fall between any two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Final
+
+from attrs import frozen
+
+
+class _NotEnabled:
+    """The answer of a member to which this event cannot happen now."""
+
+    def __repr__(self) -> str:
+        return "NOT_ENABLED"
+
+
+NOT_ENABLED: Final = _NotEnabled()
+"""Returned by `receive`: there is no such step here (a step that changes nothing returns None)."""
+
+
+@frozen
+class Message:
+    """Event: `content` arrives from `sender` (a member's name)."""
+
+    sender: str
+    content: Hashable
+
+    def __str__(self) -> str:
+        return f"{plain(self.content)} from {self.sender}"
+
+
+@frozen
+class Maybe:
+    """A choice that fairness never forces: a client's or an operator's whim.
+
+    Yielded by `choices`; the member receives `event` itself.
+    """
+
+    event: Hashable
+
+
+@frozen
+class Send:
+    """Effect: `content` goes into the network, addressed to the member named `to`."""
+
+    to: str
+    content: Hashable
+
+
+@frozen
+class Broadcast:
+    """Effect: `content` goes to every other member."""
+
+    content: Hashable
+
+
+@frozen
+class Persist:
+    """Effect: the member's `persistent` attributes, as they are now, become durable."""
+
+
+@frozen
+class Record:
+    """Effect: the world's monitor receives `event` within the same step."""
+
+    event: Hashable
+
+
+@frozen
+class Rule:
+    """Effect without effect: the step took this case of a table; counted as coverage."""
+
+    label: str
+
+
+def plain(value: object) -> str:
+    """Return `value` as an engineer would say it: no quotes, no class noise for enums."""
+    import enum
+
+    if isinstance(value, str):
+        return value
+    if isinstance(value, enum.Enum):
+        return str(value.value) if isinstance(value.value, str) else value.name.lower()
+    if isinstance(value, frozenset):
+        return "{" + ", ".join(sorted(plain(item) for item in value)) + "}"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(plain(item) for item in value) + ")"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "-"
+    kind = type(value)
+    if hasattr(kind, "__attrs_attrs__") and kind.__str__ is object.__str__:
+        fields = [getattr(value, field.name) for field in kind.__attrs_attrs__]
+        return f"{kind.__name__}({', '.join(plain(item) for item in fields)})"
+    return str(value)

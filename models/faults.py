@@ -1,0 +1,29 @@
+"""What may go wrong in a world, each with its budget for the whole run."""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+from attrs.validators import ge
+
+UNLIMITED = 1_000_000
+"""A budget that is never spent: the fault stays possible for ever."""
+
+
+@frozen(kw_only=True)
+class Faults:
+    """Budgets, counted over one run of the whole world.
+
+    `crashes`: members that stop at any point, also between two effects of one step.  A
+    crashed member keeps its durable attributes and may start again (`restarts`).
+    `partitions`: splits of the members into two groups, each followed by a heal or not;
+    `splits` limits them to these (each one side of the split).
+    `losses`, `duplicates`: messages of a bag or a queue.  `wipes`: disks of stopped members.
+    """
+
+    crashes: int = field(default=0, validator=ge(0))
+    restarts: bool = True
+    partitions: int = field(default=0, validator=ge(0))
+    splits: tuple[frozenset[str], ...] | None = None
+    losses: int = field(default=0, validator=ge(0))
+    duplicates: int = field(default=0, validator=ge(0))
+    wipes: int = field(default=0, validator=ge(0))

@@ -1,0 +1,335 @@
+"""A world from somebody's own file: `path/to/my_model.py`, or `my_model.py::name`.
+
+The file is loaded under a private name, with its folder in reach of its imports, and
+whatever is wrong with it is told with file and line: whoever reads it wrote it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from joinproto.errors import JoinprotoError
+from models.problems import ModelProblem
+from models.world import World
+
+EXPECTED = "`world = World(...)`, or a function `world(*, members=3)` that returns one"
+
+FLAGS = ("members", "wait_for", "crashes", "partitions", "lose", "register", "mutant")
+"""Parameters that are options of the command line; any other is given by `--set`."""
+
+
+@frozen
+class FileWorld:
+    """The world in a file.  `file`, `place`: where it is, the latter as file:line.
+
+    `build` makes it with other options; None if it is one fixed world.  `takes`: their names.
+    `members`: how many were asked for, where that is an option.
+    """
+
+    world: World
+    file: Path
+    place: str
+    build: Callable[[Mapping[str, Any]], World] | None = field(default=None, repr=False)
+    takes: frozenset[str] = frozenset()
+    members: int | None = None
+
+
+def is_file(target: str) -> bool:
+    """Say whether `target` names a file, and not a world that ships."""
+    path, _, _ = target.partition("::")
+    return path.endswith(".py") or "/" in path or target != path
+
+
+def load_file(target: str, options: Mapping[str, Any]) -> FileWorld:
+    """Return the world that `target` names, built with `options`; raises `ModelProblem`."""
+    path, _, wanted = target.partition("::")
+    file = _existing(path)
+    with its_own_fault(file):
+        module = _module(file, path)
+    name = wanted or _only_world(module, path, file)
+    made = getattr(module, name, None)
+    place = f"{path}:{_line_of(module, name)}"
+    if made is None:
+        raise ModelProblem(
+            f"{path} defines no {name!r}", next=_one_of(module, path) or f"expected {EXPECTED}"
+        )
+    if isinstance(made, World):
+        if options:
+            raise ModelProblem(
+                f"{name} is one fixed world and takes no {_listed(options)}",
+                next=f"make it a function: def {name}(*, {', '.join(options)}): ...",
+                place=place,
+            )
+        return FileWorld(_sound(made, place, target, options), file, place)
+    if not callable(made) or isinstance(made, type):
+        found = "a class" if isinstance(made, type) else _a(made)
+        raise ModelProblem(f"{name} is {found}", next=f"expected {EXPECTED}", place=place)
+    takes = _check_options(made, name, options, place)
+
+    def build(more: Mapping[str, Any]) -> World:
+        with its_own_fault(file, what=f"{name}()"):
+            built = made(**more)
+        return _sound(built, place, target, more, called=True)
+
+    members = options.get("members")
+    if members is None and "members" in takes:
+        members = inspect.signature(made).parameters["members"].default
+    return FileWorld(
+        build(options), file, place, build, takes, members if isinstance(members, int) else None
+    )
+
+
+def _existing(path: str) -> Path:
+    file = Path(path)
+    try:
+        if not file.exists():
+            raise ModelProblem(
+                f"there is no file {path}",
+                next="check the path; joinproto models lists the worlds that ship",
+            )
+        if not file.is_file():
+            raise ModelProblem(
+                f"{path} is a folder, not a file"
+                if file.is_dir()
+                else f"{path} is no regular file",
+                next=f"name the file in it that defines {EXPECTED}",
+            )
+        file.open("rb").close()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ModelProblem(
+            f"{path} cannot be read: {reason}", next="check its path and rights"
+        ) from error
+    return file.resolve()
+
+
+def _module(file: Path, path: str) -> ModuleType:
+    """Return the module in `file`, loaded under a name of its own."""
+    # Two files of one name are two modules, and neither hides an installed one; attrs and
+    # pickle look theirs up by name.
+    digest = hashlib.sha256(str(file).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    name = f"{file.stem}@{digest}"
+    # Not spec_from_file_location: it guesses the loader from the ending, and a path with
+    # a slash may have any.
+    spec = ModuleSpec(name, SourceFileLoader(name, str(file)), origin=str(file))
+    spec.has_location = True
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    folder = str(file.parent)
+    # After our rooms and before everything else, as Python itself does with a script's.
+    sys.path.insert(1, folder)
+    try:
+        assert spec.loader is not None
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        sys.modules.pop(name, None)
+        # A file with a wrong syntax has no frame that could tell where; the error can.
+        if isinstance(error, SyntaxError) and Path(error.filename or "").is_file():
+            raise ModelProblem(
+                f"syntax error: {error.msg}",
+                next=f"correct `{error.text.strip()}`" if error.text else "correct the file",
+                place=f"{_short(Path(str(error.filename)))}:{error.lineno or 1}",
+            ) from error
+        raise
+    finally:
+        sys.path.remove(folder)
+        # Last, where it can hide nothing: a member may import when it first runs.
+        sys.path.append(folder)
+    return module
+
+
+@contextmanager
+def its_own_fault(file: Path, *, what: str = "") -> Iterator[None]:
+    """Turn what goes wrong in code of `file` into a `ModelProblem` with file and line.
+
+    `what`: whose call it is; empty while the file is loaded.  What goes wrong outside of
+    the file and its folder is not its fault, and goes through.
+    """
+    try:
+        yield
+    except (MemoryError, BrokenPipeError, KeyboardInterrupt):
+        raise
+    except ModelProblem as problem:
+        place = _shorter(problem.place) or _place_in(file, problem)
+        message = problem.message.removeprefix(f"{problem.place}: ")
+        raise ModelProblem(message, next=problem.next, place=place) from problem
+    except JoinprotoError:
+        raise
+    except BaseException as error:
+        # Not only Exception: a model that calls exit() must not end us as if all were well.
+        place = _place_in(file, error) or ("" if what else f"{_short(file)}:1")
+        if not place:
+            raise
+        raised = traceback.format_exception_only(error)[-1].strip()
+        hint = "correct the file"
+        if isinstance(error, SystemExit):
+            hint = "a model only answers; put what runs under `if __name__ == '__main__':`"
+        if isinstance(error, ModuleNotFoundError):
+            hint = f"install {error.name}, or put it beside the file"
+        raise ModelProblem(
+            f"{what or 'loading the file'} raised {raised}", next=hint, place=place
+        ) from error
+
+
+def _shorter(place: str) -> str:
+    """Return file:line with the file from the working folder."""
+    path, colon, line = place.rpartition(":")
+    return f"{_short(Path(path))}{colon}{line}" if path else place
+
+
+def _place_in(file: Path, error: BaseException) -> str:
+    """Return file:line of the deepest frame in `file` or its folder, or nothing."""
+    own = ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        at = Path(frame.filename)
+        beside = at.is_relative_to(file.parent) and not any(map(at.is_relative_to, _NOT_OWN))
+        if at == file or (beside and "site-packages" not in at.parts):
+            own = f"{_short(at)}:{frame.lineno}"
+    return own
+
+
+# A file may well lie in the folder that holds our rooms, or the whole of Python.
+_ROOMS = Path(__file__).resolve().parents[1]
+_NOT_OWN = (
+    *(_ROOMS / room for room in ("joinproto", "models", "proofs", "spark_explore", "tools")),
+    Path(sys.base_prefix),
+    Path(sys.base_prefix).resolve(),
+)
+
+
+def _short(path: Path) -> str:
+    """Return `path` from the working folder, where it lies below it."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
+
+
+# -- choosing and checking -------------------------------------------------------------
+
+
+def _worlds(module: ModuleType) -> list[str]:
+    """Return the names in a file that are worlds, or functions that say they return one."""
+    found = []
+    for name, value in vars(module).items():
+        own = inspect.isfunction(value) and value.__module__ == module.__name__
+        says = own and "World" in str(getattr(value, "__annotations__", {}).get("return", ""))
+        if not name.startswith("_") and (isinstance(value, World) or says):
+            found.append(name)
+    return found
+
+
+def _only_world(module: ModuleType, path: str, file: Path) -> str:
+    if hasattr(module, "world"):
+        return "world"
+    found = _worlds(module)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ModelProblem(
+            f"{path} defines several worlds", next=_one_of(module, path), place=f"{path}:1"
+        )
+    raise ModelProblem(f"{path} defines no world", next=f"expected {EXPECTED}", place=f"{path}:1")
+
+
+def _one_of(module: ModuleType, path: str) -> str:
+    found = _worlds(module)
+    return f"choose one: {', '.join(f'{path}::{name}' for name in found)}" if found else ""
+
+
+def _line_of(module: ModuleType, name: str) -> int:
+    """Return the line that defines `name` in the file."""
+    assert module.__file__ is not None
+    try:
+        tree = ast.parse(Path(module.__file__).read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return 1
+    line = 1
+    for node in tree.body:
+        names: list[str] = []
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names = [node.name]
+        elif isinstance(node, ast.Assign):
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names = [node.target.id]
+        if name in names:
+            line = node.lineno
+    return line
+
+
+def _check_options(
+    made: Callable[..., Any], name: str, options: Mapping[str, Any], place: str
+) -> frozenset[str]:
+    """Refuse options that `made` does not take, and say which it does; return those it takes."""
+    try:
+        parameters = inspect.signature(made).parameters
+    except (ValueError, TypeError) as error:
+        raise ModelProblem(f"{name} cannot be called: {error}", place=place) from error
+    named = {
+        key: value
+        for key, value in parameters.items()
+        if value.kind in (value.POSITIONAL_OR_KEYWORD, value.KEYWORD_ONLY)
+    }
+    takes_all = any(value.kind is value.VAR_KEYWORD for value in parameters.values())
+    for key in options:
+        if key not in named and not takes_all:
+            raise ModelProblem(
+                f"{name}() takes no {_listed([key])}",
+                next=f"it takes {_listed(named)}" if named else "it takes no options",
+                place=place,
+            )
+    missing = [
+        key
+        for key, value in parameters.items()
+        if value.default is value.empty
+        and value.kind not in (value.VAR_KEYWORD, value.VAR_POSITIONAL)
+        and key not in options
+    ]
+    if missing:
+        hint = f"give {_listed(missing)}" if set(missing) <= named.keys() else "use keywords"
+        raise ModelProblem(
+            f"{name}() has no default for {', '.join(missing)}",
+            next=f"{hint}, or give it a default",
+            place=place,
+        )
+    return frozenset(named)
+
+
+def _listed(names: Sequence[str] | Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"--{name.replace('_', '-')}" if name in FLAGS else f"--set {name}=..." for name in names
+    )
+
+
+def _sound(
+    made: Any, place: str, target: str, options: Mapping[str, Any], *, called: bool = False
+) -> World:
+    """Return the world, if it is one and its parts are of the kinds they must be."""
+    if not isinstance(made, World):
+        if inspect.iscoroutine(made):
+            made.close()  # or Python complains that nobody awaited it
+        raise ModelProblem(
+            f"{'it returned' if called else 'it is'} {_a(made)}, not a World",
+            next=f"expected {EXPECTED}",
+            place=place,
+        )
+    return evolve(made, source={"file": target, **options})
+
+
+def _a(value: object) -> str:
+    name = "function" if inspect.isroutine(value) else type(value).__name__
+    return "None" if value is None else f"a value of type {name}"

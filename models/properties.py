@@ -1,0 +1,88 @@
+"""What a world shall show: always, sometimes, eventually, always possible, no deadlock.
+
+A property is plain Python over what the members show; the engine calls it once for each
+distinct combination.  `view` is a `models.view.View`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from attrs import frozen
+
+from models.view import View
+
+Kind = Literal["always", "sometimes", "eventually", "always possible", "no deadlock"]
+Scope = Literal["world", "each", "pair"]
+
+
+@frozen
+class Property:
+    """A named claim.  `holds` takes a view, one member's observation, or those of a pair."""
+
+    name: str
+    kind: Kind
+    holds: Callable[..., Any]
+    scope: Scope = "world"
+    among: tuple[str, ...] | None = None
+    premise: Callable[..., Any] | None = None
+
+
+def always(
+    name: str, holds: Callable[[View], Any], *, premise: Callable[[View], Any] | None = None
+) -> Property:
+    """`holds(view)` in every reachable state.
+
+    `premise`: when the claim says something at all; one that is never true is reported.
+    """
+    return Property(name, "always", holds, premise=premise)
+
+
+def always_each(
+    name: str, holds: Callable[[Any], Any], *, among: Sequence[str] | None = None
+) -> Property:
+    """`holds(shown)` for every running member (of those named in `among`), in every state."""
+    return Property(name, "always", holds, "each", None if among is None else tuple(among))
+
+
+def always_pair(
+    name: str, holds: Callable[[Any, Any], Any], *, among: Sequence[str] | None = None
+) -> Property:
+    """`holds(a, b)` for every two running members, in both orders, in every state.
+
+    The cheapest way to say that members agree: it costs two look-ups instead of a call for
+    each combination of all members.
+    """
+    return Property(name, "always", holds, "pair", None if among is None else tuple(among))
+
+
+def sometimes(name: str, holds: Callable[[View], Any]) -> Property:
+    """`holds(view)` in some reachable state: without it the safety above may be empty."""
+    return Property(name, "sometimes", holds)
+
+
+def sometimes_one(
+    name: str, holds: Callable[[Any], Any], *, among: Sequence[str] | None = None
+) -> Property:
+    """`holds(shown)` for some running member (of `among`), in some reachable state."""
+    return Property(name, "sometimes", holds, "each", None if among is None else tuple(among))
+
+
+def eventually(name: str, holds: Callable[[View], Any]) -> Property:
+    """On every weakly fair run, `holds(view)` in some state.
+
+    Weakly fair: a delivery or a choice that stays possible for ever is taken some time.
+    Faults, `Maybe` choices and joint steps marked `fair=False` are never forced.
+    """
+    return Property(name, "eventually", holds)
+
+
+def always_possible(name: str, holds: Callable[[View], Any]) -> Property:
+    """From every reachable state, steps other than faults can lead to one where it holds."""
+    return Property(name, "always possible", holds)
+
+
+def no_deadlock(name: str, done: Callable[[View], Any] = lambda view: False) -> Property:
+    """Every reachable state has a step that is no fault, unless `done(view)`."""
+    return Property(name, "no deadlock", done)

@@ -1,0 +1,294 @@
+"""The same search, slow and obvious: the yardstick for every engine.
+
+States are plain Python values in a dictionary, every step calls the member's code, every
+property is asked in every state.  Nothing is numbered, packed or looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+from attrs import Factory, define, evolve, frozen
+
+from models.environment import Environment, Surroundings
+from models.events import Message
+from models.local import START, Codes, LocalState, Outcome
+from models.network import FifoLinks, MessageSet
+from models.properties import Property
+from models.report import Step, Trace
+from models.steps import Move, Sent, order_of, states_of, to_step
+from models.view import DOWN, View
+from models.world import World
+
+Link = tuple[str, str]
+
+
+@frozen(cache_hash=True)
+class State:
+    """`messages`: of a set.  `links`: what each link holds, sorted, links that hold nothing
+    left out; a bag's content is sorted by text."""
+
+    locals: tuple[LocalState, ...]
+    monitor: LocalState | None
+    around: Surroundings
+    messages: frozenset[Sent] = frozenset()
+    links: tuple[tuple[Link, tuple[Hashable, ...]], ...] = ()
+
+
+class Reference:
+    """A world's states and steps, straight from the definitions."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.codes = Codes.of(world)
+        self.environment = Environment.of(world)
+        self.is_set = isinstance(world.network, MessageSet)
+        self.is_fifo = isinstance(world.network, FifoLinks)
+
+    def initial(self) -> State:
+        monitor = None
+        if self.codes.monitor is not None:
+            first = self.codes.monitor.run(self.codes.monitor.before_start(), START)
+            assert first
+            monitor = first[0].after
+        locals_ = tuple(code.before_start() for code in self.codes.members)
+        state = State(locals_, monitor, self.environment.states[0])
+        if self.world.start == "up":
+            for code in self.codes.members:
+                outcomes = code.run(state.locals[self.codes.names.index(code.name)], START)
+                assert outcomes
+                moved = self._after(state, code.name, outcomes[0])
+                assert moved is not None
+                state = moved
+        return state
+
+    # -- steps -------------------------------------------------------------------------
+
+    def successors(self, state: State) -> Iterator[tuple[Move, State]]:
+        """Yield every step out of a state, those that lead back to it included."""
+        for code, local in zip(self.codes.members, state.locals, strict=True):
+            for choice in code.choices(local):
+                yield from self._run(state, "choice", code.name, choice.event)
+        for message in sorted(state.messages, key=repr):
+            sender, to, content = message
+            for name in (to,) if to is not None else self.codes.names:
+                meant = name != sender or to is not None
+                if meant and self._reaches(state, sender, name):
+                    event = Message(sender, content)
+                    yield from self._run(state, "receive", name, event, message)
+        for link, held in state.links:
+            yield from self._from_link(state, link, held)
+        for action, around in self.environment.moves(state.around):
+            kind = "split" if action == "split" else "heal"
+            move = Move(kind, split=around.split)  # type: ignore[arg-type]
+            yield move, evolve(state, around=around)
+        if self.world.together is not None:
+            for step in self.world.together(self.view(state)):
+                yield from self._together(state, step)
+
+    def _run(
+        self, state: State, kind: Any, name: str, event: Hashable, message: Sent | None = None
+    ) -> Iterator[tuple[Move, State]]:
+        at = self.codes.names.index(name)
+        for outcome in self.codes.members[at].run(state.locals[at], event) or ():
+            after = self._after(state, name, outcome)
+            if after is not None:
+                yield Move(kind, ((name, outcome),), event, message), after
+
+    def _from_link(
+        self, state: State, link: Link, held: tuple[Hashable, ...]
+    ) -> Iterator[tuple[Move, State]]:
+        sender, to = link
+        for i, content in enumerate(held):
+            if (i > 0 and self.is_fifo) or content in held[:i]:
+                continue
+            message = (sender, to, content)
+            rest = self._with_link(state, link, held[:i] + held[i + 1 :])
+            if self._reaches(state, sender, to):
+                event = Message(sender, content)
+                yield from self._run(rest, "receive", to, event, message)
+            lost = self.environment.spend(state.around, "lose")
+            if lost is not None:
+                yield Move("lose", message=message), evolve(rest, around=lost)
+            doubled = self.environment.spend(state.around, "double")
+            if doubled is not None:
+                more = self._with_link(state, link, (*held, content))
+                yield Move("duplicate", message=message), evolve(more, around=doubled)
+
+    def _together(self, state: State, step: Any) -> Iterator[tuple[Move, State]]:
+        ways = []
+        for name, event in step.events.items():
+            at = self.codes.names.index(name)
+            outcomes = self.codes.members[at].run(state.locals[at], event)
+            if not outcomes:
+                return
+            ways.append((name, outcomes))
+        plain_way = tuple((name, outcomes[0]) for name, outcomes in ways)
+        takes = [plain_way]
+        # One of them may crash in the middle of it.
+        for i, (name, outcomes) in enumerate(ways):
+            takes += [
+                (*plain_way[:i], (name, crash), *plain_way[i + 1 :]) for crash in outcomes[1:]
+            ]
+        for taken in takes:
+            after: State | None = state
+            for name, outcome in taken:
+                if after is not None:
+                    after = self._after(after, name, outcome)
+            if after is not None:
+                yield Move("together", taken, together=step), after
+
+    def _reaches(self, state: State, one: str, other: str) -> bool:
+        split = state.around.split
+        return split is None or (one in split) == (other in split)
+
+    def _with_link(self, state: State, link: Link, held: tuple[Hashable, ...]) -> State:
+        links = {key: value for key, value in state.links if key != link}
+        if held:
+            links[link] = held if self.is_fifo else tuple(sorted(held, key=repr))
+        return evolve(state, links=tuple(sorted(links.items())))
+
+    def _after(self, state: State, name: str, outcome: Outcome) -> State | None:
+        around: Surroundings | None = state.around
+        if outcome.cost:
+            around = self.environment.spend(state.around, outcome.cost)
+            if around is None:
+                return None
+        assert around is not None
+        at = self.codes.names.index(name)
+        locals_ = (*state.locals[:at], outcome.after, *state.locals[at + 1 :])
+        after = evolve(state, locals=locals_, around=around)
+        if outcome.cost == "crash" and self.is_fifo:
+            for link, _ in state.links:
+                if link[1] == name:
+                    after = self._with_link(after, link, ())
+        for to, content in outcome.sent:
+            if self.is_set:
+                after = evolve(after, messages=after.messages | {(name, to, content)})
+                continue
+            for other in self.codes.names if to is None else (to,):
+                if other != name or to is not None:
+                    held = dict(after.links).get((name, other), ())
+                    after = self._with_link(after, (name, other), (*held, content))
+        monitor = after.monitor
+        if self.codes.monitor is not None:
+            for event in outcome.recorded:
+                assert monitor is not None
+                heard = self.codes.monitor.run(monitor, event)
+                monitor = heard[0].after if heard else monitor
+        return evolve(after, monitor=monitor)
+
+    # -- properties --------------------------------------------------------------------
+
+    def view(self, state: State) -> View:
+        codes, world = self.codes, self.world
+        shown = tuple(
+            code.shows(local) for code, local in zip(codes.members, state.locals, strict=True)
+        )
+        disks: tuple[Any, ...] = ()
+        if world.show_disk is not None:
+            disks = tuple(
+                code.shows_disk(local)
+                for code, local in zip(codes.members, state.locals, strict=True)
+            )
+        monitor = None
+        if codes.monitor is not None and state.monitor is not None:
+            monitor = codes.monitor.shows(state.monitor)
+        return View(codes.names, shown, disks, monitor, state.around.split)
+
+    def holds(self, item: Property, state: State) -> bool:
+        view = self.view(state)
+        if item.scope == "world":
+            return bool(item.holds(view))
+        here = [
+            value
+            for name, value in view.items()
+            if value is not DOWN and name in (item.among or view)
+        ]
+        if item.scope == "each":
+            answers = [bool(item.holds(value)) for value in here]
+            return any(answers) if item.kind == "sometimes" else all(answers)
+        return all(
+            item.holds(one, other)
+            for i, one in enumerate(here)
+            for j, other in enumerate(here)
+            if i != j
+        )
+
+    def states_text(self, state: State) -> dict[str, dict[str, str]]:
+        return states_of(self.codes, state.locals, state.monitor)
+
+
+@define
+class Explored:
+    """Everything reachable.  `level_of`: state to depth, the initial one at 0.
+
+    `edges`: (number, move, number) where `keep_edges` was asked for.
+    """
+
+    reference: Reference
+    level_of: dict[State, int] = Factory(dict)
+    generated: int = 1
+    edges: list[tuple[int, Move, int]] = Factory(list)
+    stopped: bool = False
+
+    @property
+    def distinct(self) -> int:
+        return len(self.level_of)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        counts = [0] * (1 + max(self.level_of.values()))
+        for level in self.level_of.values():
+            counts[level] += 1
+        return tuple(counts)
+
+
+def explore(world: World, *, states_max: int | None = None, keep_edges: bool = False) -> Explored:
+    """Visit every reachable state breadth first, at most about `states_max`."""
+    reference = Reference(world)
+    found = Explored(reference)
+    first = reference.initial()
+    found.level_of[first] = 0
+    number = {first: 0}
+    queue = [first]
+    for state in queue:
+        if states_max is not None and len(queue) >= states_max:
+            found.stopped = True
+            break
+        level = found.level_of[state]
+        for move, after in reference.successors(state):
+            found.generated += 1
+            if after not in found.level_of:
+                found.level_of[after] = level + 1
+                number[after] = len(queue)
+                queue.append(after)
+            if keep_edges:
+                found.edges.append((number[state], move, number[after]))
+    return found
+
+
+def shortest(found: Explored, item: Property, *, wanted: bool) -> Trace | None:
+    """Return the least of the shortest runs to a state where `item` holds (or does not)."""
+    reference = found.reference
+    hits = [s for s in found.level_of if reference.holds(item, s) is wanted]
+    if not hits:
+        return None
+    depth = min(found.level_of[s] for s in hits)
+    towards = [{s for s in hits if found.level_of[s] == depth}]
+    for level in range(depth - 1, -1, -1):
+        before = {
+            s
+            for s, at in found.level_of.items()
+            if at == level and any(t in towards[0] for _, t in reference.successors(s))
+        }
+        towards.insert(0, before)
+    state = reference.initial()
+    initial = reference.states_text(state)
+    steps: list[Step] = []
+    for level in range(1, depth + 1):
+        options = [(m, t) for m, t in reference.successors(state) if t in towards[level]]
+        move, state = min(options, key=lambda option: order_of(option[0], reference.codes))
+        steps.append(to_step(move, reference.states_text(state)))
+    return Trace(item.name, item.kind, initial, tuple(steps))

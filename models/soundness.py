@@ -1,0 +1,70 @@
+"""Whether the parts of a world are of the kinds they must be, said before anything runs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from models.faults import Faults
+from models.network import FifoLinks, MessageBag, MessageSet
+from models.properties import Property
+
+
+def unsound(world: Any) -> Iterator[tuple[str, str]]:
+    """Yield what is of the wrong kind, and what was expected."""
+    if not isinstance(world.name, str):
+        yield f"name is {world.name!r}", "a text"
+    if not isinstance(world.members, Mapping):
+        yield (
+            f"members is {_a(world.members)}",
+            "a dict of name to a function that makes the member",
+        )
+        return
+    for name, make in world.members.items():
+        if not isinstance(name, str):
+            yield f"a member is named {name!r}", "a text for a name"
+        elif not callable(make):
+            wanted = f"a function that makes it: lambda: {type(make).__name__}(...)"
+            yield f"member {name} is {_a(make)}", wanted
+    for item in world.properties:
+        if not isinstance(item, Property):
+            yield f"a property is {_a(item)}", "always(...), sometimes(...) and the like"
+            continue
+        asked: tuple[Any, ...] = (item.holds, item.premise or item.holds)
+        for call in asked:
+            if not callable(call):
+                yield f"property {item.name!r} asks {_a(call)}", "a function of what is shown"
+    networks = (MessageSet, MessageBag, FifoLinks)
+    if not isinstance(world.network, networks):
+        yield f"network is {_a(world.network)}", "MessageSet(), MessageBag() or FifoLinks()"
+    if not isinstance(world.faults, Faults):
+        yield f"faults is {_a(world.faults)}", "Faults(crashes=1) and the like"
+    if world.start not in ("up", "down"):
+        yield f"start is {world.start!r}", '"up" or "down"'
+    for name in ("monitor", "show", "show_disk", "together"):
+        value = getattr(world, name)
+        if value is not None and not callable(value):
+            yield f"{name} is {_a(value)}", "a function"
+    for name in ("interchangeable", "labels"):
+        value = getattr(world, name)
+        if isinstance(value, str) or not all(isinstance(item, str) for item in value):
+            yield f"{name} is {value!r}", "a list of texts"
+    if isinstance(world.faults, Faults) and world.faults.splits is not None:
+        yield from _unsound_splits(world.faults.splits, set(world.members))
+
+
+def _unsound_splits(splits: Any, members: set[str]) -> Iterator[tuple[str, str]]:
+    wanted = "a tuple of frozensets, each the members on one side"
+    if not isinstance(splits, tuple) or not all(isinstance(side, frozenset) for side in splits):
+        yield f"splits is {splits!r}", wanted
+        return
+    for side in splits:
+        strangers = sorted(map(str, side - members))
+        if strangers:
+            yield f"a split names {strangers[0]!r}, which is no member", wanted
+
+
+def _a(value: object) -> str:
+    name = "function" if inspect.isroutine(value) else type(value).__name__
+    return "None" if value is None else f"a value of type {name}"

@@ -1,0 +1,86 @@
+"""What a property sees of a state: what each member shows, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+from attrs import frozen
+
+
+@frozen
+class Down:
+    """Shown by a member that is not running."""
+
+    def __str__(self) -> str:
+        return "down"
+
+
+DOWN = Down()
+
+
+@frozen
+class Seen:
+    """Attributes of a member or of its disk, by name, as frozen values."""
+
+    values: tuple[tuple[str, Any], ...]
+
+    def __getattr__(self, name: str) -> Any:
+        for key, value in object.__getattribute__(self, "values"):
+            if key == name:
+                return value
+        raise AttributeError(
+            f"nothing called {name!r} is shown; there is "
+            + ", ".join(key for key, _ in self.values)
+        )
+
+
+class View:
+    """The members' observations in one state.
+
+    `view[name]` is what that member shows, or `DOWN`; `view.up` has only the running ones;
+    `view.disk[name]` what the world's `show_disk` gives; `view.monitor` what the monitor
+    shows; `view.split` one side of the present partition, or None.
+    """
+
+    __slots__ = ("_names", "_shown", "disk", "monitor", "split", "up")
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        shown: tuple[Any, ...],
+        disks: tuple[Any, ...],
+        monitor: Hashable,
+        split: frozenset[str] | None,
+    ) -> None:
+        self._names = names
+        self._shown = shown
+        self.up: Mapping[str, Any] = {
+            name: item for name, item in zip(names, shown, strict=True) if item is not DOWN
+        }
+        self.disk: Mapping[str, Any] = dict(zip(names, disks, strict=True)) if disks else {}
+        self.monitor: Any = monitor
+        self.split = split
+
+    def __getitem__(self, name: str) -> Any:
+        return self._shown[self._names.index(name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        return zip(self._names, self._shown, strict=True)
+
+    def values(self) -> tuple[Any, ...]:
+        return self._shown
+
+    def connected(self, one: str, other: str) -> bool:
+        """Return whether both stand on the same side of the partition."""
+        return self.split is None or (one in self.split) == (other in self.split)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}: {item}" for name, item in self.items())
+        return f"View({shown})"

@@ -1,0 +1,93 @@
+"""A world: members, network, faults and properties, closed so that it can be explored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from attrs import Factory, field, frozen
+
+from models.faults import Faults
+from models.network import MessageSet, Network
+from models.problems import ModelProblem
+from models.properties import Property
+from models.soundness import unsound
+from models.view import View
+
+
+@frozen
+class Together:
+    """One step that several members take at the same moment: an agreed view, an operator.
+
+    `events`: what each of them receives; `Offline(event)` reaches a stopped member's disk,
+    by its method `offline(event)`.  The step exists only if all of them take it.  `action`
+    and `detail` are its words, together unlike those of any other step of the same state.
+    `fair`: weak fairness forces it.
+    """
+
+    action: str
+    events: Mapping[str, Hashable]
+    detail: str = ""
+    fair: bool = True
+    fault: bool = False
+
+
+@frozen(kw_only=True)
+class World:
+    """A closed world.
+
+    `members`: name to a function that makes the member as it is before its first start.
+    `start`: "up", all members run at the outset; "down", each is started at any moment.
+    `monitor`: makes an object whose `receive` hears every `Record` effect; never steps alone.
+    `show`: what properties may see of a running member (default: its method `shows`, else
+    all its attributes); `show_disk`: the same of durable attributes, running or not.
+    `together`: joint steps possible in a view.  `interchangeable`: names of members whose
+    code treats them alike; `--symmetry` explores one state for each renaming of them.
+    `labels`: every case of every table in use; those never taken are reported.
+    """
+
+    name: str
+    members: Mapping[str, Callable[[], Any]]
+    properties: Sequence[Property]
+    network: Network = MessageSet()
+    faults: Faults = Faults()
+    start: Literal["up", "down"] = "up"
+    monitor: Callable[[], Any] | None = None
+    show: Callable[[Any], Hashable] | None = None
+    show_disk: Callable[[Any], Hashable] | None = None
+    together: Callable[[View], Iterable[Together]] | None = None
+    interchangeable: Sequence[str] = ()
+    labels: Sequence[str] = ()
+    about: str = ""
+    expected: Literal["holds", "violated"] = "holds"
+    source: Mapping[str, Any] = field(default=Factory(dict), repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        for found, wanted in unsound(self):
+            raise ModelProblem(f"world {self.name}: {found}", next=f"expected {wanted}")
+        if not self.members:
+            raise ModelProblem(f"world {self.name} has no members", next="give it at least one")
+        if not self.properties:
+            raise ModelProblem(
+                f"world {self.name} claims nothing",
+                next="add a property: always(...), sometimes(...)",
+            )
+        unknown = [name for name in self.interchangeable if name not in self.members]
+        if unknown:
+            raise ModelProblem(
+                f"interchangeable names {', '.join(unknown)}, which are no members",
+                next=f"members are {', '.join(self.members)}",
+            )
+        names = [item.name for item in self.properties]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ModelProblem(
+                f"property {twice[0]!r} is there twice", next="give each its own name"
+            )
+        for item in self.properties:
+            for name in item.among or ():
+                if name not in self.members:
+                    raise ModelProblem(
+                        f"property {item.name!r} is among {name!r}, which is no member",
+                        next=f"members are {', '.join(self.members)}",
+                    )

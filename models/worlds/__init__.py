@@ -1,0 +1,1 @@
+"""The worlds that ship: each file builds one, `models.catalogue` lists them."""
