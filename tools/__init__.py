@@ -1,0 +1,1 @@
+"""Programs that put rooms together: the commands, diagrams, replay, torture."""

@@ -1,0 +1,93 @@
+"""`make bench`: measure, print, and write docs/benchmarks.{md,json,svg}.
+
+Exit codes: 0 measured, 1 a tool failed or counted wrong, 2 usage, 4 a package is missing.
+A missing SPIN is said and left out; the rest is measured.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from joinproto.errors import EnvironmentProblem, JoinprotoError
+from tools.bench import plot, report, results
+from tools.bench.run import ROOT, Plan, benchmark
+from tools.bench.spin import MEMBERS_MAX
+
+USUAL = Plan()
+
+
+def sizes_of(text: str) -> tuple[int, ...]:
+    """Return the sizes in `text`, such as "7,8,9"."""
+    try:
+        sizes = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError as error:
+        raise click.BadParameter(f"--sizes takes numbers such as 7,8,9, not {text!r}") from error
+    if not all(4 <= size <= MEMBERS_MAX for size in sizes):
+        # With 3, nothing but the start is measured; it is measured anyway.
+        raise click.BadParameter(f"--sizes goes from 4 to {MEMBERS_MAX}")
+    return sizes
+
+
+def command_of(*, sizes: str | None, runs: int | None, quick: bool) -> str:
+    """Return the command that measures this again.  Where the files went is not part of it."""
+    words = ["--quick"] if quick else []
+    words += ["--sizes", sizes] if sizes is not None else []
+    words += ["--runs", str(runs)] if runs is not None else []
+    return " ".join(["python -m tools.bench", *words]) if words else "make bench"
+
+
+@click.command(epilog="Example: python -m tools.bench --sizes 7,8 --runs 5 --out /tmp/bench")
+@click.option("--sizes", help="Numbers of resource managers.  [default: 7,8,9]")
+@click.option("--runs", type=click.IntRange(min=1), help="Runs of each command.  [default: 3]")
+@click.option("--quick", is_flag=True, help="Sizes 5 and 6, one run, into a temporary folder.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for benchmarks.md, .json and .svg.  [default: docs]",
+)
+@click.pass_context
+def main(
+    context: click.Context, sizes: str | None, runs: int | None, quick: bool, out: Path | None
+) -> None:
+    """Measure joinproto and its peers on two-phase commit."""
+    plan = Plan(
+        sizes=sizes_of(sizes) if sizes is not None else (5, 6) if quick else USUAL.sizes,
+        runs=runs or (1 if quick else USUAL.runs),
+        # Half a minute, and no peer to compare it with.
+        founding=not quick,
+        command=command_of(sizes=sizes, runs=runs, quick=quick),
+    )
+    if out is None:
+        out = Path(tempfile.mkdtemp(prefix="joinproto-bench-")) if quick else ROOT / "docs"
+    try:
+        # Before the measurement, not after ten minutes of it.
+        if find_spec("matplotlib") is None:
+            raise EnvironmentProblem(
+                "matplotlib is not installed", next="pip install 'joinproto[bench]'"
+            )
+        found = benchmark(plan, say=lambda line: click.echo(line, err=True))
+    except JoinprotoError as error:
+        click.echo(str(error), err=True)
+        context.exit(error.code)
+    click.echo(report.terminal(found))
+    write(found, out)
+    click.echo(f"\nwritten: {out / 'benchmarks.md'}, .json and .svg")
+    context.exit(1 if found.problems else 0)
+
+
+def write(found: results.Results, folder: Path) -> None:
+    """Write the four files into `folder`, which is made if need be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "benchmarks.json").write_text(results.to_json(found), "utf-8")
+    plot.draw(found, folder / "benchmarks.svg")
+    text = report.markdown(found, plot="benchmarks.svg")
+    (folder / "benchmarks.md").write_text(text, "utf-8")
+    (folder / "benchmarks-summary.md").write_text(report.summary(found), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""The plain search: the same members, called for every state, as most would write it.
+
+    python -m tools.bench.peers.per_state two-phase-commit --members 5
+
+Breadth first over Python values in a dictionary; prints its counts as one JSON object.
+This is what `joinproto check` would cost without its tables.
+"""
+
+import json
+
+import click
+
+
+@click.command()
+@click.argument("world_name", metavar="WORLD")
+@click.option("--members", type=int, required=True)
+def main(world_name: str, members: int) -> None:
+    """Search WORLD and ask every property that must always hold in every state."""
+    # Here and not above: whoever only reads this module need not have the models' needs.
+    from models.catalogue import load_world
+    from models.reference import explore
+
+    world = load_world(world_name, members=members)
+    found = explore(world)
+    wanted = [item for item in world.properties if item.kind == "always"]
+    holds = all(found.reference.holds(item, state) for item in wanted for state in found.level_of)
+    result = {
+        "result": "holds" if holds else "violated",
+        "distinct": found.distinct,
+        "generated": found.generated,
+        "depth": len(found.levels),
+    }
+    click.echo(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

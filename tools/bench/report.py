@@ -1,0 +1,267 @@
+"""Results as text: the same tables in the terminal and in docs/benchmarks.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tools.bench import spin
+from tools.bench.machine import Machine
+from tools.bench.results import MEMBERS_OF_BASE, TOOL_NAMES, Results, Row
+
+MIB = 1024**2
+COMMIT = "two-phase-commit"
+
+
+def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table, padded so that it reads well as it is.
+
+    A column whose head ends in a colon is aligned to the left, the others (numbers) to the
+    right.
+    """
+    names = [head.rstrip(":") for head in heads]
+    left = [head.endswith(":") for head in heads]
+    cells = [list(line) for line in lines]
+    widths = [max(3, *(len(row[i]) for row in [names, *cells])) for i in range(len(names))]
+
+    def line(row: Sequence[str]) -> str:
+        padded = [
+            text.ljust(width) if to_left else text.rjust(width)
+            for text, width, to_left in zip(row, widths, left, strict=True)
+        ]
+        return f"| {' | '.join(padded)} |"
+
+    rule = [
+        "-" * width if to_left else "-" * (width - 1) + ":"
+        for width, to_left in zip(widths, left, strict=True)
+    ]
+    return "\n".join([line(names), line(rule), *map(line, cells)])
+
+
+def short(number: float | None) -> str:
+    """Return a rate or a size with three digits that count: 1.81 M, 607 k, 22."""
+    if number is None:
+        return "-"
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= limit * 0.9995:
+            return f"{_three(number / limit)} {unit}"
+    return _three(number)
+
+
+def _three(number: float) -> str:
+    digits = 0 if number >= 99.95 else 1 if number >= 9.995 else 2
+    return f"{number:.{digits}f}"
+
+
+def times(ratio: float | None) -> str:
+    """Return how many times as many, with two digits that count at least."""
+    if ratio is None:
+        return "-"
+    return f"{_three(ratio) if ratio >= 0.1 else f'{ratio:.1g}'} x"
+
+
+def rows_table(rows: Sequence[Row]) -> str:
+    """Return the measurements, one line for each tool and size.
+
+    The smallest size has no rates: it shows what a start costs, and nothing else.
+    """
+    return table(
+        [
+            "N",
+            "tool:",
+            "distinct",
+            "CPU s",
+            "wall s",
+            "distinct / CPU s",
+            "generated / CPU s",
+            "peak MiB",
+            "bytes / state",
+            "calls of members",
+        ],
+        [
+            [
+                str(row.members),
+                TOOL_NAMES[row.tool],
+                f"{row.seen.distinct:,}",
+                f"{row.cpu_seconds:.2f}",
+                f"{row.wall_seconds:.2f}",
+                short(None if _is_base(row) else row.distinct_per_cpu_second),
+                short(None if _is_base(row) else row.generated_per_cpu_second),
+                f"{row.peak_bytes / MIB:,.0f}",
+                short(row.bytes_per_state),
+                "-" if row.seen.calls is None else f"{row.seen.calls:,}",
+            ]
+            for row in rows
+        ],
+    )
+
+
+def _is_base(row: Row) -> bool:
+    return (row.world, row.members) == (COMMIT, MEMBERS_OF_BASE)
+
+
+def comparisons_table(results: Results) -> str:
+    """Return joinproto against each peer."""
+    return table(
+        ["N", "joinproto against:", "distinct / CPU s", "start left out", "bytes / state"],
+        [
+            [
+                str(item.members),
+                TOOL_NAMES[item.peer],
+                times(item.speed),
+                times(item.speed_after_start),
+                times(item.memory),
+            ]
+            for item in results.comparisons
+        ],
+    )
+
+
+def starts_table(results: Results) -> str:
+    """Return what small commands cost."""
+    named = [(f"`{start.command}`", start) for start in results.starts]
+    if results.cold is not None:
+        named.append((f"`{results.cold.command}`, the first time ever", results.cold))
+    return table(
+        ["command:", "CPU s", "wall s"],
+        [[name, f"{it.cpu_seconds:.2f}", f"{it.wall_seconds:.2f}"] for name, it in named],
+    )
+
+
+def machine_lines(machine: Machine) -> list[str]:
+    """Return the machine as a Markdown list."""
+    versions = ", ".join(f"{name} {number}" for name, number in sorted(machine.versions.items()))
+    return [
+        f"* {machine.processor}; {machine.processors} processors for us",
+        f"* {machine.memory_gib:g} GiB of memory",
+        f"* {machine.system}, Linux {machine.kernel}",
+        f"* Python {machine.python}; {versions}",
+        f"* load before {machine.load_before:g}, after {machine.load_after:g}",
+    ]
+
+
+def terminal(results: Results) -> str:
+    """Return what the command prints at its end."""
+    parts = []
+    for world in dict.fromkeys(row.world for row in results.rows):
+        parts += [world, rows_table([row for row in results.rows if row.world == world])]
+        if any(item.world == world for item in results.comparisons):
+            parts.append(comparisons_table(results))
+    parts.append(starts_table(results))
+    parts += [f"left out: {text}" for text in results.left_out]
+    parts += [f"PROBLEM: {text}" for text in results.problems]
+    return "\n\n".join(parts)
+
+
+def summary(results: Results) -> str:
+    """Return the few lines of the README: the largest size, tool by tool."""
+    commit = [row for row in results.rows if row.world == COMMIT]
+    largest = max(row.members for row in commit)
+    return (
+        SUMMARY_HEAD.format(members=largest).strip()
+        + "\n\n"
+        + table(
+            ["tool:", "distinct states", "CPU s", "states / CPU s", "bytes / state"],
+            [
+                [
+                    TOOL_NAMES[row.tool],
+                    f"{row.seen.distinct:,}",
+                    f"{row.cpu_seconds:.1f}",
+                    short(row.distinct_per_cpu_second),
+                    short(row.bytes_per_state),
+                ]
+                for row in commit
+                if row.members == largest
+            ],
+        )
+        + "\n"
+    )
+
+
+def markdown(results: Results, *, plot: str) -> str:
+    """Return docs/benchmarks.md.  `plot`: the picture's file name beside it."""
+    commit = [row for row in results.rows if row.world == COMMIT]
+    others = [row for row in results.rows if row.world != COMMIT]
+    parts = [HEAD.format(command=results.command, date=results.date)]
+    parts += [f"**Problem:** {text}" for text in results.problems]
+    parts += [f"**Left out:** {text}" for text in results.left_out]
+    parts += [
+        f"![Distinct states for each second of CPU, and bytes for each state]({plot})",
+        COMMIT_HEAD,
+        rows_table(commit),
+        RATIO_HEAD,
+        comparisons_table(results),
+    ]
+    if others:
+        parts += ["## Founding", "The world `paxos-founding`, joinproto alone.", rows_table(others)]
+    parts += [
+        "## Start",
+        starts_table(results),
+        METHOD.format(
+            runs=results.runs,
+            base=MEMBERS_OF_BASE,
+            options=" ".join(spin.COMPILER_OPTIONS),
+            times=spin.SLOTS_PER_STATE,
+            slots=", ".join(
+                f"`-w{spin.table_bits(members)}` for N = {members}"
+                for members in sorted({row.members for row in commit if row.tool == "spin-dfs"})
+            ),
+        ),
+        "## The machine",
+        "\n".join(machine_lines(results.machine)),
+    ]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+SUMMARY_HEAD = """
+Two-phase commit with {members} resource managers, the whole command, on two cores (`make bench`):
+"""
+
+HEAD = """
+# Benchmarks
+
+Written by `{command}` on {date}; write it again rather than edit it.
+The same as data: `benchmarks.json`.
+"""
+
+COMMIT_HEAD = """
+## Two-phase commit
+
+N resource managers, messages in a set that only grows, one invariant: nobody has aborted
+while somebody has committed.  There are exactly 2^N + 4^N + 6^N states; every run of every
+tool is compared with that, with the closed form of the steps generated, and with the depth
+where the tool knows it.
+"""
+
+RATIO_HEAD = """
+joinproto against each peer, how many times as many: states in a second of CPU (more is
+better), the same with the CPU of N = 3 left out on both sides (where that is not most of it),
+bytes for each state (fewer is better).  joinproto starts Python and loads compiled loops,
+which is most of its time on small sizes.
+"""
+
+METHOD = """
+## How it was measured
+
+* CPU is user and system time of the whole process, start and end included.  Compare CPU, not
+  wall time: others may use the machine.
+* Each number is the median of {runs}.  The tools take turns, so that another load meets all
+  of them.
+* joinproto is `joinproto check two-phase-commit --members N --json`, after one run that is
+  not counted: the very first one compiles the loops of the search (see Start).
+* Peak memory is the largest resident set.  Bytes for each state are what it grew by from
+  N = {base} of the same command, over the distinct states.
+* SPIN's model is `tools/bench/peers/two_phase_commit.pml`: one process and 12 bytes of state,
+  the fewest that could be reached.  Generating and compiling it is not counted.
+* SPIN is compiled with
+  `{options}`,
+  breadth first with `-DBFS`, then a second time with the profile of a run of the same search.
+  Its heap is told to use large pages, as NumPy's arrays do.  `tools/bench/spin.py` has the
+  reason for each setting, and what did not help.
+* SPIN's hash table is the least power of two that is {times} times the number of states.
+  Only who knows the answer can choose it so; joinproto is told nothing.  It is
+  {slots}.
+* SPIN and joinproto store whole states, so no state is lost to a hash.  Breadth first, and
+  with joinproto, the first counterexample is a shortest one; depth first it rarely is.
+* The last peer is a search in plain Python over joinproto's own members, which calls their
+  code for every step: `tools/bench/peers/per_state.py`.
+"""

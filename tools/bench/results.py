@@ -1,0 +1,205 @@
+"""What a benchmark found: plain values, kept as docs/benchmarks.json.
+
+`read_json` refuses what does not fit these classes: they are the file's schema.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import cattrs
+from attrs import frozen
+
+from tools.bench.machine import Machine
+from tools.bench.measure import Cost
+
+Tool = Literal["joinproto", "spin-dfs", "spin-bfs", "spin-bfs-o3", "per-state"]
+
+TOOL_NAMES: dict[Tool, str] = {
+    "joinproto": "joinproto",
+    "spin-dfs": "SPIN tuned, depth first",
+    "spin-bfs": "SPIN tuned, breadth first",
+    "spin-bfs-o3": "SPIN -O3, breadth first",
+    "per-state": "Python, one call per step",
+}
+
+# Memory is told above what the same command takes here, where the states weigh nothing.
+MEMBERS_OF_BASE = 3
+
+
+@frozen
+class Seen:
+    """What one run counted.  `depth` in states; None where the tool does not tell."""
+
+    distinct: int
+    generated: int
+    depth: int | None = None
+    calls: int | None = None
+
+
+@frozen
+class Row:
+    """One command, run several times.  The numbers without a list are medians.
+
+    `calls`: of members' code.  `bytes_per_state`: peak memory above that of the same command
+    with 3 members, for each distinct state; None for 3 members and where both are the same.
+    `cpu_after_start`: the same for CPU seconds; None, too, where it is less than half of the
+    start, because then the start's own spread shows more than the search.
+    """
+
+    tool: Tool
+    world: str
+    members: int
+    command: str
+    seen: Seen
+    costs: tuple[Cost, ...]
+    cpu_seconds: float
+    wall_seconds: float
+    peak_bytes: int
+    distinct_per_cpu_second: float
+    generated_per_cpu_second: float
+    cpu_after_start: float | None = None
+    bytes_per_state: float | None = None
+
+
+@frozen
+class Comparison:
+    """joinproto and one peer, both on the same space.
+
+    `speed`: how many times as many distinct states in a second of CPU; `speed_after_start`:
+    with what 3 members take left out, on both sides.  `memory`: how many times as many bytes
+    for each distinct state.
+    """
+
+    peer: Tool
+    world: str
+    members: int
+    speed: float
+    speed_after_start: float | None
+    memory: float | None
+
+
+@frozen
+class Start:
+    """What a command costs that does next to nothing."""
+
+    command: str
+    costs: tuple[Cost, ...]
+    cpu_seconds: float
+    wall_seconds: float
+
+
+@frozen
+class Results:
+    """`cold`: the very first search, its loops not yet compiled.  `problems`: a tool failed
+    or disagreed.  `left_out`: what this machine could not run, with what to install."""
+
+    command: str
+    date: str
+    runs: int
+    machine: Machine
+    rows: tuple[Row, ...]
+    comparisons: tuple[Comparison, ...]
+    starts: tuple[Start, ...]
+    cold: Start | None
+    problems: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def row_of(
+    *,
+    tool: Tool,
+    world: str,
+    members: int,
+    command: str,
+    seen: Seen,
+    costs: Sequence[Cost],
+    base: Row | None,
+) -> Row:
+    """Return the row for runs that cost `costs`.  `base`: the same tool's with 3 members."""
+    # A system may count in hundredths: the smallest commands can show 0.
+    cpu = max(1e-3, statistics.median(cost.cpu_seconds for cost in costs))
+    peak = int(statistics.median(cost.peak_bytes for cost in costs))
+    later = None if base is None else cpu - base.cpu_seconds
+    if base is not None and cpu < 1.5 * base.cpu_seconds:
+        later = None
+    above = 0 if base is None else peak - base.peak_bytes
+    return Row(
+        tool=tool,
+        world=world,
+        members=members,
+        command=command,
+        seen=seen,
+        costs=tuple(costs),
+        cpu_seconds=cpu,
+        wall_seconds=statistics.median(cost.wall_seconds for cost in costs),
+        peak_bytes=peak,
+        distinct_per_cpu_second=seen.distinct / cpu,
+        generated_per_cpu_second=seen.generated / cpu,
+        cpu_after_start=later,
+        bytes_per_state=above / seen.distinct if above > 0 else None,
+    )
+
+
+def start_of(command: str, costs: Sequence[Cost]) -> Start:
+    """Return the medians of `costs`."""
+    return Start(
+        command=command,
+        costs=tuple(costs),
+        cpu_seconds=statistics.median(cost.cpu_seconds for cost in costs),
+        wall_seconds=statistics.median(cost.wall_seconds for cost in costs),
+    )
+
+
+def comparisons_of(rows: Sequence[Row]) -> tuple[Comparison, ...]:
+    """Return joinproto against each peer, where both searched the same; not with 3 members,
+    where nothing but the start is measured."""
+    ours = {(row.world, row.members): row for row in rows if row.tool == "joinproto"}
+    found = []
+    for row in rows:
+        own = ours.get((row.world, row.members))
+        if row.tool == "joinproto" or own is None or row.members <= MEMBERS_OF_BASE:
+            continue
+        found.append(
+            Comparison(
+                peer=row.tool,
+                world=row.world,
+                members=row.members,
+                speed=own.distinct_per_cpu_second / row.distinct_per_cpu_second,
+                speed_after_start=_ratio(row.cpu_after_start, own.cpu_after_start),
+                memory=_ratio(own.bytes_per_state, row.bytes_per_state),
+            )
+        )
+    return tuple(found)
+
+
+def _ratio(above: float | None, below: float | None) -> float | None:
+    return None if above is None or below is None else above / below
+
+
+_converter = cattrs.Converter(forbid_extra_keys=True)
+
+
+def to_json(results: Results) -> str:
+    """Return `results` as JSON text, numbers rounded to what they can mean."""
+    return json.dumps(_rounded(_converter.unstructure(results)), indent=1) + "\n"
+
+
+def read_json(text: str) -> Results:
+    """Return the results in `text`; raises when a key is missing, unknown or of a wrong kind."""
+    return _converter.structure(json.loads(text), Results)
+
+
+def _rounded(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _rounded(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_rounded(item) for item in value]
+        case float():
+            # Five digits: the spread between runs is some percent.
+            return float(f"{value:.5g}")
+    return value

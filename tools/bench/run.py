@@ -1,0 +1,327 @@
+"""What is measured, in which order.
+
+Whole commands in child processes, one at a time; the tools take turns (A B A B), so that
+another load on the machine meets all of them.  CPU seconds are user and system together.
+Counts are compared with the closed forms: a fast wrong answer is a problem, not a result.
+
+This module and what it imports stay small, no arrays, no plots: see peers/launch.c.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from attrs import Factory, define, evolve, field, frozen
+
+from joinproto.errors import EnvironmentProblem
+from tools.bench import machine, oracle, spin
+from tools.bench.measure import Command, Cost, Finished, measure
+from tools.bench.results import (
+    MEMBERS_OF_BASE,
+    Results,
+    Row,
+    Seen,
+    Start,
+    Tool,
+    comparisons_of,
+    row_of,
+    start_of,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMIT = "two-phase-commit"
+FOUNDING = "paxos-founding"
+
+# The plain search makes some 50 thousand steps in a second: 7 members take a minute, 8 ten.
+# It takes part in the least size, if that is no larger than this.
+MEMBERS_OF_REFERENCE_MAX = 7
+
+
+@frozen
+class Plan:
+    """`sizes`: resource managers.  `runs`: of each command.  `own`: how joinproto is called.
+
+    `founding`: also the world of that name, on joinproto alone.  `profiled`: compile SPIN
+    twice, the second time with a profile, which is how it is fastest.
+    """
+
+    sizes: tuple[int, ...] = (7, 8, 9)
+    runs: int = 3
+    founding: bool = True
+    profiled: bool = True
+    own: tuple[str, ...] = (sys.executable, "-m", "joinproto")
+    command: str = "make bench"
+
+
+@frozen
+class Entrant:
+    """One tool on one size.  `read` returns what it counted, or raises ValueError."""
+
+    tool: Tool
+    world: str
+    members: int
+    shown: str
+    command: Command
+    read: Callable[[str], Seen]
+    # Which counts it prints in full: SPIN rounds to eight digits.
+    rounds: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.world} {self.members} {self.tool}"
+
+
+@define
+class Bench:
+    """A benchmark on its way.  `folder`: for what is compiled.  `say`: progress, one line."""
+
+    plan: Plan
+    folder: Path
+    say: Callable[[str], None]
+    launcher: Path | None = None
+    problems: list[str] = field(factory=list)
+    left_out: list[str] = field(factory=list)
+    rows: list[Row] = field(factory=list)
+    _environment: Mapping[str, str] = Factory(dict)
+
+    def run(self) -> Results:
+        """Measure everything in the plan."""
+        described = machine.describe()
+        # An empty folder for compiled loops: the first run is really the first.
+        self._environment = {"NUMBA_CACHE_DIR": str(self.folder / "loops")}
+        has_spin = self._prepare_spin()
+        cold = self._cold()
+        smallest = min(MEMBERS_OF_REFERENCE_MAX, *self.plan.sizes)
+        for members in sorted({MEMBERS_OF_BASE, *self.plan.sizes}):
+            group = [self._own(COMMIT, members)]
+            if members <= smallest:
+                group.append(self._per_state(members))
+            if has_spin:
+                group += self._spins(members, int(described.memory_gib * 1024))
+            self._measure_group(group)
+        if self.plan.founding:
+            self._measure_group([self._own(FOUNDING, MEMBERS_OF_BASE)])
+        starts = self._starts()
+        return Results(
+            command=self.plan.command,
+            date=datetime.now(UTC).date().isoformat(),
+            runs=self.plan.runs,
+            machine=evolve(described, load_after=machine.describe().load_before),
+            rows=tuple(self.rows),
+            comparisons=comparisons_of(self.rows),
+            starts=starts,
+            cold=cold,
+            problems=tuple(self.problems),
+            left_out=tuple(self.left_out),
+        )
+
+    # -- who takes part ----------------------------------------------------------------
+
+    def _own(self, world: str, members: int) -> Entrant:
+        arguments = ("check", world, "--members", str(members), "--json")
+        return Entrant(
+            tool="joinproto",
+            world=world,
+            members=members,
+            shown=" ".join(("joinproto", *arguments)),
+            command=Command([*self.plan.own, *arguments], ROOT, self._environment),
+            read=read_own,
+        )
+
+    def _per_state(self, members: int) -> Entrant:
+        arguments = ("-m", "tools.bench.peers.per_state", COMMIT, "--members", str(members))
+        return Entrant(
+            tool="per-state",
+            world=COMMIT,
+            members=members,
+            shown=" ".join(("python", *arguments)),
+            command=Command([sys.executable, *arguments], ROOT),
+            read=read_own,
+        )
+
+    def _prepare_spin(self) -> bool:
+        """Return whether SPIN takes part; if not, say what to install."""
+        problem = spin.missing()
+        if problem is None:
+            try:
+                self.launcher = spin.build_launcher(self.folder)
+            except EnvironmentProblem as error:
+                problem = error
+        if problem is not None:
+            self.left_out.append(str(problem))
+            self.say(str(problem))
+        return problem is None
+
+    def _spins(self, members: int, memory_mib: int) -> Iterable[Entrant]:
+        searches: tuple[tuple[Tool, spin.Search], ...] = (
+            ("spin-bfs-o3", "bfs"),
+            ("spin-bfs", "bfs"),
+            ("spin-dfs", "dfs"),
+        )
+        for tool, search in searches:
+            self.say(f"compiling SPIN, {COMMIT} {members}, {search}")
+            try:
+                command = spin.build(
+                    self.folder / f"{tool}-{members}",
+                    members=members,
+                    search=search,
+                    memory_mib=memory_mib,
+                    profiled=self.plan.profiled,
+                    plain=tool == "spin-bfs-o3",
+                )
+            except EnvironmentProblem as error:
+                self.left_out.append(str(error))
+                self.say(str(error))
+                continue
+            yield Entrant(
+                tool=tool,
+                world=COMMIT,
+                members=members,
+                shown=" ".join(command.arguments),
+                command=command,
+                read=read_spin_bfs if search == "bfs" else read_spin_dfs,
+                rounds=True,
+            )
+
+    # -- measuring ---------------------------------------------------------------------
+
+    def _cold(self) -> Start | None:
+        """Return the cost of the first search of all: nothing is compiled yet."""
+        first = self._own(COMMIT, MEMBERS_OF_BASE)
+        done = self._once(first, "first run, loops not compiled")
+        return None if done is None else start_of(first.shown, [done[0]])
+
+    def _measure_group(self, group: list[Entrant]) -> None:
+        """Let the entrants take turns; one that fails does not run again."""
+        # A size may need a loop that no smaller one did.  SPIN was compiled by running it.
+        ready = [
+            entrant
+            for entrant in group
+            if entrant.tool != "joinproto" or self._once(entrant, "not counted") is not None
+        ]
+        costs: dict[Tool, list[Cost]] = {entrant.tool: [] for entrant in ready}
+        seen: dict[Tool, Seen] = {}
+        for number in range(1, self.plan.runs + 1):
+            for entrant in list(ready):
+                done = self._once(entrant, f"run {number} of {self.plan.runs}")
+                if done is None:
+                    ready.remove(entrant)
+                    continue
+                cost, counted = done
+                if seen.setdefault(entrant.tool, counted) != counted:
+                    self._problem(f"{entrant}: {counted} in run {number}, before {seen}")
+                costs[entrant.tool].append(cost)
+        for entrant in ready:
+            self.rows.append(
+                row_of(
+                    tool=entrant.tool,
+                    world=entrant.world,
+                    members=entrant.members,
+                    command=entrant.shown,
+                    seen=seen[entrant.tool],
+                    costs=costs[entrant.tool],
+                    base=self._base(entrant),
+                )
+            )
+
+    def _base(self, entrant: Entrant) -> Row | None:
+        if (entrant.world, entrant.members) == (COMMIT, MEMBERS_OF_BASE):
+            return None
+        # Any world's start weighs the same, so the other world is told above this one, too.
+        for row in self.rows:
+            if (row.tool, row.world, row.members) == (entrant.tool, COMMIT, MEMBERS_OF_BASE):
+                return row
+        return None
+
+    def _once(self, entrant: Entrant, what: str) -> tuple[Cost, Seen] | None:
+        done = measure(entrant.command, launcher=self.launcher)
+        self.say(f"{entrant}, {what}: {done.cost.cpu_seconds:.2f} s of CPU")
+        try:
+            if done.exit_code != 0:
+                raise ValueError(f"exit code {done.exit_code}\n{done.complaint}")
+            counted = entrant.read(done.stdout)
+        except (ValueError, KeyError) as error:
+            self._problem(f"{entrant}: {error}")
+            return None
+        if entrant.world == COMMIT:
+            for line in disagreements(entrant, counted):
+                self._problem(f"{entrant}: {line}")
+        return done.cost, counted
+
+    def _starts(self) -> tuple[Start, ...]:
+        found = []
+        costs: list[Cost] = []
+        for _ in range(self.plan.runs):
+            done: Finished = measure(
+                Command([*self.plan.own, "--help"], ROOT), launcher=self.launcher
+            )
+            if done.exit_code != 0:
+                self._problem(f"joinproto --help: exit code {done.exit_code}\n{done.complaint}")
+                break
+            costs.append(done.cost)
+        if costs:
+            found.append(start_of("joinproto --help", costs))
+        found += [
+            start_of(row.command, row.costs)
+            for row in self.rows
+            if (row.tool, row.world, row.members) == ("joinproto", COMMIT, MEMBERS_OF_BASE)
+        ]
+        return tuple(found)
+
+    def _problem(self, text: str) -> None:
+        # The same wrong count comes back in every run.
+        if text not in self.problems:
+            self.problems.append(text)
+            self.say(text)
+
+
+def disagreements(entrant: Entrant, counted: Seen) -> list[str]:
+    """Return where `counted` differs from the closed forms."""
+    right = oracle.two_phase_commit(entrant.members)
+    text = spin.rounded if entrant.rounds else str
+    found = []
+    for name, got, expected in (
+        ("distinct", counted.distinct, right.distinct),
+        ("generated", counted.generated, right.generated),
+        ("depth", counted.depth, right.depth),
+    ):
+        if got is not None and text(got) != text(expected):
+            found.append(f"{name} {got}, but the closed form says {expected}")
+    return found
+
+
+def read_own(printed: str) -> Seen:
+    """Return the counts from the JSON of `joinproto check`, and of the plain search."""
+    found = json.loads(printed)
+    if found["result"] != "holds":
+        raise ValueError(f"the result is {found['result']}, it has to be holds")
+    return Seen(found["distinct"], found["generated"], found["depth"], found.get("calls"))
+
+
+def read_spin_bfs(printed: str) -> Seen:
+    """Return the counts from SPIN's report of a breadth-first search."""
+    found = _read_spin(printed)
+    return Seen(found.distinct, found.generated, depth=found.depth_steps + 1)
+
+
+def read_spin_dfs(printed: str) -> Seen:
+    """Return the counts; a depth-first search does not know how far away a state is."""
+    found = _read_spin(printed)
+    return Seen(found.distinct, found.generated)
+
+
+def _read_spin(printed: str) -> spin.SpinResult:
+    found = spin.read(printed)
+    if found.errors or not found.is_complete:
+        raise ValueError(f"SPIN did not search everything without an error\n{printed[-600:]}")
+    return found
+
+
+def benchmark(plan: Plan, *, say: Callable[[str], None]) -> Results:
+    """Measure `plan`.  `say`: takes one line of progress."""
+    with tempfile.TemporaryDirectory(prefix="joinproto-bench-") as folder:
+        return Bench(plan, Path(folder), say).run()

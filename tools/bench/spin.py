@@ -1,0 +1,168 @@
+"""SPIN on the same space, built the way it is fastest here.
+
+Every setting of the build has its reason beside it.  Seconds are medians of five runs in
+turn, N=8, depth first, on one core at 2.6 GHz; breadth first shows the same order.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from attrs import frozen
+
+from joinproto.errors import EnvironmentProblem
+from tools.bench.measure import Command
+from tools.bench.oracle import two_phase_commit
+
+MODEL = Path(__file__).parent / "peers" / "two_phase_commit.pml"
+LAUNCHER = Path(__file__).parent / "peers" / "launch.c"
+MEMBERS_MAX = 10
+
+Search = Literal["bfs", "dfs"]
+
+COMPILER_OPTIONS = (
+    "-O3",
+    "-w",  # no warnings about C that nobody here wrote
+    "-DSAFETY",  # no search for cycles: the property is an invariant
+    "-DNOFAIR",  # likewise
+    "-DNOREDUCE",  # one process: there is nothing to reduce, so do not look
+    "-DNOVSZ",  # the vector's size never changes, so do not store it: 12 bytes, not 20
+    "-DNOCOMP",  # no gap to squeeze out of 12 bytes: 1.9 s, with squeezing 2.2 s
+    "-DSPACE",  # leave a word out of each entry: no slower, 24 bytes instead of 32
+)
+# Tried, and left out: -DCOLLAPSE (2.4 times the CPU, and more memory: a state of 12 bytes
+# has nothing to share), -DMA (8 times), -DMURMUR, -DSFH, -march=native, -static and another
+# -DVECTORSZ (no difference beyond the noise).
+
+# What a person who reads SPIN's manual builds for an exact check of an invariant.
+PLAIN_OPTIONS = ("-O3", "-w", "-DSAFETY", "-DNOREDUCE")
+
+# A second compilation knows from a first run of the same search which branches are taken:
+# 1.5 s instead of 1.8 s.  Hardly anybody does this, but it is SPIN at its best.
+PROFILE_WRITE = "-fprofile-generate"
+PROFILE_READ = "-fprofile-use"
+
+# NumPy asks for large pages for its arrays.  This makes SPIN's heap ask, too: N=9 takes 7 %
+# less.
+ENVIRONMENT: Mapping[str, str] = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+
+# The table may be at most this full.  One step larger costs 128 MiB more at N=9 for about 5 %
+# less CPU; one step smaller, the CPU grows.
+SLOTS_PER_STATE = 1.5
+
+_NUMBER = r"([\d.]+(?:e[+-]?\d+)?)"
+
+
+@frozen
+class SpinResult:
+    """What SPIN printed.  Counts above eight digits are rounded to eight: it prints no more.
+
+    `depth_steps`: of the longest path it was on, in steps.  `is_complete`: it says that it
+    searched everything.  `errors`: assertions that failed (it stops at the first).
+    """
+
+    distinct: int
+    generated: int
+    depth_steps: int
+    errors: int
+    is_complete: bool
+
+
+def table_bits(members: int) -> int:
+    """Return SPIN's -w: the logarithm of the number of slots of its hash table."""
+    slots = 1
+    while 2**slots < SLOTS_PER_STATE * two_phase_commit(members).distinct:
+        slots += 1
+    return slots
+
+
+def rounded(count: int) -> str:
+    """Return `count` as SPIN would print it."""
+    return format(count, ".8g")
+
+
+def missing() -> EnvironmentProblem | None:
+    """Return what this machine lacks for SPIN, if anything."""
+    absent = [name for name in ("spin", "gcc") if shutil.which(name) is None]
+    if not absent:
+        return None
+    return EnvironmentProblem(
+        f"SPIN is left out: {' and '.join(absent)} not found on PATH",
+        next=f"apt-get install {' '.join(absent)}   (the Debian packages of that name)",
+    )
+
+
+def build(
+    folder: Path,
+    *,
+    members: int,
+    search: Search,
+    memory_mib: int,
+    profiled: bool = True,
+    plain: bool = False,
+    one_vote_short: bool = False,
+) -> Command:
+    """Compile the model in `folder`, which is made, and return the command that searches it.
+
+    `memory_mib`: SPIN gives up above.  `plain`: without all that makes it faster than its
+    manual says.  `one_vote_short`: the wrong model.
+    """
+    if members > MEMBERS_MAX:
+        raise EnvironmentProblem(
+            f"the SPIN model has masks for {MEMBERS_MAX} resource managers, not for {members}",
+            next=f"--sizes up to {MEMBERS_MAX}",
+        )
+    folder.mkdir(parents=True)
+    wrong = ["-DONE_VOTE_SHORT"] if one_vote_short else []
+    _run(["spin", f"-DN={members}", *wrong, "-a", str(MODEL)], folder)
+    options = [*(PLAIN_OPTIONS if plain else COMPILER_OPTIONS), f"-DMEMLIM={memory_mib}"]
+    if search == "bfs":
+        options.append("-DBFS")
+    # -m: the longest path has 3N + 1 steps, and the one of a failed assertion one more; the
+    # stack is made that long at the start.
+    arguments = ["./pan", f"-w{table_bits(members)}", f"-m{3 * members + 10}"]
+    if profiled and not plain:
+        _run(["gcc", *options, PROFILE_WRITE, "-o", "pan", "pan.c"], folder)
+        _run(arguments, folder)
+        options.append(PROFILE_READ)
+    _run(["gcc", *options, "-o", "pan", "pan.c"], folder)
+    return Command(arguments=arguments, folder=folder, environment={} if plain else ENVIRONMENT)
+
+
+def build_launcher(folder: Path) -> Path:
+    """Compile peers/launch.c into `folder`."""
+    _run(["gcc", "-O2", "-Wall", "-o", "launch", str(LAUNCHER)], folder)
+    return folder / "launch"
+
+
+def read(printed: str) -> SpinResult:
+    """Return what SPIN found; raises ValueError when `printed` is no report of SPIN."""
+
+    def number(pattern: str) -> int:
+        match = re.search(pattern, printed, re.MULTILINE)
+        if match is None:
+            raise ValueError(f"no line like {pattern!r} in what SPIN printed")
+        return int(float(match[1]))
+
+    return SpinResult(
+        distinct=number(rf"^\s*{_NUMBER} states, stored"),
+        generated=number(rf"^\s*{_NUMBER} transitions"),
+        depth_steps=number(rf"depth reached {_NUMBER}"),
+        errors=number(rf"errors: {_NUMBER}"),
+        # These two lines mean that it stopped early or cut paths off.
+        is_complete="Search not completed" not in printed and "depth too small" not in printed,
+    )
+
+
+def _run(command: Sequence[str], folder: Path) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise EnvironmentProblem(
+            f"{command[0]} fails: {(done.stderr or done.stdout).strip()[-600:]}",
+            next="apt-get install spin gcc libc6-dev",
+        )

@@ -1,0 +1,384 @@
+"""`joinproto check`: search a world, or a model of one's own, and judge its claims.
+
+    0  all hold                               3  stopped at a limit before the end
+    1  violated, a `sometimes` not reached    4  the machine lacks something
+    2  usage, a bad model (file:line)
+
+With `--tier`, 0 and 1 say whether every world ends as the catalogue expects.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import evolve, frozen
+
+from joinproto.errors import EnvironmentProblem, LimitReached, UsageProblem
+from models import catalogue
+from models.report import Report, to_json
+from tools.cli import loading, results
+from tools.cli.estimate import estimate, smaller_reports
+from tools.cli.loading import Loaded
+from tools.cli.output import Terminal, alone_on_stdout, error_stream, is_terminal
+from tools.cli.tier import run_tier
+from tools.cli.warming import warm_up
+from tools.show import findings
+from tools.show.amounts import size
+from tools.show.progress import Progress
+from tools.show.summary import summary
+from tools.show.write import format_of, write_trace
+
+EXAMPLE = """\b
+Examples:
+  joinproto check two-phase-commit --members 7
+  joinproto check two-phase-commit --mutant one-vote-short --trace run.html
+  joinproto check path/to/my_model.py::ring --max-seconds 60
+  joinproto check --tier quick
+"""
+
+SECONDS_WORTH_SAYING = 2.0
+"""A search that takes less is over before its estimate is read."""
+
+
+@frozen(kw_only=True)
+class Settings:
+    """How to search, whatever the world.  `memory_bytes`: of the whole process."""
+
+    as_json: bool
+    symmetry: bool
+    strict: bool
+    states_max: int | None
+    memory_bytes: int | None
+    seconds_max: float | None
+    trace: Path | None
+    out: Path | None
+    estimate: bool | None
+    engine: str
+    master: str | None
+    resume: bool
+
+    def limits(self) -> dict[str, Any]:
+        return {
+            "states_max": self.states_max,
+            "memory_max_bytes": self.memory_bytes,
+            "seconds_max": self.seconds_max,
+        }
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("target", metavar="[WORLD|FILE.py[::NAME]]", required=False)
+@loading.world_options
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "local", "spark"]),
+    default="auto",
+    help="Where to search: here, or on Spark.",
+)
+@click.option("--master", metavar="URL", help="Spark's master.")
+@click.option("--resume", is_flag=True, help="Go on with the search in --out, on Spark.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Keep all results in a folder."
+)
+@click.option(
+    "--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after so many states."
+)
+@click.option("--max-memory", metavar="SIZE", help="Stop at so much memory: 500M, 2G.")
+@click.option(
+    "--max-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="Stop after so many seconds.",
+)
+@click.option(
+    "--symmetry/--no-symmetry", default=False, help="One state for each renaming of members."
+)
+@click.option("--strict", is_flag=True, help="Exit 1 where something was never exercised.")
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the run found: .html, .json, .itf.json, .txt, or .py, a test.",
+)
+@click.option("--tier", type=click.Choice(["quick", "long"]), help="Check every world of a tier.")
+@click.option("--estimate/--no-estimate", default=None, help="Say first how long it may take.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def check(
+    target: str | None,
+    tier: str | None,
+    as_json: bool,
+    max_states: int | None,
+    max_memory: str | None,
+    max_seconds: float | None,
+    **arguments: Any,
+) -> int:
+    """Search a world breadth first, and judge its claims in every state.
+
+    WORLD is one of those that `joinproto models` lists, FILE.py a model of your own.  The
+    shortest run that breaks a claim is shown.  Exit code 0: all hold; 1: violated.
+    """
+    options = loading.given(arguments)
+    if max_seconds is not None and math.isnan(max_seconds):
+        raise click.UsageError("--max-seconds takes a number")
+    settings = Settings(
+        as_json=as_json,
+        states_max=max_states,
+        memory_bytes=_size(max_memory),
+        seconds_max=max_seconds,
+        **arguments,
+    )
+    _refuse_what_belongs_to_spark(settings)
+    if tier is not None:
+        _refuse_with_tier(target, options, settings)
+        return _check_tier(tier, settings)
+    if target is None:
+        raise click.UsageError("name a world or a file, or check all with --tier quick")
+    return _check_one(target, options, settings)
+
+
+def _size(text: str | None) -> int | None:
+    if text is None:
+        return None
+    from models.engine.memory import parse_size
+
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        message = str(error)
+    except OverflowError:  # "infG"
+        message = f"{text!r} is more than there can be"
+    raise UsageProblem(f"--max-memory: {message}", next="joinproto check --help")
+
+
+def _refuse_what_belongs_to_spark(settings: Settings) -> None:
+    if settings.engine == "spark":
+        if settings.resume and settings.out is None:
+            raise UsageProblem("--resume without --out", next="name the folder with --out DIR")
+        return
+    for flag, is_given in (("--resume", settings.resume), ("--master", settings.master)):
+        if is_given:
+            raise UsageProblem(
+                f"{flag} belongs to the Spark engine; the local one has no use for it",
+                next=f"leave {flag} out, or add --engine spark",
+            )
+
+
+def _refuse_with_tier(target: str | None, options: Mapping[str, Any], settings: Settings) -> None:
+    one_world = {
+        "a world": target,
+        "--trace": settings.trace,
+        "--out": settings.out,
+        "--engine spark": settings.engine == "spark",
+        "--symmetry": settings.symmetry,
+        "--estimate": settings.estimate,
+        **{word: True for word in loading.words_of(options) if word.startswith("--")},
+    }
+    for flag, is_given in one_world.items():
+        if is_given:
+            raise UsageProblem(
+                f"--tier checks many worlds, each as it is; {flag} is for one",
+                next=f"leave out --tier, or {flag}",
+            )
+
+
+# -- one world -------------------------------------------------------------------------
+
+
+def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> int:
+    if settings.trace is not None:
+        format_of(settings.trace)
+        _refuse_folder(settings.trace)
+    with alone_on_stdout(settings.as_json):
+        loaded = loading.load(target, options)
+        if settings.out is not None and not settings.resume:
+            results.prepare(settings.out, _identity(loaded, settings))
+        if settings.engine == "spark":
+            report, found = _on_spark(loaded, settings), to_json
+        else:
+            report, compiled = _here(loaded, settings)
+
+            def found(report: Report) -> dict[str, Any]:
+                return {**to_json(report), "compile_seconds": round(compiled, 3)}
+
+    as_json = {
+        **found(report),
+        "options": dict(options),
+        "not_exercised": list(findings.not_exercised(report)),
+    }
+    if settings.as_json:
+        click.echo(json.dumps(as_json))
+    else:
+        click.echo(_text(loaded, report, settings))
+    _write(loaded, report, as_json, settings)
+    return _code(report, settings)
+
+
+def _refuse_folder(path: Path) -> None:
+    """Refuse a file that cannot be written; after a long search it would be too late."""
+    found = f"it is a folder: {path}" if path.is_dir() else ""
+    if not path.parent.is_dir():
+        found = f"there is no folder {path.parent}"
+    if found:
+        raise UsageProblem(f"--trace: {found}", next="name a file in a folder that exists")
+
+
+def _identity(loaded: Loaded, settings: Settings) -> dict[str, Any]:
+    """Return what makes a search this one and no other."""
+    where = loaded.target if loaded.file is None else str(loaded.file)
+    _, colons, name = loaded.target.partition("::")
+    return {
+        "world": where + colons + name if loaded.file else where,
+        "options": dict(loaded.options),
+        "engine": "spark" if settings.engine == "spark" else "local",
+        "symmetry": settings.symmetry,
+    }
+
+
+def _code(report: Report, settings: Settings) -> int:
+    if report.result == "violated":
+        return 1
+    if report.result == "incomplete":
+        return 3
+    idle = list(findings.not_exercised(report)) if settings.strict else []
+    if idle:
+        click.echo(f"joinproto: --strict: not exercised: {'; '.join(idle)}", err=True)
+    return 1 if idle else 0
+
+
+def _text(loaded: Loaded, report: Report, settings: Settings) -> str:
+    terminal = Terminal.now()
+    command = f"joinproto check {loaded.words}"
+    if settings.symmetry:
+        command += " --symmetry"
+    text = summary(report, command=command, **terminal.layout())
+    if report.trace is not None:
+        text += f"\n\n{terminal.chart(report.trace)}"
+    return text
+
+
+def _write(loaded: Loaded, report: Report, as_json: Mapping[str, Any], settings: Settings) -> None:
+    # A test that is pasted somewhere finds a model of one's own by its path.
+    named = report if loaded.file is None else evolve(report, world=loaded.target)
+    if settings.trace is not None:
+        if report.trace is None and format_of(settings.trace).needs_trace:
+            click.echo(f"joinproto: there is no run, so {settings.trace} is not written", err=True)
+        else:
+            write_trace(named, settings.trace, options=loaded.options)
+            click.echo(f"wrote {settings.trace}", err=True)
+    if settings.out is not None:
+        written = results.keep(settings.out, named, as_json, loaded.options)
+        names = ", ".join(file.name for file in written)
+        click.echo(f"wrote to {settings.out}: {names}", err=True)
+
+
+# -- engines ---------------------------------------------------------------------------
+
+
+def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
+    """Return the report of the local engine, and the seconds spent compiling it."""
+    from models.check import check as search_world
+    from models.engine.memory import resident_bytes
+
+    with _watched() as (progress, compiled), loaded.at_work():
+        _refuse_too_little(settings.memory_bytes, resident_bytes())
+        warm_up(symmetry=settings.symmetry)
+        _say_estimate(loaded, settings)
+        report = search_world(
+            loaded.world, symmetry=settings.symmetry, progress=progress, **settings.limits()
+        )
+    return report, compiled()
+
+
+@contextmanager
+def _watched() -> Iterator[tuple[Progress, Callable[[], float]]]:
+    """Yield a progress line, and a clock of the compiler, which announces itself."""
+    from models.engine import telling_of_compilation
+
+    with Progress(error_stream()) as progress:
+
+        def tell(text: str) -> None:
+            progress.close()
+            click.echo(text, err=True)
+
+        with telling_of_compilation(tell) as compiling:
+            yield progress, lambda: compiling.seconds
+
+
+def _refuse_too_little(limit_bytes: int | None, needed_bytes: int) -> None:
+    if limit_bytes is not None and limit_bytes < needed_bytes:
+        raise LimitReached(
+            f"the memory limit of {size(limit_bytes)} is less than the {size(needed_bytes)}"
+            " this process needs before its first state",
+            next=f"--max-memory {math.ceil(2 * needed_bytes / 2**20)}M or more, or none",
+        )
+
+
+def _say_estimate(loaded: Loaded, settings: Settings) -> None:
+    from models.engine.memory import default_limit_bytes, resident_bytes
+
+    asked = settings.estimate is True
+    wanted = asked or (settings.estimate is None and is_terminal() and not settings.as_json)
+    if not wanted:
+        return
+    guess = None
+    if loaded.sized is not None and loaded.members is not None:
+        report_of = smaller_reports(loaded.sized, symmetry=settings.symmetry)
+        guess = estimate(loaded.members, loaded.least, report_of)
+    if guess is not None and (asked or guess.seconds > SECONDS_WORTH_SAYING):
+        limit = settings.memory_bytes or default_limit_bytes()
+        click.echo(guess.text(limit - resident_bytes()), err=True)
+    elif guess is None and asked:
+        click.echo("estimate: none, because fewer members tell nothing here", err=True)
+
+
+def _on_spark(loaded: Loaded, settings: Settings) -> Report:
+    try:
+        explore = import_module("spark_explore.explore")
+    except ModuleNotFoundError as error:
+        if error.name not in ("spark_explore", "spark_explore.explore"):
+            raise
+        raise EnvironmentProblem(
+            "the Spark engine is not part of this version",
+            next=f"joinproto check {loaded.words}   searches on this machine",
+        ) from error
+    with Progress(error_stream()) as progress, loaded.at_work():
+        report: Report = explore.run(
+            loaded.world,
+            master=settings.master,
+            out=settings.out,
+            resume=settings.resume,
+            symmetry=settings.symmetry,
+            progress=progress,
+            **settings.limits(),
+        )
+    return report
+
+
+# -- a tier ----------------------------------------------------------------------------
+
+
+def _check_tier(tier: str, settings: Settings) -> int:
+    from models.check import check as search_world
+    from models.engine.memory import resident_bytes
+
+    _refuse_too_little(settings.memory_bytes, resident_bytes())
+    with _watched() as (progress, _):
+        warm_up()
+
+        def search(item: catalogue.Entry, mutant: str | None) -> Report:
+            loaded = loading.load(item.name, {"mutant": mutant} if mutant else {})
+            report = search_world(loaded.world, progress=progress, **settings.limits())
+            progress.close()
+            return report
+
+        Terminal.now()
+        code, found = run_tier(tier, search, as_json=settings.as_json)
+    if settings.as_json:
+        click.echo(json.dumps(found))
+    return code

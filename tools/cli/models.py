@@ -1,0 +1,83 @@
+"""`joinproto models`: the worlds that ship, and how each must end."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from models import catalogue
+from models.catalogue import Entry
+from models.files import FLAGS
+from tools.cli.output import Terminal
+from tools.show.pieces import Line, Piece, Role, line
+
+EPILOG = "Example: joinproto models --json"
+
+
+@click.command(epilog=EPILOG)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def models(as_json: bool) -> int:
+    """List the worlds that ship: what each shows, its members, how its search must end.
+
+    A world that must be violated shows what goes wrong without a rule, or outside of what
+    the protocol promises.
+    """
+    if as_json:
+        click.echo(json.dumps({"worlds": [_as_json(item) for item in catalogue.ENTRIES]}))
+        return 0
+    terminal = Terminal.now(colours=False)
+    names = max(len(item.name) for item in catalogue.ENTRIES) + 2
+    for item in catalogue.ENTRIES:
+        for first, text in _lines(item, names):
+            click.echo(terminal.paragraph(text, first=first, indent=names + 10))
+    click.echo()
+    click.echo("joinproto check NAME searches one, joinproto check --tier quick all that are quick")
+    return 0
+
+
+def _lines(item: Entry, names: int) -> Iterator[tuple[int, Line]]:
+    """Yield what there is to say of a world, each line with its indentation."""
+    role = Role.GOOD if item.expected == "holds" else Role.WARN
+    heading = Piece(item.name.ljust(names), Role.NAME)
+    yield 0, line(heading, Piece(item.expected.ljust(10), role), item.about)
+    yield names + 10, line(Piece("  ".join(_facts(item)), Role.QUIET))
+
+
+def _facts(item: Entry) -> Iterator[str]:
+    least, most = item.members
+    yield f"--members {item.usual}" + (f" ({least} to {most})" if least < most else "")
+    others = [name for name in catalogue.parameters(item) if name not in ("members", "mutant")]
+    for name in others:
+        yield f"--{name.replace('_', '-')}" if name in FLAGS else f"--set {name}=..."
+    for mutant in item.mutants:
+        yield f"--mutant {mutant}"
+
+
+def _as_json(item: Entry) -> dict[str, Any]:
+    least, most = item.members
+    return {
+        "name": item.name,
+        "expected": item.expected,
+        "members": item.usual,
+        "about": item.about,
+        "members_least": least,
+        "members_most": most,
+        "tier": item.tier,
+        "steps": item.steps,
+        "mutants": list(item.mutants),
+        "options": {
+            name: _default(value)
+            for name, value in catalogue.parameters(item).items()
+            if name not in ("members", "mutant")
+        },
+    }
+
+
+def _default(parameter: inspect.Parameter) -> Any:
+    """Return a parameter's default as a JSON value; None where there is none to show."""
+    value = parameter.default
+    return value if isinstance(value, bool | int | float | str) else None

@@ -1,0 +1,337 @@
+"""What `--json` prints, as JSON Schema (draft 2020-12), and as docs/json.md made from it.
+
+Keys are only ever added.  A program that reads these objects ignores keys it does not know;
+that is why no schema here forbids any.  `python -m tools.cli.schema` writes docs/json.md anew;
+a test compares, and another holds real output against these schemas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+Schema = dict[str, Any]
+
+DOC = Path(__file__).resolve().parents[2] / "docs" / "json.md"
+
+
+def _of(kind: str | list[str], about: str, **more: Any) -> Schema:
+    return {"type": kind, "description": about, **more}
+
+
+def _text(about: str) -> Schema:
+    return _of("string", about)
+
+
+def _number(about: str) -> Schema:
+    return _of("number", about, minimum=0)
+
+
+def _count(about: str) -> Schema:
+    return _of("integer", about, minimum=0)
+
+
+def _maybe(schema: Schema) -> Schema:
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def _one_of(about: str, *values: str) -> Schema:
+    return _of("string", about, enum=list(values))
+
+
+def _list(about: str, items: Schema) -> Schema:
+    return _of("array", about, items=items)
+
+
+def _map(about: str, values: Schema) -> Schema:
+    return _of("object", about, additionalProperties=values)
+
+
+def _object(
+    about: str, properties: Mapping[str, Schema], *, optional: tuple[str, ...] = ()
+) -> Schema:
+    required = [name for name in properties if name not in optional]
+    return _of("object", about, properties=dict(properties), required=required)
+
+
+_MESSAGE = _object(
+    "A message.",
+    {
+        "from": _text("who sent it"),
+        "to": _maybe(_text("to whom; null: to every other member")),
+        "content": _text("what it says"),
+    },
+)
+
+_STATES = _map(
+    "Member to attribute to text.  A durable attribute's name ends in `*`; a member that is down"
+    ' has the attribute `""` with the text `down`.',
+    _map("Attribute to text.", _text("the value")),
+)
+
+_STEP = _object(
+    "One step of a run.",
+    {
+        "action": _text(
+            "`receive`, `start`, `crash`, `lose`, `duplicate`, `split`, `heal`, or its own words"
+        ),
+        "member": _maybe(_text("who takes it; null: the network, or several members")),
+        "message": {
+            **_MESSAGE,
+            "type": ["object", "null"],
+            "description": "received, lost or doubled",
+        },
+        "sent": _list("messages that it sends", _MESSAGE),
+        "states": {**_STATES, "description": "every member after the step, as in `initial`"},
+        "rules": _list("cases of tables that it takes", _text("a label")),
+        "detail": _text("a split's one side, a joint step's events, a crash's place"),
+        "label": _text("the whole step in words, as `Replay.step` takes them"),
+    },
+)
+
+_COVERAGE = _object(
+    "What was exercised.",
+    {
+        "actions": _map("step, with who takes it, to times", _count("times")),
+        "rules": _map("case of a table to times", _count("times")),
+        "never": _list("what was never exercised", _text("in words")),
+    },
+)
+
+_KIND = _one_of("", "always", "sometimes", "eventually", "always possible", "no deadlock")
+
+
+def _property(results: tuple[str, ...], more: Mapping[str, Schema]) -> Schema:
+    return _object(
+        "One claim.",
+        {
+            "name": _text("as the world names it"),
+            "kind": {**_KIND, "description": "what is claimed"},
+            "result": _one_of("what was found", *results),
+            "trace_length": _maybe(_count("steps of the shortest run that breaks or reaches it")),
+            **more,
+        },
+    )
+
+
+_RUN: dict[str, Schema] = {
+    "property": _text("only with a run: the claim it breaks"),
+    "initial": {
+        **_STATES,
+        "description": f"only with a run: where it begins.  {_STATES['description']}",
+    },
+    "trace": _list("only with a run: its steps", _STEP),
+}
+
+CHECK = _object(
+    "`joinproto check WORLD --json`",
+    {
+        "world": _text("its name"),
+        "result": _one_of("of all claims together", "holds", "violated", "incomplete"),
+        "distinct": _count("distinct states"),
+        "generated": _count(
+            "steps found, those to known states included; the initial state is one"
+        ),
+        "depth": _count("states on the longest of the shortest runs"),
+        "seconds": _number("of the clock, without compiling"),
+        "cpu_seconds": _number("of the processor"),
+        "peak_rss_bytes": _count("the most memory the process ever held"),
+        "calls": _count("calls of members' code"),
+        "engine": _one_of("where it was searched", "local", "spark"),
+        "reductions": _list("such as symmetry; empty: every state was visited", _text("in words")),
+        "properties": _list(
+            "every claim",
+            _property(
+                ("holds", "reached", "violated", "not-reached", "unknown"),
+                {
+                    "premise_met": _of(
+                        ["boolean", "null"],
+                        "whether it was ever put to the test; null: it has no premise",
+                    )
+                },
+            ),
+        ),
+        "coverage": _COVERAGE,
+        "members": _count("members of the world, all kinds together"),
+        "expected": _one_of("how the world must end", "holds", "violated"),
+        "levels": _list("distinct states at each depth", _count("states")),
+        "row_bits": _count("bits of what a state holds"),
+        "bytes_per_state": _number("memory for a state, tables included"),
+        "stopped_by": _text("the limit that ended it early, or empty"),
+        "notes": _list("what else there is to know", _text("in words")),
+        "compile_seconds": _number("spent in the compiler, the first time"),
+        "options": _of("object", "the world's options that were given"),
+        "not_exercised": _list(
+            "`coverage.never`, premises never met, claims not reached", _text("in words")
+        ),
+        **_RUN,
+        "loop_at": _maybe(
+            _count("only with a run: the step after which its cycle begins; null: it has none")
+        ),
+        "fairness": _text("only with a run: why its cycle is a fair one"),
+    },
+    optional=("compile_seconds", *_RUN, "loop_at", "fairness"),
+)
+
+TIER = _object(
+    "`joinproto check --tier quick --json`",
+    {
+        "tier": _one_of("which", "quick", "long"),
+        "result": _one_of("of all", "as-expected", "not-as-expected", "incomplete"),
+        "seconds": _number("of the clock"),
+        "worlds": _list(
+            "every world, each followed by its mutants",
+            _object(
+                "How one search ended.",
+                {
+                    "world": _text("its name"),
+                    "mutant": _maybe(_text("the mistake built in; null: none")),
+                    "members": _count("members of the world"),
+                    "result": _one_of("found", "holds", "violated", "incomplete"),
+                    "expected": _one_of("how it must end", "holds", "violated"),
+                    "as_expected": _of("boolean", "whether it ended so, and after so many steps"),
+                    "distinct": _count("distinct states"),
+                    "generated": _count("steps found"),
+                    "depth": _count("states on the longest of the shortest runs"),
+                    "seconds": _number("of the clock"),
+                    "property": _maybe(_text("the claim its run breaks")),
+                    "trace_length": _maybe(_count("steps of that run")),
+                    "trace_length_expected": _maybe(_count("steps it must have; null: not pinned")),
+                    "stopped_by": _text("the limit that ended it early, or empty"),
+                },
+            ),
+        ),
+    },
+)
+
+MODELS = _object(
+    "`joinproto models --json`",
+    {
+        "worlds": _list(
+            "every world that ships",
+            _object(
+                "One world.",
+                {
+                    "name": _text("for `joinproto check`"),
+                    "expected": _one_of("how its search must end", "holds", "violated"),
+                    "members": _count("by default"),
+                    "about": _text("what it shows"),
+                    "members_least": _count("the fewest it can have"),
+                    "members_most": _count("the most it can have"),
+                    "tier": _one_of("`quick`: within seconds; `long`: minutes", "quick", "long"),
+                    "steps": _maybe(_count("of the shortest run that breaks it; null: not pinned")),
+                    "mutants": _list("mistakes it can have built in", _text("for `--mutant`")),
+                    "options": _of("object", "other options it takes, with their defaults"),
+                },
+            ),
+        )
+    },
+)
+
+SIMULATE = _object(
+    "`joinproto simulate WORLD --json`",
+    {
+        "world": _text("its name"),
+        "result": _one_of("`not-violated` is no proof", "violated", "not-violated"),
+        "seed": _count("the same seed gives the same runs"),
+        "runs": _count("taken"),
+        "runs_wanted": _count("asked for"),
+        "steps_max": _count("of one run, at most"),
+        "steps": _count("of all runs together"),
+        "longest": _count("steps of the longest run"),
+        "rested": _count("runs that ended because nothing could change any more"),
+        "distinct": _count("distinct states met"),
+        "calls": _count("calls of members' code"),
+        "seconds": _number("of the clock"),
+        "members": _count("members of the world, all kinds together"),
+        "properties": _list(
+            "every claim",
+            _property(
+                ("violated", "not-violated", "untested", "reached", "not-reached", "not-judged"),
+                {
+                    "runs": _count("in which it was broken (`always`, `no deadlock`) or came true"),
+                    "premise_runs": _maybe(
+                        _count("that put it to the test; null: it has no premise")
+                    ),
+                },
+            ),
+        ),
+        "coverage": _COVERAGE,
+        "stopped_by": _text("the limit that ended it early, or empty"),
+        "notes": _list("what a simulation does not say", _text("in words")),
+        "options": _of("object", "the world's options that were given"),
+        **_RUN,
+    },
+    optional=tuple(_RUN),
+)
+
+ERROR = _object(
+    "Any command with `--json` that fails",
+    {
+        "error": _object(
+            "What went wrong.",
+            {
+                "code": _count("the exit code"),
+                "message": _text("what was found, and what was expected; file:line for a model"),
+                "next": _text("what to do now, or empty"),
+            },
+        )
+    },
+)
+
+SCHEMAS = {"check": CHECK, "tier": TIER, "models": MODELS, "simulate": SIMULATE, "error": ERROR}
+
+
+# -- as a document ---------------------------------------------------------------------
+
+_HEAD = """\
+# What `--json` prints
+
+Made from `tools/cli/schema.py` by `python -m tools.cli.schema`; do not edit.
+
+Every command takes `--json`.  It then prints one object on standard output and nothing else;
+progress, notes and what a model prints go to standard error.  Exit codes are the same as
+without.  Keys are only ever added: ignore those you do not know.
+
+    joinproto check two-phase-commit --json | python -m json.tool
+"""
+
+
+def document() -> str:
+    """Return docs/json.md."""
+    parts = [_HEAD]
+    for schema in SCHEMAS.values():
+        parts.append(f"## {schema['description']}\n")
+        parts.append("\n".join(_rows(schema, 0)) + "\n")
+    return "\n".join(parts)
+
+
+def _rows(schema: Schema, depth: int) -> Iterator[str]:
+    required = schema.get("required", ())
+    for name, inner in schema.get("properties", {}).items():
+        about = inner["description"]
+        absent = "" if name in required or "only with a run" in about else "; may be absent"
+        yield f"{'  ' * depth}* `{name}` ({_type(inner)}): {about}{absent}"
+        yield from _rows(_innermost(inner), depth + 1)
+
+
+def _innermost(schema: Schema) -> Schema:
+    return _innermost(schema["items"]) if "items" in schema else schema
+
+
+def _type(schema: Schema) -> str:
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if "enum" in schema:
+        words = " or ".join(f"`{value}`" for value in schema["enum"])
+        return f"{words} or null" if "null" in kinds else words
+    return " or ".join(kinds)
+
+
+def main() -> None:
+    """Write docs/json.md."""
+    DOC.write_text(document(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

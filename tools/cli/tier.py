@@ -1,0 +1,138 @@
+"""`joinproto check --tier quick`: every world of a tier, one line each.
+
+Each must end as the catalogue says: hold, or be violated by a run of exactly so many steps.
+Every mutant of a world must be violated: a checker that overlooks a planted mistake says
+nothing about a world that holds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+from attrs import frozen
+
+from models import catalogue
+from models.report import Report
+from tools.cli.loading import words_of
+from tools.show.amounts import count, duration, plural
+
+
+@frozen
+class Ending:
+    """How the search of one world ended, and how it must."""
+
+    words: str
+    item: catalogue.Entry
+    mutant: str | None
+    report: Report
+
+    @property
+    def expected(self) -> str:
+        return "violated" if self.mutant else self.item.expected
+
+    @property
+    def steps_expected(self) -> int | None:
+        return None if self.mutant else self.item.steps
+
+    @property
+    def steps(self) -> int | None:
+        trace = self.report.trace
+        return None if trace is None else len(trace.steps)
+
+    @property
+    def wrong(self) -> str:
+        """Return in words what is not as expected, or nothing."""
+        if self.report.result == "incomplete":
+            return f"stopped by {self.report.stopped_by}"
+        if self.report.result != self.expected:
+            return f"expected: {self.expected}"
+        wanted = self.steps_expected
+        if wanted is not None and self.steps != wanted:
+            return f"expected: {plural(wanted, 'step')}"
+        return ""
+
+    def line(self, width: int) -> str:
+        """Return what a person reads; `width` cells for the world."""
+        report = self.report
+        found = f"{count(report.distinct)} distinct, depth {report.depth}"
+        if self.steps is not None:
+            found += f", {plural(self.steps, 'step')}"
+        text = (
+            f"{'WRONG' if self.wrong else 'ok':5}  {self.words.ljust(width)}"
+            f"  {report.result:10}  {found}, {duration(report.seconds)}"
+        )
+        return f"{text}; {self.wrong}" if self.wrong else text
+
+    def as_json(self) -> dict[str, Any]:
+        report = self.report
+        return {
+            "world": self.item.name,
+            "mutant": self.mutant,
+            "members": report.members,
+            "result": report.result,
+            "expected": self.expected,
+            "as_expected": not self.wrong,
+            "distinct": report.distinct,
+            "generated": report.generated,
+            "depth": report.depth,
+            "seconds": round(report.seconds, 3),
+            "property": None if report.trace is None else report.trace.property,
+            "trace_length": self.steps,
+            "trace_length_expected": self.steps_expected,
+            "stopped_by": report.stopped_by,
+        }
+
+
+def _rows(tier: str) -> Iterator[tuple[catalogue.Entry, str | None]]:
+    for item in catalogue.ENTRIES:
+        if item.tier == tier:
+            yield item, None
+            yield from ((item, mutant) for mutant in item.mutants)
+
+
+def run_tier(
+    tier: str, search: Callable[[catalogue.Entry, str | None], Report], *, as_json: bool
+) -> tuple[int, dict[str, Any]]:
+    """Search every world of `tier`; return the exit code and the JSON object.
+
+    `search`: makes the report of a world, or of one of its mutants.  Lines are printed as
+    they come, unless `as_json`.
+    """
+    began = time.perf_counter()
+    rows = list(_rows(tier))
+    named = [_words(item, mutant) for item, mutant in rows]
+    width = max(map(len, named), default=0)
+    endings = []
+    for words, (item, mutant) in zip(named, rows, strict=True):
+        ending = Ending(words, item, mutant, search(item, mutant))
+        endings.append(ending)
+        if not as_json:
+            click.echo(ending.line(width))
+    wrong = [ending for ending in endings if ending.wrong]
+    # Only a limit in the way: nothing is known to be wrong.
+    stopped = [ending for ending in wrong if ending.report.result == "incomplete"]
+    code = 0 if not wrong else 3 if len(stopped) == len(wrong) else 1
+    seconds = time.perf_counter() - began
+    if not as_json:
+        click.echo()
+        click.echo(_verdict(endings, wrong, seconds))
+    return code, {
+        "tier": tier,
+        "result": {0: "as-expected", 1: "not-as-expected", 3: "incomplete"}[code],
+        "seconds": round(seconds, 3),
+        "worlds": [ending.as_json() for ending in endings],
+    }
+
+
+def _words(item: catalogue.Entry, mutant: str | None) -> str:
+    return " ".join([item.name, *words_of({"mutant": mutant} if mutant else {})])
+
+
+def _verdict(endings: list[Ending], wrong: list[Ending], seconds: float) -> str:
+    if not wrong:
+        return f"{count(len(endings))} searched, all as expected, {duration(seconds)}"
+    names = ", ".join(ending.words for ending in wrong)
+    return f"{len(wrong)} of {len(endings)} not as expected: {names}"

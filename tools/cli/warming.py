@@ -1,0 +1,62 @@
+"""The first touch of the compiled loops: neither a time limit nor a time told counts it.
+
+Loading them takes half a second, compiling them half a minute the first time.  They are
+touched by a world of our own, so that nobody's member is run more often than it is searched.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import define
+
+from models.properties import always, always_each
+from models.world import World
+
+
+@define
+class _Clock:
+    ticks: int = 0
+
+    def choices(self) -> Iterator[str]:
+        if self.ticks < 1:
+            yield "tick"
+
+    def receive(self, event: object) -> None:
+        if event == "tick":
+            self.ticks += 1
+
+    def shows(self) -> int:
+        return self.ticks
+
+
+def warm_up(*, symmetry: bool = False) -> None:
+    """Have the loops that every search needs loaded, or compiled."""
+    from models.engine.search import Limits, Search
+
+    # numba loads SciPy's linear algebra with the first loop, in case one multiplies matrices:
+    # as long as all the rest.  Ours do not; for this moment there is no such module.
+    blas = "scipy.linalg.cython_blas"
+    absent = blas not in sys.modules
+    if absent:
+        sys.modules[blas] = None  # type: ignore[assignment]
+    try:
+        _touch(Limits, Search, symmetry=symmetry)
+    finally:
+        if absent:
+            sys.modules.pop(blas, None)
+
+
+def _touch(limits: Any, search: Any, *, symmetry: bool) -> None:
+    world = World(
+        name="clocks",
+        members={"a": _Clock, "b": _Clock},
+        interchangeable=("a", "b"),
+        properties=[
+            always("whole", lambda view: len(view) == 2),
+            always_each("each", lambda ticks: ticks <= 1),
+        ],
+    )
+    search(world, limits=limits(memory_bytes=1 << 30), symmetry=symmetry).run()

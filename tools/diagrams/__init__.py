@@ -1,0 +1,1 @@
+"""Pictures of state machines and decision tables, made from the tables themselves."""

@@ -1,0 +1,83 @@
+"""What can be drawn: one line per state machine and per decision table.
+
+Another set of rules adds its machine and its tables to `drawings`, and nothing else.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import frozen
+
+from joinproto.core.machine import StateMachine
+from joinproto.core.markdown import table_as_markdown
+from joinproto.core.note.machine import note_machine
+from joinproto.core.note.recovery import comparison
+from joinproto.core.note.shutdown import STORE_CHANGES
+from joinproto.core.qpid.machine import qpid_machine
+from joinproto.core.qpid.store_status import STORE_STATUS
+from joinproto.core.tables import Table
+from tools.diagrams.graph import Graph, graph_of_machine, graph_of_stores
+from tools.diagrams.mermaid import graph_as_mermaid, table_as_mermaid
+from tools.diagrams.svg import graph_as_svg, table_as_svg
+
+FORMATS = ("mermaid", "svg", "markdown")
+
+
+@frozen
+class Drawing:
+    """`kind`: machine or table.  `formats`: how to write it, by name of the format."""
+
+    kind: str
+    about: str
+    formats: dict[str, Callable[[], str]]
+
+    def as_text(self, form: str) -> str:
+        """Return the drawing in one of `FORMATS`."""
+        return self.formats[form]()
+
+
+def drawings() -> dict[str, Drawing]:
+    """Return every drawing by its name."""
+    found = {
+        "note": _machine("a member under the note's rules", graph_of_machine(note_machine())),
+        "note-store": _machine(
+            "the life of a store under the note's rules",
+            graph_of_stores("note-store", STORE_CHANGES),
+        ),
+        "qpid": _machine("a member under Qpid's rules", graph_of_machine(qpid_machine())),
+    }
+    tables: list[Table[Any]] = [
+        *_tables_of(note_machine()),
+        comparison(),
+        *_tables_of(qpid_machine()),
+        STORE_STATUS,
+    ]
+    return found | {table.name: _table(table) for table in tables}
+
+
+def _tables_of(machine: StateMachine[Any]) -> list[Table[Any]]:
+    return list(dict.fromkeys(arrow.table for arrow in machine.arrows))
+
+
+def _machine(about: str, graph: Graph) -> Drawing:
+    return Drawing(
+        "machine",
+        about,
+        {
+            "mermaid": lambda: graph_as_mermaid(graph),
+            "svg": lambda: graph_as_svg(graph),
+            "markdown": lambda: f"```mermaid\n{graph_as_mermaid(graph)}\n```",
+        },
+    )
+
+
+def _table(table: Table[Any]) -> Drawing:
+    return Drawing(
+        "table",
+        table.source,
+        {
+            "mermaid": lambda: table_as_mermaid(table),
+            "svg": lambda: table_as_svg(table),
+            "markdown": lambda: table_as_markdown(table),
+        },
+    )

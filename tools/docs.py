@@ -1,0 +1,105 @@
+"""`make docs`: write the generated parts of the documentation anew.
+
+A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `files` (a room's
+files, each with the first line of its docstring), `trace` (the shortest failing run of a
+world, as the command shows it), `include` (a file as it is: Python, or Markdown).  Tables and
+drawings are made by `tools.docs_tables`.  A test compares.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from joinproto.errors import UsageProblem
+from models.catalogue import load_world
+from models.check import check
+from tools import docs_tables
+from tools.show.chart import chart
+
+ROOT = Path(__file__).parents[1]
+WIDTH = 88
+BLOCK = re.compile(r"(<!-- (files|trace|include): (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def files_of(room: str) -> list[Path]:
+    """Return the room's Python files that belong to the project, in the order of their paths."""
+    listed = subprocess.run(
+        ["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", "-z", f"{room}/**.py"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return sorted(ROOT / name for name in set(listed.split("\0")) if (ROOT / name).is_file())
+
+
+def line_of(path: Path) -> str | None:
+    """Return the line of one file, None for a package that holds only a docstring."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    about = (ast.get_docstring(tree) or "").split("\n\n")[0].replace("\n", " ").strip()
+    if path.name == "__init__.py" and all(isinstance(part, ast.Expr) for part in tree.body):
+        return None
+    return f"- `{path.relative_to(ROOT).as_posix()}` {about}"
+
+
+def _files(room: str) -> str:
+    return "\n".join(line for line in map(line_of, files_of(room)) if line is not None)
+
+
+def _trace(world: str) -> str:
+    trace = check(load_world(world)).trace
+    if trace is None:
+        raise UsageProblem(f"world {world} has no failing run", next="name one that must fail")
+    text = chart(trace, width=WIDTH).rstrip()
+    return "\n".join(f"    {line}".rstrip() for line in text.splitlines())
+
+
+def _include(name: str) -> str:
+    text = (ROOT / name).read_text(encoding="utf-8").rstrip()
+    return f"```python\n{text}\n```" if name.endswith(".py") else text
+
+
+MAKERS: dict[str, Callable[[str], str]] = {
+    "files": _files,
+    "trace": _trace,
+    "include": _include,
+}
+
+
+def regenerate(text: str) -> str:
+    """Return a document with every block written anew."""
+
+    def block(found: re.Match[str]) -> str:
+        start, kind, name, end = found.groups()
+        return f"{start}\n{MAKERS[kind](name)}\n\n{end}"
+
+    return BLOCK.sub(block, text)
+
+
+def documents() -> list[Path]:
+    """Return every document that may hold a block."""
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def stale() -> list[Path]:
+    """Return the documents whose blocks are not what would be written."""
+    return [path for path in documents() if regenerate(_read(path)) != _read(path)]
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def main() -> None:
+    """Rewrite what is stale."""
+    docs_tables.main()
+    for path in stale():
+        path.write_text(regenerate(_read(path)), encoding="utf-8")
+        print(f"rewritten: {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

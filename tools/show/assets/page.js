@@ -1,0 +1,163 @@
+"use strict";
+// Everything said here is in the list of steps already: this only moves through it.
+(function () {
+  const steps = Array.from(document.querySelectorAll(".story > li"));
+  const rows = new Map(
+    Array.from(document.querySelectorAll("a.row"), (row) => [Number(row.dataset.step), row])
+  );
+  const panel = document.querySelector(".panel");
+  addCopyButtons();
+  if (!panel || !steps.length) return;
+
+  document.documentElement.classList.add("js");
+  panel.hidden = false;
+  const cursor = document.getElementById("cursor");
+  const chart = document.querySelector(".chart");
+  const last = steps.length - 1;
+  let now = -1;
+  let moved = false;
+
+  const header = make("header");
+  const nav = make("nav");
+  const place = make("span");
+  const back = button("← Back", () => select(now - 1, true));
+  const on = button("Next →", () => select(now + 1, true));
+  const title = make("div");
+  title.setAttribute("aria-live", "polite");
+  const body = make("div", "body");
+  const hint = make("p", "hint");
+  for (const part of [key("←"), " ", key("→"), " step through, ", key("Home"), " ", key("End")]) {
+    hint.append(part);
+  }
+  nav.append(place, back, on);
+  header.append(nav, title);
+  panel.append(header, body);
+
+  for (const [number, row] of rows) {
+    row.tabIndex = -1;
+    row.addEventListener("click", (event) => {
+      event.preventDefault();
+      select(number, false);
+    });
+  }
+  document.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (event.target.closest("input, textarea, select, pre")) return;
+    const moves = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: last };
+    if (!(event.key in moves)) return;
+    event.preventDefault();
+    select(moves[event.key], true);
+  });
+  addEventListener("hashchange", () => select(fromAddress(), location.hash.startsWith("#at-")));
+  select(fromAddress(), location.hash.startsWith("#at-"));
+
+  function fromAddress() {
+    const found = /^#(?:at|step)-(\d+)$/.exec(location.hash);
+    return found ? Number(found[1]) : Math.min(1, last);
+  }
+
+  function select(wanted, follow) {
+    const number = Math.max(0, Math.min(last, wanted));
+    if (number === now) return;
+    const before = rows.get(now);
+    if (before) {
+      before.removeAttribute("aria-current");
+      before.tabIndex = -1;
+    }
+    now = number;
+    const row = rows.get(number);
+    cursor.style.opacity = row ? 1 : 0;
+    if (row) {
+      row.setAttribute("aria-current", "step");
+      row.tabIndex = 0;
+      cursor.style.y = row.dataset.top + "px";
+      cursor.style.height = row.dataset.height + "px";
+      requestAnimationFrame(() => cursor.classList.add("moves"));
+      if (follow) intoView(row);
+    } else if (follow) {
+      intoView(document.querySelector(".chart svg .heads"));
+    }
+    show(steps[number], number);
+    // Not the id of an item of the list: the browser would jump there when it loads the page.
+    history.replaceState(null, "", "#at-" + number);
+  }
+
+  function show(step, number) {
+    place.textContent = number ? "Step " + number + " of " + last : "The initial state";
+    back.disabled = number === 0;
+    on.disabled = number === last;
+    title.replaceChildren(copy(step.querySelector("h3")));
+    const parts = Array.from(step.querySelectorAll(":scope > ul, .cycle-mark, .states"), copy);
+    body.replaceChildren(...parts, hint);
+    panel.scrollTop = 0;
+  }
+
+  function intoView(element) {
+    const box = element.getBoundingClientRect();
+    const sheet = innerWidth < 1020 ? panel.getBoundingClientRect().height : 0;
+    const foot = innerHeight - sheet - 20;
+    const behavior =
+      moved && !matchMedia("(prefers-reduced-motion: reduce)").matches ? "smooth" : "auto";
+    // A little further than needed, so that what comes next is seen, too.
+    let by = 0;
+    if (box.top < 20) by = box.top - 20 - innerHeight / 4;
+    else if (box.bottom > foot) by = box.bottom - foot + (foot - box.height) / 3;
+    if (by) scrollBy({ top: by, behavior });
+
+    if (element.dataset.x) {
+      const svg = element.ownerSVGElement;
+      const frame = chart.getBoundingClientRect();
+      const drawn = svg.getBoundingClientRect();
+      const at = drawn.left + (Number(element.dataset.x) * drawn.width) / svg.viewBox.baseVal.width;
+      if (at < frame.left + 40 || at > frame.right - 90) {
+        chart.scrollBy({ left: at - (frame.left + frame.width * 0.6), behavior });
+      }
+    }
+    moved = true;
+  }
+
+  function copy(node) {
+    const clone = node.cloneNode(true);
+    clone.removeAttribute("id");
+    return clone;
+  }
+
+  function make(tag, kind) {
+    const node = document.createElement(tag);
+    if (kind) node.className = kind;
+    return node;
+  }
+
+  function key(name) {
+    const node = make("kbd");
+    node.textContent = name;
+    return node;
+  }
+
+  function button(name, act) {
+    const node = make("button");
+    node.type = "button";
+    node.textContent = name;
+    node.addEventListener("click", act);
+    return node;
+  }
+
+  function addCopyButtons() {
+    for (const pre of document.querySelectorAll("pre")) {
+      const node = document.createElement("button");
+      node.type = "button";
+      node.className = "copy";
+      node.textContent = "Copy";
+      node.addEventListener("click", async () => {
+        try {
+          await navigator.clipboard.writeText(pre.textContent);
+          node.textContent = "Copied";
+        } catch {
+          getSelection().selectAllChildren(pre);
+          node.textContent = "Selected";
+        }
+      });
+      pre.before(node);
+    }
+  }
+})();

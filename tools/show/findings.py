@@ -1,0 +1,124 @@
+"""What a report says, in words, before anybody lays it out: for the terminal and the page."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from models.report import PropertyResult, Report
+from tools.show.amounts import count, duration, plural, size
+from tools.show.pieces import Piece, Role, visible
+
+MARKS = {
+    "holds": Piece("holds", Role.GOOD),
+    "reached": Piece("reached", Role.GOOD),
+    "violated": Piece("VIOLATED", Role.BAD),
+    "not-reached": Piece("NOT REACHED", Role.BAD),
+    "unknown": Piece("unknown", Role.WARN),
+}
+
+LIMITS = {
+    "memory": "--max-memory SIZE",
+    "states": "--max-states N",
+    "second": "--max-seconds N",
+    "time": "--max-seconds N",
+}
+"""Word in the reason of an early end -> the option that moves that limit."""
+
+
+@frozen
+class Fact:
+    """A heading and what there is to say under it."""
+
+    heading: str
+    text: str
+
+
+def result(report: Report) -> Piece:
+    """Return the result in words, with what was expected where that adds something."""
+    match report.result, report.expected:
+        case "violated", "violated":
+            return Piece("VIOLATED, as expected", Role.GOOD)
+        case "violated", _:
+            return Piece("VIOLATED", Role.BAD)
+        case "holds", "violated":
+            return Piece("HOLDS, although a violation is expected", Role.BAD)
+        case "holds", _:
+            return Piece("holds", Role.GOOD)
+        case _:
+            return Piece("INCOMPLETE: no violation so far, the rest is unknown", Role.WARN)
+
+
+def costs(report: Report) -> Iterator[Fact]:
+    """Yield how far the search went and what it took."""
+    if report.stopped_by:
+        yield Fact("stopped", visible(report.stopped_by))
+    yield Fact(
+        "states",
+        f"{count(report.distinct)} distinct, {count(report.generated)} generated,"
+        f" depth {count(report.depth)}",
+    )
+    yield Fact("time", f"{duration(report.seconds)}, CPU {duration(report.cpu_seconds)}")
+    memory = f"{size(report.peak_rss_bytes)} at most"
+    if report.bytes_per_state:
+        memory += f", {report.bytes_per_state:,.1f} bytes a state"
+    if report.row_bits:
+        memory += f" ({plural(report.row_bits, 'bit')} of content)"
+    yield Fact("memory", memory)
+    yield Fact("code", f"{plural(report.calls, 'call')} of members' code")
+    reductions = ", ".join(map(visible, report.reductions)) or "none"
+    yield Fact("search", f"{visible(report.engine)} engine, reductions: {reductions}")
+
+
+def exercised(report: Report) -> str:
+    """Return what the search touched, in numbers."""
+    steps = sum(map(bool, report.coverage.actions.values()))
+    cases = sum(map(bool, report.coverage.rules.values()))
+    taken = f"{plural(steps, 'kind')} of steps"
+    return f"{taken} and {plural(cases, 'case')} of tables" if cases else taken
+
+
+def not_exercised(report: Report) -> Iterator[str]:
+    """Yield what the search never touched: what holds there, holds for want of a trial."""
+    for item in report.properties:
+        name = f"“{visible(item.name)}”"
+        if item.premise_met is False:
+            yield f"{name} says nothing here: its premise was never met"
+        if item.result == "not-reached":
+            yield f"{name} was not reached"
+        if item.result == "unknown":
+            yield f"{name} is open: the search ended before it could be said"
+    yield from map(visible, report.coverage.never)
+
+
+def remark(item: PropertyResult) -> str:
+    """Return what there is to say of a property beside its mark."""
+    words = []
+    if item.trace_length is not None:
+        words.append(f"in {plural(item.trace_length, 'step')}")
+    if item.premise_met is False:
+        words.append("premise NEVER met")
+    return "; ".join(words)
+
+
+def command(report: Report) -> str:
+    """Return the shortest command that checks the same world."""
+    return f"joinproto check {shlex.quote(report.world)}"
+
+
+def next_commands(report: Report, typed: str) -> Iterator[Fact]:
+    """Yield what to type next (`typed`: the command that gave this report) and what for."""
+    if report.trace is not None:
+        yield Fact(f"{typed} --trace run.html", "read the run as a page")
+        yield Fact(f"{typed} --trace test_run.py", "get the run as a test")
+    elif report.result == "incomplete":
+        limit = next((flag for word, flag in LIMITS.items() if word in report.stopped_by), "")
+        yield Fact(f"{typed} {limit or '--max-memory SIZE'}", "search on with a higher limit")
+    elif next(not_exercised(report), ""):
+        yield Fact(f"{typed} --json", "see the counts of all that was exercised")
+    else:
+        larger = re.sub(r" --members \S+", "", typed)
+        yield Fact(f"{larger} --members N", "search the same world with more members")
