@@ -1,0 +1,131 @@
+"""What is printed and written."""
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from tests.bench.stand_ins import made_up
+from tools.bench import plot, report
+from tools.bench.__main__ import write
+from tools.bench.results import read_json
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_a_table_reads_well_as_it_is() -> None:
+    """Padded; text to the left, numbers to the right."""
+    expected = """\
+|   N | tool  | states |
+| --: | ----- | -----: |
+|   8 | a     |      1 |
+|   9 | other | 12,345 |"""
+    found = report.table(["N", "tool:", "states"], [["8", "a", "1"], ["9", "other", "12,345"]])
+    assert expected == found
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (None, "-"),
+        (0.5, "0.50"),
+        (22.04, "22.0"),
+        (99.96, "100"),
+        (999, "999"),
+        (999.7, "1.00 k"),
+        (607_213, "607 k"),
+        (1_814_321, "1.81 M"),
+        (22_000_000, "22.0 M"),
+    ],
+)
+def test_numbers_keep_three_digits(number: float | None, text: str) -> None:
+    """More would be noise."""
+    assert text == report.short(number)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(None, "-"), (2.345, "2.35 x"), (46.2, "46.2 x"), (0.0312, "0.03 x")]
+)
+def test_ratios_are_told_as_times(ratio: float | None, text: str) -> None:
+    """A very small one is not 0."""
+    assert text == report.times(ratio)
+
+
+def test_the_terminal_shows_measurements_ratios_and_start() -> None:
+    """The whole answer, without opening a file."""
+    shown = report.terminal(made_up())
+
+    assert "|   8 | joinproto               |  1,745,408 |  2.50 |" in shown
+    assert "|   8 | SPIN tuned, depth first " in shown
+    assert "1.60 x" in shown
+    assert "`joinproto --help`" in shown
+    assert "the first time ever" in shown
+
+
+def test_the_size_that_is_all_start_has_no_rates() -> None:
+    """288 states in a second would be about Python's start, not about the search."""
+    lines = report.rows_table(made_up().rows).splitlines()
+
+    cells = [cell.strip() for cell in lines[2].split("|")]
+    assert ["3", "joinproto", "288", "1.00", "1.00", "-", "-"] == cells[1:8]
+
+
+def test_a_problem_is_the_first_thing_to_read() -> None:
+    """Numbers of a tool that counts wrong must not be quoted."""
+    found = evolve(made_up(), problems=("spin-dfs 8: wrong",), left_out=("no java",))
+
+    page = report.markdown(found, plot="benchmarks.svg")
+
+    assert page.index("**Problem:** spin-dfs 8: wrong") < page.index("| distinct")
+    assert "**Left out:** no java" in page
+    assert "PROBLEM: spin-dfs 8: wrong" in report.terminal(found)
+
+
+def test_the_page_names_command_date_machine_and_settings() -> None:
+    """Whoever doubts a number can measure it again."""
+    page = report.markdown(made_up(), plot="benchmarks.svg")
+
+    for part in (
+        "`make bench` on 2026-01-31",
+        "(benchmarks.svg)",
+        "A Processor, 2600 MHz; 2 processors",
+        "numpy 2.0, spin 6.5.2",
+        "-DNOCOMP",
+        "`-w22` for N = 8",
+    ):
+        assert part in page
+    assert "{" not in page
+
+
+def test_the_files_are_written(tmp_path: Path) -> None:
+    """Page, summary, data and plot, in a folder that need not be there."""
+    write(made_up(), tmp_path / "new")
+
+    assert {"benchmarks-summary.md", "benchmarks.md", "benchmarks.json", "benchmarks.svg"} == {
+        file.name for file in (tmp_path / "new").iterdir()
+    }
+    text = (tmp_path / "new" / "benchmarks.json").read_text("utf-8")
+    assert made_up().rows[0] == read_json(text).rows[0]
+
+
+def test_the_picture_is_whole_and_has_both_themes(tmp_path: Path) -> None:
+    """Text as text, on no ground of its own, with ink for a light and a dark page."""
+    file = tmp_path / "picture.svg"
+    plot.draw(made_up(), file)
+    text = file.read_text("utf-8")
+
+    words = {"".join(node.itertext()).strip() for node in ET.parse(file).iter(f"{SVG}text")}
+    assert {"joinproto", "SPIN tuned, depth first", "resource managers"} <= words
+    assert "@media (prefers-color-scheme: dark)" in text
+    for ink, _ in (plot.INK, plot.GRID):
+        # Both in the sheet and in what it swaps; otherwise the sheet does nothing.
+        assert text.count(f"fill: {ink}") + text.count(f"stroke: {ink}") > 2
+
+
+def test_the_same_numbers_draw_the_same_picture(tmp_path: Path) -> None:
+    """A commit shows a difference only when there is one."""
+    plot.draw(made_up(), tmp_path / "one.svg")
+    plot.draw(made_up(), tmp_path / "two.svg")
+
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()

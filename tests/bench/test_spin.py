@@ -1,0 +1,149 @@
+"""SPIN's model is the same space, and the way it is built loses nothing of it."""
+
+from pathlib import Path
+
+import pytest
+
+from joinproto.errors import EnvironmentProblem
+from tests.bench.stand_ins import need_spin
+from tools.bench import oracle, spin
+from tools.bench.measure import measure
+
+REPORT = """
+State-vector 12 byte, depth reached 28, errors: 0
+ 10340352 states, stored
+1.1321805e+08 states, matched
+1.235584e+08 transitions (= stored+matched)
+        0 atomic steps
+"""
+
+
+def search(
+    folder: Path,
+    *,
+    members: int,
+    search: spin.Search,
+    profiled: bool = False,
+    one_vote_short: bool = False,
+) -> spin.SpinResult:
+    """Build and run the model."""
+    command = spin.build(
+        folder / "built",
+        members=members,
+        search=search,
+        memory_mib=1_000,
+        profiled=profiled,
+        one_vote_short=one_vote_short,
+    )
+    return spin.read(measure(command).stdout)
+
+
+@pytest.mark.parametrize("way", ["bfs", "dfs"])
+@pytest.mark.parametrize("members", [3, 4, 5])
+def test_spin_finds_exactly_the_same_space(tmp_path: Path, members: int, way: spin.Search) -> None:
+    """A peer that searched less would look faster."""
+    need_spin()
+    right = oracle.two_phase_commit(members)
+
+    found = search(tmp_path, members=members, search=way)
+
+    # The longest path of all is a shortest one, so both searches reach the same depth.
+    expected = spin.SpinResult(right.distinct, right.generated, right.depth - 1, 0, True)
+    assert expected == found
+
+
+@pytest.mark.slow
+def test_with_the_masks_for_more_than_eight_the_space_is_the_same(tmp_path: Path) -> None:
+    """The ninth manager is the first whose bits are in the masks that end in _b."""
+    need_spin()
+    right = oracle.two_phase_commit(9)
+
+    found = search(tmp_path, members=9, search="dfs")
+
+    assert right.distinct == found.distinct
+    assert spin.rounded(right.generated) == spin.rounded(found.generated)
+    assert 0 == found.errors
+
+
+@pytest.mark.parametrize("way", ["bfs", "dfs"])
+@pytest.mark.parametrize("members", [3, 5])
+def test_a_commit_with_a_vote_missing_is_found(
+    tmp_path: Path, members: int, way: spin.Search
+) -> None:
+    """Nobody has aborted while somebody has committed; with N - 1 votes, one may."""
+    need_spin()
+
+    found = search(tmp_path, members=members, search=way, one_vote_short=True)
+
+    assert 1 == found.errors
+    assert not found.is_complete
+
+
+def test_breadth_first_the_wrong_model_fails_in_the_fewest_steps(tmp_path: Path) -> None:
+    """Two prepare, two votes are heard, commit, one obeys; the third aborts: seven steps."""
+    need_spin()
+
+    found = search(tmp_path, members=3, search="bfs", one_vote_short=True)
+
+    assert 7 == found.depth_steps
+
+
+def test_compiling_with_a_profile_changes_no_count(tmp_path: Path) -> None:
+    """The second compilation may reorder code, never the search."""
+    need_spin()
+    right = oracle.two_phase_commit(4)
+
+    found = search(tmp_path, members=4, search="dfs", profiled=True)
+
+    assert (right.distinct, right.generated) == (found.distinct, found.generated)
+
+
+def test_a_size_without_masks_is_refused(tmp_path: Path) -> None:
+    """Eleven managers would need another set of masks."""
+    with pytest.raises(EnvironmentProblem, match="not for 11"):
+        spin.build(tmp_path / "built", members=11, search="bfs", memory_mib=1_000)
+
+
+def test_a_missing_spin_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clear message naming the Debian package."""
+    monkeypatch.setenv("PATH", "")
+
+    problem = spin.missing()
+
+    assert problem is not None
+    assert "spin and gcc not found" in problem.message
+    assert problem.next.startswith("apt-get install spin gcc")
+
+
+def test_a_report_with_large_counts_is_read() -> None:
+    """SPIN prints eight digits; from 10^8 on it rounds."""
+    found = spin.read(REPORT)
+
+    assert 10_340_352 == found.distinct
+    assert 123_558_400 == found.generated
+    assert spin.rounded(123_558_402) == spin.rounded(found.generated)
+    assert 28 == found.depth_steps
+    assert found.is_complete
+
+
+@pytest.mark.parametrize(
+    "line", ["Warning: Search not completed", "error: max search depth too small"]
+)
+def test_a_search_that_was_cut_off_is_not_complete(line: str) -> None:
+    """Fewer states in less time is no result."""
+    assert not spin.read(REPORT + line).is_complete
+
+
+def test_what_is_no_report_is_refused() -> None:
+    """A crash prints something else."""
+    with pytest.raises(ValueError, match="states, stored"):
+        spin.read("Segmentation fault")
+
+
+@pytest.mark.parametrize(("members", "bits"), [(7, 19), (8, 22), (9, 24)])
+def test_the_hash_table_is_the_least_that_leaves_room(members: int, bits: int) -> None:
+    """At least one and a half slots for each state, and not twice as many as needed."""
+    distinct = oracle.two_phase_commit(members).distinct
+
+    assert bits == spin.table_bits(members)
+    assert 2 ** (bits - 1) < 1.5 * distinct <= 2**bits

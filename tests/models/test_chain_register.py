@@ -1,0 +1,142 @@
+"""The choice of one successor, searched: how large, and how it fails without each rule."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from attrs import evolve
+
+from joinproto.core.chain.choice import Seam
+from models.catalogue import ENTRIES, load_world
+from models.check import check
+from models.replay import Replay
+from models.report import Report
+from models.worlds.chain_register import KINDS, build, by_nonce
+from tests.core.chain.pictures import views
+
+REGISTER = [item for item in ENTRIES if item.build == "models.worlds.chain_register:build"]
+
+COUNTS = {
+    "chain-register": (88_271, 1_229_078, 24),
+    "chain-register-observer": (787, 6_892, 19),
+    "chain-register-wiped": (182_090, 2_781_048, 27),
+    "chain-register-founding": (32_141, 298_293, 23),
+}
+"""Distinct states, steps and depth; one crash each, in the usual size."""
+
+FAILS = {
+    ("chain-register", "promise-not-persisted"): ("one_successor", 10),
+    ("chain-register", "accepted-not-honoured"): ("one_successor", 8),
+    ("chain-register", "minority"): ("learned_is_chosen", 1),
+    ("chain-register-observer", "ballots-not-persisted"): ("learned_is_chosen", 15),
+    ("chain-register-wiped", "stranger-votes"): ("learned_is_chosen", 8),
+    ("chain-register-founding", "accepted-not-honoured"): ("one_successor", 8),
+}
+"""Which claim breaks without a rule, and in how many steps."""
+
+NOTICED = {
+    ("chain-register", "promise-not-persisted"): 12,
+    ("chain-register", "accepted-not-honoured"): 10,
+    ("chain-register", "minority"): 2,
+    ("chain-register-wiped", "stranger-votes"): 13,
+}
+"""Steps until two members have learned different views, which is what a user would notice."""
+
+
+@cache
+def report(name: str, mutant: str | None = None) -> Report:
+    return check(load_world(name, mutant=mutant))
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_one_successor_is_chosen(name: str) -> None:
+    """3.3: every view has at most one successor, through a crash at any point."""
+    found = report(name)
+
+    assert "holds" == found.result
+    assert COUNTS[name] == (found.distinct, found.generated, found.depth)
+
+
+def test_two_electors_agree_as_three_do() -> None:
+    """Both must answer, so it takes a second round to go on with another's view."""
+    found = check(load_world("chain-register", members=2))
+
+    assert ("holds", 32_141) == (found.result, found.distinct)
+
+
+@pytest.mark.parametrize(("name", "mutant"), FAILS)
+def test_a_rule_left_out_is_missed(name: str, mutant: str) -> None:
+    """A world must fail without the rule it is about."""
+    trace = report(name, mutant).trace
+
+    assert trace is not None
+    assert FAILS[name, mutant] == (trace.property, len(trace.steps))
+
+
+@pytest.mark.parametrize(("name", "mutant"), NOTICED)
+def test_members_learn_two_views_without_the_rule(name: str, mutant: str) -> None:
+    """Not only the ledger sees it."""
+    world = load_world(name, mutant=mutant)
+    only = [item for item in world.properties if item.name == "members learn one view"]
+
+    trace = check(evolve(world, properties=only)).trace
+
+    assert trace is not None
+    assert NOTICED[name, mutant] == len(trace.steps)
+
+
+@pytest.mark.parametrize(("name", "mutant"), FAILS)
+def test_a_failing_run_replays_in_the_member_code(name: str, mutant: str) -> None:
+    trace = report(name, mutant).trace
+    assert trace is not None
+    run = Replay(load_world(name, mutant=mutant))
+
+    for step in trace.steps:
+        run.step(step.label, step.member)
+
+    assert run.violates(trace.property)
+
+
+def test_every_world_and_every_mutant_is_pinned() -> None:
+    assert set(COUNTS) == {item.name for item in REGISTER}
+    assert set(FAILS) == {(item.name, mutant) for item in REGISTER for mutant in item.mutants}
+    assert {seam.value for seam in Seam} == {mutant for _, mutant in FAILS}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_every_kind_of_message_is_received(name: str) -> None:
+    """An observer alone, in one round, is never refused."""
+    lone = {"Nack"} if name == "chain-register-observer" else set()
+
+    taken = {kind for kind, times in report(name).coverage.rules.items() if times}
+
+    assert set(KINDS) - lone == taken
+
+
+def test_a_choice_is_completed_without_its_proposer() -> None:
+    """An accepted view is honoured: the others choose it, after its proposer's crash."""
+    found = check(load_world("chain-register"), witnesses=True)
+    (trace,) = [
+        item.trace for item in found.properties if item.name == "completed without its proposer"
+    ]
+    assert trace is not None
+
+    labels = [f"{step.member} {step.label}" for step in trace.steps]
+
+    assert any(label.startswith("a crash") for label in labels[:-1])
+    assert "c receive accept a in 1.b1 from b" == labels[-1]
+
+
+def test_an_elector_needs_no_durable_ballot_beside_its_durable_vote() -> None:
+    """Its vote is durable before the first `Accept` leaves; the rule is for the others."""
+    found = check(build(mutant=Seam.BALLOTS_PERSISTED.value))
+
+    assert ("holds", 90_970) == (found.result, found.distinct)
+
+
+def test_the_worlds_ids_tell_its_views_apart() -> None:
+    """`by_nonce` is a digest here only because each proposer has its own nonce."""
+    drawn = views("F C1 C2", by_nonce)
+
+    assert len({view.id for view in drawn.values()}) == len(drawn)

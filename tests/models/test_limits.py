@@ -1,0 +1,225 @@
+"""A search that is stopped says so: what it found holds, the rest is unknown."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import define
+
+from models import Broadcast, Message, MessageBag, World, always, eventually, no_deadlock, sometimes
+from models.catalogue import load_world
+from models.check import check
+from models.engine.memory import parse_size, resident_bytes
+from models.engine.progress import Tick
+from models.properties import always_pair
+
+
+@define
+class Counter:
+    """Counts for ever: a world without an end."""
+
+    number: int = 0
+
+    def choices(self) -> list[str]:
+        return ["count"]
+
+    def receive(self, event: Any) -> Any:
+        self.number += 1
+        return None
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def endless(*claims: Any) -> World:
+    return World(
+        name="endless",
+        members={"a": Counter, "b": Counter},
+        properties=claims or [always("never negative", lambda view: True)],
+    )
+
+
+def test_a_bound_on_states_ends_the_search_as_incomplete() -> None:
+    report = check(endless(), states_max=500)
+
+    assert "incomplete" == report.result
+    assert "the limit of 500 states" == report.stopped_by
+    # A level is finished once it is begun, unless it doubles the bound.
+    assert 500 <= report.distinct <= 1_000
+    assert sum(report.levels) <= report.distinct
+
+
+def test_a_bound_that_is_not_reached_changes_nothing() -> None:
+    world = load_world("two-phase-commit", members=4)
+
+    bounded, free = check(world, states_max=10_000), check(world)
+
+    assert (free.distinct, free.generated, free.result) == (
+        bounded.distinct,
+        bounded.generated,
+        "holds",
+    )
+    assert "" == bounded.stopped_by
+
+
+def test_a_bound_on_seconds_ends_the_search_as_incomplete() -> None:
+    report = check(endless(), seconds_max=0.2)
+
+    assert "incomplete" == report.result
+    assert "the limit of 0.2 seconds" == report.stopped_by
+    assert report.seconds < 20
+
+
+def test_a_bound_on_memory_ends_the_search_as_incomplete() -> None:
+    """The limit is of the whole process, so a little more than it holds now."""
+    limit = resident_bytes() + (24 << 20)
+
+    report = check(load_world("two-phase-commit", members=10), memory_max_bytes=limit)
+
+    assert "incomplete" == report.result
+    assert report.stopped_by.startswith(f"the memory limit of {limit / 2**20:,.0f} MiB (")
+    assert report.distinct < 61_515_776
+    assert resident_bytes() < limit + (64 << 20)
+
+
+def test_memory_too_small_for_anything_still_answers() -> None:
+    report = check(load_world("two-phase-commit", members=3), memory_max_bytes=1 << 20)
+
+    assert "incomplete" == report.result
+    assert "the memory limit of 1 MiB" in report.stopped_by
+
+
+def test_claims_that_were_not_judged_are_unknown() -> None:
+    """`holds` is only said of a finished search; `reached` and `violated` hold anyway."""
+    claims = [
+        always("small", lambda view: view["a"].number < 1_000),
+        sometimes("three", lambda view: view["a"].number == 3),
+        sometimes("never", lambda view: view["a"].number < 0),
+        eventually("some day", lambda view: view["a"].number == 3),
+        no_deadlock("goes on"),
+    ]
+
+    report = check(endless(*claims), states_max=300)
+
+    assert ["unknown", "reached", "unknown", "unknown", "unknown"] == [
+        item.result for item in report.properties
+    ]
+    assert "incomplete" == report.result
+    assert report.trace is None
+
+
+def test_a_violation_before_the_limit_is_a_violation() -> None:
+    claim = always("small", lambda view: view["a"].number < 3)
+
+    report = check(endless(claim), states_max=5_000)
+
+    assert "violated" == report.result
+    assert report.trace is not None
+    assert 3 == len(report.trace.steps)
+
+
+@define
+class Shouter:
+    """Answers each message with two: a bag without an end."""
+
+    started: bool = False
+
+    def choices(self) -> list[str]:
+        return [] if self.started else ["shout"]
+
+    def receive(self, event: Any) -> Any:
+        if isinstance(event, Message):
+            return [Broadcast("hey"), Broadcast("hey")]
+        self.started = True
+        return [Broadcast("hey")]
+
+
+def test_a_network_without_an_end_is_stopped_as_well() -> None:
+    world = World(
+        name="shouting",
+        members={"a": Shouter, "b": Shouter},
+        network=MessageBag(),
+        properties=[always_pair("nothing", lambda one, other: True)],
+    )
+
+    report = check(world, states_max=400)
+
+    assert "the limit of 400 states" == report.stopped_by
+    assert "incomplete" == report.result
+
+
+def test_a_long_search_tells_how_far_it_is() -> None:
+    ticks: list[Tick] = []
+
+    report = check(load_world("two-phase-commit", members=6), progress=ticks.append)
+
+    assert ticks
+    assert ticks[-1].distinct == report.distinct
+    assert ticks[-1].generated == report.generated
+    assert all(one.distinct <= other.distinct for one, other in itertools.pairwise(ticks))
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1048576", 1 << 20), ("500M", 500 << 20), ("2.5GiB", 5 << 29), ("4kb", 4096)],
+)
+def test_a_size_is_read_with_its_unit(text: str, size: int) -> None:
+    assert size == parse_size(text)
+
+
+@pytest.mark.parametrize("text", ["", "much", "-1", "0", "1 2", "nanG", "infT"])
+def test_a_size_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no size"):
+        parse_size(text)
+
+
+@pytest.mark.slow
+def test_the_peak_of_a_bounded_search_stays_under_its_bound() -> None:
+    """A process of its own: the peak is counted from its start.  Rows are packed in place."""
+    program = (
+        "from models.catalogue import load_world\n"
+        "from models.check import check\n"
+        "world = load_world('two-phase-commit', members=10)\n"
+        "found = check(world, memory_max_bytes=300 << 20)\n"
+        "print(found.result, found.peak_rss_bytes)\n"
+    )
+    # Loops compiled in the process would be counted, too: have them kept first.
+    warm = "from tools.cli.warming import warm_up; warm_up()"
+    subprocess.run([sys.executable, "-c", warm], check=True, cwd=ROOT)
+
+    # A small shell in between: where the kernel keeps no peak for each program, what counts
+    # is inherited from the process that starts it, and this one is large.
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$0" "$@"; exit $?', sys.executable, "-c", program],
+        check=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+    result, peak = done.stdout.split()
+    assert "incomplete" == result
+    assert int(peak) <= 300 << 20
+
+
+def test_the_peak_is_this_program_s_and_not_its_parent_s() -> None:
+    """What the parent held when it started us is no memory of ours."""
+    if "VmHWM:" not in Path("/proc/self/status").read_text():
+        pytest.skip("this kernel keeps no peak for each program")
+    child = "from models.engine.memory import peak_bytes; print(peak_bytes())"
+    parent = (
+        "import subprocess, sys\n"
+        "held = bytearray(b'x') * (200 << 20)\n"
+        f"subprocess.run([sys.executable, '-c', {child!r}], check=True)\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", parent], check=True, cwd=ROOT, capture_output=True, text=True
+    )
+
+    assert int(done.stdout) < 150 << 20

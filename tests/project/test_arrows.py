@@ -1,0 +1,268 @@
+"""The arrows: which room may import which, and which packages from outside.
+
+    joinproto <- models <- { proofs, spark_explore } <- tools         tests see all
+
+Read the two tables first.  A place is a folder, or one file where a single file has an
+arrow of its own; a file belongs to the longest place that holds it.  A file of a place
+that no table knows fails the test: whoever adds a folder decides what it may use.
+
+The files are read, never imported.  An editable install puts the whole checkout on
+`sys.path`, so a wrong import works for every developer and fails for every user.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("joinproto", "models", "proofs", "spark_explore", "tools")
+ERRORS = "joinproto.errors"
+
+# Place -> the places it may import; a name covers everything below it, itself included.
+OURS: Mapping[str, set[str]] = {
+    # The errors import nothing, so that the core, too, can raise them.  This is the one
+    # thing the core uses: it is otherwise a world of its own.
+    "joinproto.errors": set(),
+    "joinproto.core": {"joinproto.core", ERRORS},
+    "joinproto.store": {"joinproto.store", "joinproto.core", ERRORS},
+    "joinproto.drivers": {"joinproto.drivers", "joinproto.store", "joinproto.core", ERRORS},
+    "joinproto.recovery": {"joinproto.recovery", "joinproto.store", "joinproto.core", ERRORS},
+    "joinproto.contrib": {"joinproto"},
+    "joinproto.rooms": {ERRORS},
+    "joinproto.checking": {"joinproto.rooms", "models"},
+    "joinproto.__main__": {"joinproto", "tools.cli.main"},
+    "joinproto": {"joinproto"},
+    # The rest of models is neutral: proofs read it where there is no NumPy.  The engine
+    # is reached from two files, when a search or a walk starts (see LAZY).
+    "models.engine": {"joinproto", "models"},
+    "models.check": {"joinproto", "models"},
+    "models.simulate": {"joinproto", "models"},
+    "models": {"joinproto", "models"},
+    "proofs": {"joinproto", "models", "proofs"},
+    "spark_explore": {"joinproto", "models", "spark_explore"},
+    "tools": set(ROOMS),
+}
+
+# Taken back from the table above: place -> what it may not import after all.
+EXCEPT: Mapping[str, set[str]] = {
+    "joinproto": {"joinproto.__main__", "joinproto.checking"},
+    "joinproto.contrib": {"joinproto.__main__", "joinproto.checking"},
+    "models": {"models.engine", "joinproto.checking"},
+    "models.engine": {"joinproto.checking"},
+    "models.check": {"joinproto.checking"},
+    "models.simulate": {"joinproto.checking"},
+    "proofs": {"models.engine", "joinproto.checking"},
+    "spark_explore": {"joinproto.checking"},
+}
+
+# Permitted only inside a function, so not when the file is imported.
+LAZY: Mapping[str, set[str]] = {
+    "joinproto.__main__": {"tools"},
+    "models.check": {"models.engine"},
+    "models.simulate": {"models.engine"},
+}
+
+BASE = {"attr", "attrs", "cattrs", "click", "transitions"}
+ARRAYS = {"numpy", "numba", "llvmlite", "scipy"}
+
+# Place -> packages from outside (the standard library is everybody's).
+THEIRS: Mapping[str, set[str]] = {
+    "joinproto.errors": set(),
+    "joinproto.core": {"attr", "attrs", "transitions"},
+    "joinproto.store": {"attr", "attrs", "cattrs"},
+    "joinproto.drivers": BASE | {"anyio", "prometheus_client"},
+    # From the base install alone: operators run it on broken machines.
+    "joinproto.recovery": BASE,
+    "joinproto.contrib": BASE | {"amqtt", "anyio", "prometheus_client"},
+    "joinproto.rooms": set(),
+    "joinproto.checking": set(),
+    "joinproto.__main__": {"click"},
+    "joinproto": BASE,
+    "models.engine": BASE | ARRAYS,
+    "models.check": BASE,
+    "models.simulate": BASE,
+    "models": BASE,
+    "proofs": BASE | {"z3"},
+    "spark_explore": BASE | ARRAYS | {"pandas", "py4j", "pyarrow", "pyspark"},
+    "tools": BASE | {"anyio", "matplotlib", "prometheus_client", "rich"},
+}
+
+# No I/O, clock or randomness in the core: time and chance are arguments.
+NOT_IN_CORE = {
+    "asyncio", "concurrent", "datetime", "fcntl", "glob", "http", "io", "logging",
+    "multiprocessing", "os", "pathlib", "random", "secrets", "select", "shutil", "signal",
+    "socket", "sqlite3", "ssl", "subprocess", "sys", "tempfile", "threading", "time",
+    "urllib", "uuid",
+}  # fmt: skip
+
+
+@frozen
+class Import:
+    """One imported module: its full name, where, and whether only inside a function."""
+
+    name: str
+    line: int
+    lazy: bool
+
+
+def imports(source: str) -> Iterator[Import]:
+    """Return all imports in `source`; `from a import b` counts as `a.b`.
+
+    Whether `b` is a module or a name cannot be told without importing; for the arrows
+    it makes no difference, because a place covers everything below it.
+    """
+    yield from _imports(ast.parse(source), lazy=False)
+
+
+def _imports(node: ast.AST, *, lazy: bool) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        inside = lazy or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        # `if TYPE_CHECKING:` never runs, so it is as late as can be.
+        if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
+            inside = True
+        match child:
+            case ast.Import():
+                yield from (Import(name.name, child.lineno, lazy) for name in child.names)
+            case ast.ImportFrom():
+                module = "." * child.level + (child.module or "")
+                for name in child.names:
+                    yield Import(f"{module}.{name.name}", child.lineno, lazy)
+            case ast.Call(args=[ast.Constant(value=str(name)), *_]) if ast.unparse(
+                child.func
+            ).endswith(("import_module", "__import__")):
+                yield Import(name, child.lineno, lazy)
+        yield from _imports(child, lazy=inside)
+
+
+def problems(module: str, source: str) -> list[str]:
+    """Return what is wrong with the imports of `module` (a dotted name), one line each."""
+    if not any(covers(place, module) for place in OURS):
+        return [f"{module}: no row in the tables of {Path(__file__).name}"]
+    place = max((p for p in OURS if covers(p, module)), key=len)
+    if place == "joinproto" and module.count(".") > 1:
+        return [f"{module}: a new folder of joinproto needs its row in {Path(__file__).name}"]
+    return [
+        f"{module}, line {found.line}: {reason}"
+        for found in imports(source)
+        if (reason := refusal(place, found))
+    ]
+
+
+def refusal(place: str, found: Import) -> str:
+    """Return why `place` may not have this import; empty if it may."""
+    top = found.name.partition(".")[0]
+    if not top:
+        return f"{found.name}: write the full name"
+    if top in sys.stdlib_module_names:
+        if place == "joinproto.core" and top in NOT_IN_CORE:
+            return f"the core may not import {top}: time, chance and I/O are its caller's"
+        return ""
+    if top not in ROOMS:
+        if top in THEIRS[place]:
+            return ""
+        return f"{place} may not import {top}, a package from outside"
+    if any(covers(p, found.name) for p in EXCEPT.get(place, ())):
+        return f"{place} may not import {found.name}"
+    # `import joinproto` or `from joinproto import errors` reach below what they name.
+    if not any(covers(p, found.name) for p in OURS[place]):
+        return f"{place} may not import {found.name}"
+    if any(covers(p, found.name) for p in LAZY.get(place, ())) and not found.lazy:
+        return f"{place} may import {found.name} only inside a function"
+    return ""
+
+
+def covers(place: str, module: str) -> bool:
+    """Say whether `module` is `place` or lies below it."""
+    return f"{module}.".startswith(f"{place}.")
+
+
+def dotted(path: Path) -> str:
+    """Return the module name of a file of the checkout."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def test_every_import_follows_the_arrows() -> None:
+    """joinproto <- models <- { proofs, spark_explore } <- tools."""
+    files = [file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py"))]
+
+    found = [line for file in files for line in problems(dotted(file), file.read_text("utf-8"))]
+
+    assert [] == found, "\n".join(found)
+
+
+def test_the_tables_name_the_same_places() -> None:
+    """Whoever adds a place says both what of ours and what of theirs it may use."""
+    assert OURS.keys() == THEIRS.keys()
+    assert OURS.keys() >= EXCEPT.keys() | LAZY.keys()
+
+
+def test_main_reaches_tools_by_exactly_one_import() -> None:
+    """The CLI entry reaches `tools` by one lazy import; nothing else of joinproto does."""
+    source = (ROOT / "joinproto" / "__main__.py").read_text("utf-8")
+
+    reached = [found for found in imports(source) if covers("tools", found.name)]
+
+    assert [True] == [found.lazy for found in reached]
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("joinproto.core.member", "import tools"),
+        ("joinproto.core.member", "import time"),
+        ("joinproto.core.member", "import cattrs"),
+        ("joinproto.core.member", "from joinproto.store import metadata"),
+        ("joinproto.core.member", "from joinproto import store"),
+        ("joinproto.core.member", "from . import tables"),
+        ("joinproto.store.metadata", "from joinproto.drivers import threads"),
+        ("joinproto.recovery.pick", "def pick():\n    import numpy"),
+        ("joinproto.recovery.pick", "import joinproto.checking"),
+        ("joinproto.node", "from joinproto import checking"),
+        ("joinproto.newfolder.file", "import ast"),
+        ("joinproto.__main__", "from tools.cli.main import cli"),
+        ("joinproto.__main__", "def f():\n    from tools import draw"),
+        ("joinproto.errors", "import joinproto.core"),
+        ("models.world", "import numpy"),
+        ("models.world", "def f():\n    import models.engine.search"),
+        ("models.world", "from models import engine"),
+        ("models.world", "if TYPE_CHECKING:\n    import proofs"),
+        ("models.world", "from joinproto.checking import World"),
+        ("models.check", "from models.engine import search"),
+        ("models.check", "def f():\n    import numpy"),
+        ("models.engine.search", "import rich"),
+        ("proofs.claims", "from models.engine import search"),
+        ("proofs.claims", "import spark_explore"),
+        ("proofs.claims", "importlib.import_module('pyspark')"),
+        ("spark_explore.levels", "import z3"),
+        ("tools.draw", "import z3"),
+        ("tools.draw", "import tests.helpers"),
+        ("elsewhere.file", "import ast"),
+    ],
+)
+def test_a_wrong_import_is_found(module: str, source: str) -> None:
+    """A test that cannot fail proves nothing: each of these must be refused."""
+    assert 1 == len(problems(module, source))
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("joinproto.core.member", "import enum\nimport attrs\nfrom joinproto.core import view"),
+        ("joinproto.core.member", "from joinproto.errors import MisuseError"),
+        ("joinproto.__main__", "def f():\n    from tools.cli.main import cli"),
+        ("models.check", "def f():\n    from models.engine import search"),
+        ("models.check", "if TYPE_CHECKING:\n    from models.engine import search"),
+        ("models.engine.search", "import numpy\nimport models.world\nimport joinproto.core"),
+        ("spark_explore.levels", "import pyspark\nimport models.engine.search"),
+        ("proofs.claims", "import z3\nfrom models import World"),
+        ("tools.cli.check", "import rich\nimport proofs.claims\nimport joinproto.core"),
+    ],
+)
+def test_a_right_import_is_let_through(module: str, source: str) -> None:
+    """The other side: the tables forbid no more than they say."""
+    assert [] == problems(module, source)

@@ -1,0 +1,262 @@
+"""The package as its users get it: built, installed into an empty place, and run.
+
+The commands run in a folder that has a `models` and a `tools` of its own, as many
+projects have.  There the command must find our rooms, and the folder's own programs
+must find theirs.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+
+from joinproto import __version__
+from joinproto.rooms import ROOMS
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@frozen
+class Installed:
+    """A virtual environment with our wheel, and a folder to run programs in."""
+
+    python: str
+    script: str
+    folder: Path
+
+    def run(self, *command: str, expected: int = 0) -> subprocess.CompletedProcess[str]:
+        """Run `command` in the folder, with nothing of ours in its environment."""
+        clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+        done = subprocess.run(
+            command, cwd=self.folder, env=clean, capture_output=True, text=True, check=False
+        )
+        assert expected == done.returncode, done.stdout + done.stderr
+        return done
+
+
+def build(target: str, source: Path, out: Path) -> Path:
+    """Build one file with the installed hatchling, so that nothing is downloaded."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(out)]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stdout + done.stderr
+    (built,) = out.iterdir()
+    return built
+
+
+def install(wheel: Path, place: Path, *, extra: str) -> Installed:
+    """Install `wheel` with `extra` into an empty environment, dependencies as pip finds them."""
+    venv.create(place / "env", with_pip=True)
+    programs = place / "env" / "bin"
+    wanted = f"{wheel}[{extra}]" if extra else str(wheel)
+    command = [str(programs / "python"), "-m", "pip", "install", "--quiet", wanted]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stdout + done.stderr
+
+    folder = place / "project"
+    for name in ("models", "tools"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text(f'raise_if_ours = "{name} of the project"\n')
+    return Installed(str(programs / "python"), str(programs / "joinproto"), folder)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the wheel, built from the checkout."""
+    return build("wheel", ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """Return an installation without extras: what a broker has, and an operator."""
+    return install(wheel, tmp_path_factory.mktemp("base"), extra="")
+
+
+@pytest.fixture(scope="module")
+def with_check(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """Return an installation with `[check]`: what who searches a world has."""
+    return install(wheel, tmp_path_factory.mktemp("check"), extra="check")
+
+
+@pytest.fixture(params=["script", "module"])
+def command(request: pytest.FixtureRequest, base: Installed) -> list[str]:
+    """Return both ways to start us; `-m` puts the folder, with its `tools`, first."""
+    return [base.script] if request.param == "script" else [base.python, "-m", "joinproto"]
+
+
+def names_in(wheel: Path) -> list[str]:
+    """Return the paths in a wheel."""
+    return zipfile.ZipFile(wheel).namelist()
+
+
+def test_the_wheel_has_one_package_at_its_top(wheel: Path) -> None:
+    """The rooms never become top-level packages of somebody's installation."""
+    tops = {name.partition("/")[0] for name in names_in(wheel)}
+
+    assert {"joinproto", f"joinproto-{__version__}.dist-info"} == tops
+
+
+def test_the_wheel_holds_every_file_of_every_room(wheel: Path) -> None:
+    """`joinproto/_rooms` is the rooms of the checkout, without what a run left behind."""
+    written = {
+        f"joinproto/_rooms/{file.relative_to(ROOT).as_posix()}"
+        for room in ROOMS
+        for file in (ROOT / room).rglob("*.py")
+    }
+
+    names = names_in(wheel)
+
+    assert written <= set(names)
+    assert not [name for name in names if "__pycache__" in name]
+    assert "joinproto/py.typed" in names
+
+
+def test_the_source_archive_holds_everything_and_builds_the_same_wheel(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """An auditor repeats the checks from the archive alone."""
+    archive = build("sdist", ROOT, tmp_path / "sdist")
+    with tarfile.open(archive) as opened:
+        opened.extractall(tmp_path / "source", filter="data")
+    source = tmp_path / "source" / f"joinproto-{__version__}"
+
+    again = build("wheel", source, tmp_path / "again")
+
+    for name in ("LICENSE", "Makefile", "CHANGELOG.md", ".ci/run", "tests/conftest.py"):
+        assert (source / name).is_file(), name
+    assert sorted(names_in(wheel)) == sorted(names_in(again))
+
+
+def test_an_editable_install_copies_no_room(tmp_path: Path) -> None:
+    """A copy in site-packages would go stale, and would be the one that runs."""
+    names = names_in(build("wheel:editable", ROOT, tmp_path))
+
+    assert not [name for name in names if "_rooms" in name]
+
+
+def test_the_command_starts_beside_foreign_rooms(base: Installed, command: list[str]) -> None:
+    """Not the folder's `tools`, which has no `cli`, but ours."""
+    version = base.run(*command, "--version")
+    usage = base.run(*command, "--help")
+
+    assert f"joinproto {__version__}\n" == version.stdout
+    assert usage.stdout.startswith("Usage: joinproto ")
+
+
+def test_a_usage_error_is_one_json_object(base: Installed, command: list[str]) -> None:
+    """An error is `{"error": {"code", "message", "next"}}`, exit code 2."""
+    done = base.run(*command, "no-such-command", "--json", expected=2)
+
+    assert done.stdout.startswith('{"error": {"code": 2, "message": "No such command')
+    assert "" == done.stderr
+
+
+def test_a_program_that_embeds_us_keeps_its_own_packages(base: Installed) -> None:
+    """A broker sees nothing but `joinproto`."""
+    (base.folder / "broker.py").write_text(
+        "import joinproto, models, tools\nprint(models.__file__, tools.__file__)\n"
+    )
+
+    done = base.run(base.python, "broker.py")
+
+    own = [str(base.folder / name / "__init__.py") for name in ("models", "tools")]
+    assert own == done.stdout.split()
+
+
+def test_no_room_is_importable_where_nobody_asked(base: Installed) -> None:
+    """Without `joinproto.checking`, the name `proofs` is free for everybody."""
+    done = base.run(base.python, "-c", "import joinproto, proofs", expected=1)
+
+    assert "No module named 'proofs'" in done.stderr
+
+
+def test_a_foreign_package_loaded_first_is_refused(base: Installed) -> None:
+    """Two packages cannot both be `models` in one process: say so, name both."""
+    done = base.run(base.python, "-c", "import models, joinproto.checking", expected=1)
+
+    assert "another package named models is loaded already" in done.stderr
+    assert str(base.folder / "models") in done.stderr
+
+
+def test_a_foreign_package_in_reach_is_announced(base: Installed) -> None:
+    """After `joinproto.checking`, `import models` finds ours: that is no silent change."""
+    program = "from joinproto.rooms import open_rooms; open_rooms(warn_of_hidden=True)"
+
+    done = base.run(base.python, "-W", "always", "-c", program)
+
+    assert "from now on `import models` finds joinproto's models" in done.stderr
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_child_process_finds_our_rooms(base: Installed, method: str) -> None:
+    """A spawned child starts with the folder first again, and inherits `sys.path`."""
+    (base.folder / "parent.py").write_text(
+        "import importlib.util, multiprocessing\n"
+        "from joinproto.rooms import open_rooms\n"
+        "if __name__ == '__main__':\n"
+        "    print(open_rooms())\n"
+        f"    with multiprocessing.get_context('{method}').Pool(1) as pool:\n"
+        "        print(pool.apply(importlib.util.find_spec, ('models',)).origin)\n"
+        "        print(pool.apply(importlib.util.find_spec, ('tools',)).origin)\n"
+    )
+
+    for start in (["parent.py"], ["-m", "parent"]):
+        folder, *found = base.run(base.python, *start).stdout.split()
+
+        assert "_rooms" in folder
+        assert [f"{folder}/models/__init__.py", f"{folder}/tools/__init__.py"] == found
+
+
+SEARCH = ("check", "two-phase-commit", "--members", "5", "--json")
+
+
+@pytest.mark.parametrize("start", ["script", "module"])
+def test_the_installed_command_searches_beside_foreign_rooms(
+    with_check: Installed, start: str
+) -> None:
+    """The whole search, from the wheel, in a folder with packages called models and tools."""
+    command = [with_check.script] if start == "script" else [with_check.python, "-m", "joinproto"]
+
+    done = with_check.run(*command, *SEARCH)
+
+    report = json.loads(done.stdout)
+    assert 2**5 + 4**5 + 6**5 == report["distinct"]
+    assert "holds" == report["result"]
+
+
+def test_a_failing_world_of_the_installed_command_exits_1(with_check: Installed) -> None:
+    done = with_check.run(with_check.script, "check", "note-partition", expected=1)
+
+    assert "no_split_brain" in done.stdout
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_child_process_can_search(with_check: Installed, method: str) -> None:
+    """A notebook or a test runner that checks several worlds at once."""
+    (with_check.folder / "searching.py").write_text(
+        "import multiprocessing\n"
+        "from joinproto.checking import check, load_world\n"
+        "def distinct(members):\n"
+        "    return check(load_world('two-phase-commit', members=members)).distinct\n"
+        "if __name__ == '__main__':\n"
+        f"    with multiprocessing.get_context('{method}').Pool(2) as pool:\n"
+        "        print(pool.map(distinct, [3, 4]))\n"
+    )
+
+    done = with_check.run(with_check.python, "searching.py")
+
+    assert "[288, 1568]" == done.stdout.strip()
+
+
+def test_a_search_without_its_extra_says_which_to_install(base: Installed) -> None:
+    done = base.run(base.script, *SEARCH, expected=4)
+
+    assert "joinproto[check]" in json.loads(done.stdout)["error"]["next"]

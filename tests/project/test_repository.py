@@ -1,0 +1,169 @@
+"""What holds for the files of the project, whatever they say: names, lists, paths."""
+
+import ast
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from joinproto.rooms import ROOMS
+
+ROOT = Path(__file__).resolve().parents[2]
+PLACES = ("joinproto", *ROOMS)
+
+# Folders that exist on the machine of whoever wrote the line, and nowhere else.
+OWN_PATHS = re.compile(r"(?<![\w.~}$-])/(?:work|root|home|Users|opt|mnt)/[\w.-]+")
+REGISTRIES = re.compile(
+    r"pypi\.org|pythonhosted\.org|anaconda\.org|npmjs\.(?:org|com)|crates\.io|rubygems\.org"
+    r"|maven\.(?:org|apache\.org)|proxy\.golang\.org|docker\.io|ghcr\.io|quay\.io",
+    re.IGNORECASE,
+)
+
+
+def files() -> list[Path]:
+    """Return all files of the project; outside git (a source archive), all there are."""
+    if (ROOT / ".git").exists():
+        command = ["git", "-C", str(ROOT), "ls-files", "-z"]
+        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        found = [ROOT / name for name in listed.split("\0") if name]
+    else:
+        found = [file for file in ROOT.rglob("*") if not is_left_by_a_run(file)]
+    return [file for file in found if file.is_file()]
+
+
+def is_left_by_a_run(file: Path) -> bool:
+    """Say whether `file` is in a folder that no archive holds."""
+    parts = file.relative_to(ROOT).parts
+    return any(p == "__pycache__" or p == ".venv" or p.endswith("_cache") for p in parts)
+
+
+def texts() -> list[tuple[str, str]]:
+    """Return path and content of every file that is text."""
+    found = []
+    for file in files():
+        content = file.read_bytes()
+        if b"\0" not in content:
+            found.append((file.relative_to(ROOT).as_posix(), content.decode("utf-8")))
+    return found
+
+
+def hits(pattern: re.Pattern[str], named: list[tuple[str, str]]) -> list[str]:
+    """Return "path:line: match" for each match."""
+    return [
+        f"{path}:{number}: {match.group()}"
+        for path, text in named
+        for number, line in enumerate(text.splitlines(), start=1)
+        for match in pattern.finditer(line)
+    ]
+
+
+def test_no_file_names_a_path_of_one_machine() -> None:
+    """A command that is copied from here must run elsewhere."""
+    patterns = [OWN_PATHS]
+    if len(ROOT.parts) > 2:
+        patterns.append(re.compile(re.escape(str(ROOT))))
+
+    found = [hit for pattern in patterns for hit in hits(pattern, texts())]
+
+    assert [] == found
+
+
+def test_no_file_names_a_package_registry() -> None:
+    """Where packages come from is the business of whoever installs them."""
+    assert [] == hits(REGISTRIES, texts())
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        (OWN_PATHS, "cd " + "/" + "home/somebody/joinproto"),
+        (OWN_PATHS, 'open("' + "/" + 'root/x")'),
+        (REGISTRIES, "https://" + "pypi" + ".org/simple"),
+    ],
+)
+def test_a_forbidden_line_is_found(pattern: re.Pattern[str], line: str) -> None:
+    """The two tests above can fail."""
+    assert 1 == len(hits(pattern, [("file", line)]))
+
+
+@pytest.mark.parametrize("line", ["tests/work/x", "/var/lib/broker-2", "$HOME/opt/x", "./opt/x"])
+def test_a_harmless_path_is_let_through(line: str) -> None:
+    """Paths of a server, and relative ones, belong in documentation."""
+    assert [] == hits(OWN_PATHS, [("file", line)])
+
+
+def test_architecture_names_every_file_once() -> None:
+    """ARCHITECTURE.md has one line per file of the rooms: "- `path` what it is"."""
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    listed = re.findall(r"^\s*- `([^`]+)`", text, re.MULTILINE)
+    paths = {name for name in listed if "/" in name or "." in name}
+    written = {
+        file.relative_to(ROOT).as_posix()
+        for file in files()
+        if file.suffix == ".py" and file.relative_to(ROOT).parts[0] in PLACES
+    }
+
+    gone = {name for name in paths if not (ROOT / name).exists()}
+    missing = {name for name in written - paths if not is_bare_package(ROOT / name)}
+
+    assert set() == gone
+    assert set() == missing
+    assert len(listed) == len(set(listed))
+
+
+def is_bare_package(file: Path) -> bool:
+    """Say whether `file` is an `__init__.py` with no more than a docstring."""
+    body = ast.parse(file.read_text("utf-8")).body
+    return file.name == "__init__.py" and all(isinstance(part, ast.Expr) for part in body)
+
+
+def test_the_changelog_has_a_place_for_the_next_change() -> None:
+    """A change that users notice is written down in the commit that makes it."""
+    assert re.search(r"^## Unreleased$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+
+
+def test_the_test_tools_are_the_same_as_extra_and_as_group() -> None:
+    """An older pip knows only extras, newer tools look for the group."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+    extra = project["project"]["optional-dependencies"]["dev"]
+
+    assert extra == project["dependency-groups"]["dev"]
+
+
+def test_the_build_packs_the_rooms_that_the_command_opens() -> None:
+    """hatch_build.py cannot import joinproto, so it has a list of its own."""
+    tree = ast.parse((ROOT / "hatch_build.py").read_text("utf-8"))
+
+    (packed,) = (
+        ast.literal_eval(part.value)
+        for part in tree.body
+        if isinstance(part, ast.Assign) and ast.unparse(part.targets[0]) == "ROOMS"
+    )
+
+    assert ROOMS == packed
+
+
+def test_every_room_is_a_package() -> None:
+    """Without `__init__.py` a room loses to any package of its name, wherever that lies."""
+    rooms = [ROOT / place for place in PLACES if (ROOT / place).is_dir()]
+
+    assert [] == [room.name for room in rooms if not (room / "__init__.py").is_file()]
+
+
+def test_the_public_face_of_models_is_complete() -> None:
+    """`joinproto.checking` lists by hand what `models` offers."""
+    import models
+    from joinproto import checking
+
+    assert sorted(models.__all__) == sorted(checking.__all__)
+
+
+def test_what_is_started_by_name_is_executable() -> None:
+    """A script that lost its bit fails only on the next machine."""
+    scripts = [ROOT / path for path, text in texts() if text.startswith("#!")]
+
+    assert [] == [script.name for script in scripts if not os.access(script, os.X_OK)]

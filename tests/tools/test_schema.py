@@ -1,0 +1,94 @@
+"""`--json`: what the commands print is what docs/json.md says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tools.running import model, run_here
+from tests.tools.schemas import faults, unexplained
+from tools.cli import schema
+
+REAL = {
+    "holds": (schema.CHECK, ("check", "two-phase-commit")),
+    "violated": (schema.CHECK, ("check", "two-phase-commit", "--mutant", "one-vote-short")),
+    "with joint steps": (schema.CHECK, ("check", "note-partition")),
+    "with symmetry": (schema.CHECK, ("check", "two-phase-commit", "--symmetry")),
+    "incomplete": (schema.CHECK, ("check", "two-phase-commit", "--max-states", "9")),
+    "models": (schema.MODELS, ("models",)),
+    "walks": (schema.SIMULATE, ("simulate", "note-restart", "--runs", "50")),
+    "a violated walk": (schema.SIMULATE, ("simulate", "note-partition")),
+    "an unknown world": (schema.ERROR, ("check", "nothing")),
+    "a limit": (schema.ERROR, ("check", "two-phase-commit", "--max-memory", "1k")),
+    "no such command": (schema.ERROR, ("chek",)),
+}
+
+
+@pytest.mark.parametrize(("expected", "words"), REAL.values(), ids=REAL.keys())
+def test_real_output_is_as_documented(
+    capsys: pytest.CaptureFixture[str], expected: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    """Every key is there, of its type, and no key is there that no document names."""
+    found = run_here(capsys, *words, "--json").object
+
+    assert [] == list(faults(found, expected))
+    assert [] == list(unexplained(found, expected))
+
+
+def test_a_tier_is_as_documented(capsys: pytest.CaptureFixture[str]) -> None:
+    """One entry for each world and each of its mutants."""
+    found = run_here(capsys, "check", "--tier", "quick", "--json").object
+
+    assert [] == list(faults(found, schema.TIER))
+    assert [] == list(unexplained(found, schema.TIER))
+
+
+def test_a_run_without_end_is_as_documented(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A lasso says where its cycle begins, and why it is a fair one."""
+    never = "eventually('never', lambda view: False)"
+    path = model(tmp_path, replace=('sometimes("three", three)', never))
+    text = Path(path).read_text().replace("always, sometimes", "always, eventually, sometimes")
+    Path(path).write_text(text)
+
+    found = run_here(capsys, "check", path, "--json").object
+
+    assert [] == list(faults(found, schema.CHECK))
+    assert isinstance(found["loop_at"], int)
+
+
+def test_the_keys_of_the_contract_are_required() -> None:
+    """`check --json` prints at least these."""
+    promised = {
+        "world", "result", "distinct", "generated", "depth", "seconds", "cpu_seconds",
+        "peak_rss_bytes", "calls", "engine", "reductions", "properties", "coverage",
+    }  # fmt: skip
+
+    assert promised <= set(schema.CHECK["required"])
+    assert "trace" in schema.CHECK["properties"]
+    assert {"name", "expected", "members", "about"} <= set(
+        schema.MODELS["properties"]["worlds"]["items"]["required"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({}, "$: no 'error'"),
+        ({"error": None}, "$.error: None is no object"),
+        ({"error": {"code": True, "message": "", "next": ""}}, "$.error.code: True is no integer"),
+        ({"error": {"code": -1, "message": "", "next": ""}}, "$.error.code: -1 is less than 0"),
+        ({"error": {"code": 2, "message": ""}}, "$.error: no 'next'"),
+    ],
+)
+def test_output_that_is_not_as_documented_is_found(value: Any, reason: str) -> None:
+    """A judge that finds nothing proves nothing."""
+    assert [reason] == list(faults(value, schema.ERROR))
+
+
+def test_the_document_is_made_from_the_schemas() -> None:
+    """`python -m tools.cli.schema` writes it anew."""
+    assert schema.document() == schema.DOC.read_text(encoding="utf-8")
