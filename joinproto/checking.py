@@ -39,7 +39,9 @@ from models import (  # noqa: E402  importable only from here on
     View,
     World,
     always,
+    always_beside,
     always_each,
+    always_monitor,
     always_pair,
     always_possible,
     check,
@@ -47,6 +49,7 @@ from models import (  # noqa: E402  importable only from here on
     load_world,
     no_deadlock,
     sometimes,
+    sometimes_monitor,
     sometimes_one,
 )
 
@@ -76,7 +79,9 @@ __all__ = [
     "View",
     "World",
     "always",
+    "always_beside",
     "always_each",
+    "always_monitor",
     "always_pair",
     "always_possible",
     "check",
@@ -84,5 +89,6 @@ __all__ = [
     "load_world",
     "no_deadlock",
     "sometimes",
+    "sometimes_monitor",
     "sometimes_one",
 ]

@@ -7,6 +7,14 @@
     ├── MisuseError          2   the embedder broke a duty
     ├── PeerError            1   another member sent what no member may send
     └── StoreError           1   what lies on disk: the operator acts
+        ├── StoreMissing         no store in this directory
+        ├── StoreExists          a store already, where one was to be made
+        ├── StoreInUse           another process has it open
+        ├── StoreNewer           written by a newer version of joinproto
+        ├── StoreForeign         a file that joinproto did not write
+        ├── StoreCorrupt         not as it was written, or not the last that was written
+        ├── StoreUnreadable      the system gave an error instead of the content
+        └── StoreWriteFailed     a write failed; the message names what is on disk
 
 A message says what was found and what was expected; `next` says what to do now.  A code
 can be given at the raise where a command has a list of its own (`joinproto recover` has).
@@ -65,6 +73,38 @@ class StoreError(JoinprotoError):
     """A store on disk is foreign, damaged, in use, or not what was expected."""
 
     default_code = 1
+
+
+class StoreMissing(StoreError):
+    """There is no store in this directory, or no such directory."""
+
+
+class StoreExists(StoreError):
+    """There is a store, or what is left of one, where a new one was to be made."""
+
+
+class StoreInUse(StoreError):
+    """Another process has the store open, or took it away from this one."""
+
+
+class StoreNewer(StoreError):
+    """The store was written in a format that this version does not read."""
+
+
+class StoreForeign(StoreError):
+    """A file has the name of a store's file, and joinproto did not write it."""
+
+
+class StoreCorrupt(StoreError):
+    """The store is not as it was written, or not what was written last."""
+
+
+class StoreUnreadable(StoreError):
+    """The system gave an error where the store was to be read, locked or looked for."""
+
+
+class StoreWriteFailed(StoreError):
+    """A write of the store failed, and is not tried again; what is on disk is named."""
 
 
 # Top-level import name -> the extra that brings it; "" is the base install.

@@ -17,12 +17,15 @@ from models.problems import ModelProblem
 from models.properties import (
     Property,
     always,
+    always_beside,
     always_each,
+    always_monitor,
     always_pair,
     always_possible,
     eventually,
     no_deadlock,
     sometimes,
+    sometimes_monitor,
     sometimes_one,
 )
 from models.replay import Replay
@@ -56,7 +59,9 @@ __all__ = [
     "View",
     "World",
     "always",
+    "always_beside",
     "always_each",
+    "always_monitor",
     "always_pair",
     "always_possible",
     "check",
@@ -64,5 +69,6 @@ __all__ = [
     "load_world",
     "no_deadlock",
     "sometimes",
+    "sometimes_monitor",
     "sometimes_one",
 ]

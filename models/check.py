@@ -36,6 +36,7 @@ def check(
     limits = Limits(states=states_max, memory_bytes=memory_max_bytes, seconds=seconds_max)
     search = Search(world, limits=limits, symmetry=symmetry, progress=progress)
     explored = search.run()
+    search.tables.codes.ask_again()
     coverage = coverage_of(search)
     found = findings_of(search, witnesses=witnesses)
     properties = tuple(found.results.values())

@@ -17,7 +17,9 @@ class Faults:
     crashed member keeps its durable attributes and may start again (`restarts`).
     `partitions`: splits of the members into two groups, each followed by a heal or not;
     `splits` limits them to these (each one side of the split).
-    `losses`, `duplicates`: messages of a bag or a queue.  `wipes`: disks of stopped members.
+    `losses`: messages of a bag or a queue.  `duplicates`: messages of a bag.  A world refuses
+    them with a `MessageSet`, which loses and doubles for free.  `wipes`: disks of stopped
+    members.  `spared`: what takes part as a member and is assumed never to fail.
     """
 
     crashes: int = field(default=0, validator=ge(0))
@@ -27,3 +29,4 @@ class Faults:
     losses: int = field(default=0, validator=ge(0))
     duplicates: int = field(default=0, validator=ge(0))
     wipes: int = field(default=0, validator=ge(0))
+    spared: frozenset[str] = frozenset()

@@ -80,8 +80,18 @@ def load_file(target: str, options: Mapping[str, Any]) -> FileWorld:
     takes = _check_options(made, name, options, place)
 
     def build(more: Mapping[str, Any]) -> World:
-        with its_own_fault(file, what=f"{name}()"):
-            built = made(**more)
+        try:
+            with its_own_fault(file, what=f"{name}()"):
+                built = made(**more)
+        except ModelProblem as problem:
+            blamed = _to_blame(made, more)
+            if not blamed:
+                raise
+            raise ModelProblem(
+                f"{name}() cannot be built with {blamed}: {_raised(problem)}",
+                next=f"give another value, or leave it out: without {blamed} it can be built",
+                place=problem.place,
+            ) from problem
         return _sound(built, place, target, more, called=True)
 
     members = options.get("members")
@@ -120,8 +130,7 @@ def _module(file: Path, path: str) -> ModuleType:
     """Return the module in `file`, loaded under a name of its own."""
     # Two files of one name are two modules, and neither hides an installed one; attrs and
     # pickle look theirs up by name.
-    digest = hashlib.sha256(str(file).encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    name = f"{file.stem}@{digest}"
+    name = _private_name(file)
     # Not spec_from_file_location: it guesses the loader from the ending, and a path with
     # a slash may have any.
     spec = ModuleSpec(name, SourceFileLoader(name, str(file)), origin=str(file))
@@ -151,6 +160,16 @@ def _module(file: Path, path: str) -> ModuleType:
     return module
 
 
+def _private_name(file: Path) -> str:
+    digest = hashlib.sha256(str(file).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return f"{file.stem}@{digest}"
+
+
+def _in_its_words(file: Path, text: str) -> str:
+    """Return `text` with the file's own name where its module's private one stands."""
+    return text.replace(_private_name(file), file.stem)
+
+
 @contextmanager
 def its_own_fault(file: Path, *, what: str = "") -> Iterator[None]:
     """Turn what goes wrong in code of `file` into a `ModelProblem` with file and line.
@@ -165,7 +184,9 @@ def its_own_fault(file: Path, *, what: str = "") -> Iterator[None]:
     except ModelProblem as problem:
         place = _shorter(problem.place) or _place_in(file, problem)
         message = problem.message.removeprefix(f"{problem.place}: ")
-        raise ModelProblem(message, next=problem.next, place=place) from problem
+        raise ModelProblem(
+            _in_its_words(file, message), next=problem.next, place=place
+        ) from problem
     except JoinprotoError:
         raise
     except BaseException as error:
@@ -173,7 +194,7 @@ def its_own_fault(file: Path, *, what: str = "") -> Iterator[None]:
         place = _place_in(file, error) or ("" if what else f"{_short(file)}:1")
         if not place:
             raise
-        raised = traceback.format_exception_only(error)[-1].strip()
+        raised = _in_its_words(file, traceback.format_exception_only(error)[-1].strip())
         hint = "correct the file"
         if isinstance(error, SystemExit):
             hint = "a model only answers; put what runs under `if __name__ == '__main__':`"
@@ -307,6 +328,36 @@ def _check_options(
             place=place,
         )
     return frozenset(named)
+
+
+def _to_blame(made: Callable[..., Any], options: Mapping[str, Any]) -> str:
+    """Return the option without which the world can be built, as it is typed, or nothing."""
+    whole = [*options]
+    # One alone, or all of them; a world that fails by itself fails without them, too.
+    for left_out in [*([key] for key in whole), whole]:
+        try:
+            made(**{key: value for key, value in options.items() if key not in left_out})
+        except (MemoryError, BrokenPipeError, KeyboardInterrupt):
+            raise
+        except BaseException:  # noqa: BLE001  only asked whether it can be built
+            continue
+        return " ".join(_typed(key, options[key]) for key in left_out)
+    return ""
+
+
+def _typed(name: str, value: Any) -> str:
+    flag = name.replace("_", "-")
+    if name not in FLAGS:
+        return f"--set {name}={value}"
+    if isinstance(value, bool):
+        return f"--{flag}" if value else f"--no-{flag}"
+    return f"--{flag} {value}"
+
+
+def _raised(problem: ModelProblem) -> str:
+    """Return what went wrong, without place and without whose call it was."""
+    message = problem.message.removeprefix(f"{problem.place}: ")
+    return message.partition("() raised ")[2] or message
 
 
 def _listed(names: Sequence[str] | Mapping[str, Any]) -> str:

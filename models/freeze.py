@@ -61,7 +61,7 @@ def freeze(value: Any) -> Hashable:
         return _Frozen("dict", frozenset([(freeze(k), freeze(v)) for k, v in value.items()]))
     if not _compares_by_value(kind):
         raise ModelProblem(
-            f"a {kind.__module__}.{kind.__qualname__} cannot be part of a state: "
+            f"a {_name_of(kind)} cannot be part of a state: "
             + ("it is not hashable" if kind.__hash__ is None else "it compares by identity"),
             next="hold plain values, tuples, lists, dicts, sets, enums or frozen attrs objects",
         )
@@ -69,10 +69,15 @@ def freeze(value: Any) -> Hashable:
         hash(value)
     except TypeError as error:
         raise ModelProblem(
-            f"a {kind.__module__}.{kind.__qualname__} cannot be part of a state: {error}",
+            f"a {_name_of(kind)} cannot be part of a state: {error}",
             next="hold plain values, tuples, lists, dicts, sets, enums or frozen attrs objects",
         ) from error
     return value  # type: ignore[no-any-return]
+
+
+def _name_of(kind: type) -> str:
+    # The module of somebody's own file has a private name, `my_model@36d0c1f2`: see files.py.
+    return f"{kind.__module__.partition('@')[0]}.{kind.__qualname__}"
 
 
 def thaw(value: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import traceback
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Literal, NoReturn
 
 from attrs import field, frozen
@@ -26,6 +26,15 @@ from models.events import (
 )
 from models.freeze import freeze, thaw
 from models.problems import ModelProblem
+from models.shared import Shared
+from models.twice import (
+    NEXT,
+    Question,
+    Repetition,
+    between_outcomes,
+    between_shown,
+    between_values,
+)
 from models.view import DOWN, Seen
 from models.world import World
 
@@ -102,7 +111,11 @@ def _attributes(member: object) -> tuple[str, ...]:
 
 
 class MemberCode:
-    """A member's class at work on local states; `calls` counts calls of its methods."""
+    """A member's class at work on local states; `calls` counts calls of its methods.
+
+    A question that is put a second time, to see whether the answer is the same, is not
+    counted again.
+    """
 
     def __init__(self, world: World, name: str, make: Callable[[], Any]) -> None:
         self.name = name
@@ -112,14 +125,20 @@ class MemberCode:
         self._show = world.show
         self._show_disk = world.show_disk
         self._restarts = world.faults.restarts
-        self._crash_points = world.faults.crashes > 0
-        self._wipes = world.faults.wipes > 0
+        fails = name not in world.faults.spared
+        self._crash_points = fails and world.faults.crashes > 0
+        self._wipes = fails and world.faults.wipes > 0
         fresh = self._guarded("making the member", make)
-        self._class = type(fresh)
+        self.kind = type(fresh)
         if not callable(getattr(fresh, "receive", None)):
-            raise self._problem(f"{self._class.__qualname__} has no method receive(event)")
+            raise self._problem(f"{self.kind.__qualname__} has no method receive(event)")
         self.names = _attributes(fresh)
-        self.persistent = tuple(getattr(fresh, "persistent", ()))
+        persistent = getattr(fresh, "persistent", ())
+        if isinstance(persistent, str):
+            raise self._problem(
+                f"persistent is the text {persistent!r}", next=f"write ({persistent!r},)"
+            )
+        self.persistent = tuple(persistent)
         for item in self.persistent:
             if item not in self.names:
                 raise self._problem(f"persistent names {item!r}, which is no attribute")
@@ -129,8 +148,37 @@ class MemberCode:
         self._has_start = callable(getattr(fresh, "start", None))
         self._has_shows = callable(getattr(fresh, "shows", None))
         self._has_story = callable(getattr(fresh, "story", None))
+        self._has_horizon = callable(getattr(fresh, "horizon", None))
         self._has_offline = callable(getattr(fresh, "offline", None))
-        self._empty = self._disk(self._values(fresh))
+        made = self._values(fresh)
+        self._empty = self._disk(made)
+        self._repetition = Repetition()
+        # What this code can reach beside the member: told by `Codes`, which knows all.
+        self.reach = Shared([])
+        self._shared = self._make_again(fresh, made)
+
+    def _make_again(self, fresh: Any, made: tuple[Hashable, ...]) -> tuple[int, ...]:
+        """Make another one; return which attributes hold the same container in both."""
+        again = self._guarded("making the member", self._make)
+        if again is fresh:
+            raise self._problem(
+                "making it gives the same object each time",
+                next=f"make a new one each time: lambda: {self.kind.__qualname__}(...)",
+                method="__init__",
+            )
+        found = between_values(self.names, made, self._values(again))
+        if found:
+            raise self._problem(
+                f"{self.kind.__qualname__} is made twice, and {found}",
+                next=NEXT,
+                method="__init__",
+            )
+        held = [(getattr(fresh, name), getattr(again, name)) for name in self.names]
+        return tuple(
+            at
+            for at, (one, other) in enumerate(held)
+            if one is other and isinstance(one, (list, dict, set))
+        )
 
     # -- objects and values ------------------------------------------------------------
 
@@ -158,7 +206,7 @@ class MemberCode:
         return tuple([values[at] for at in self._at])
 
     def _object(self, values: tuple[Hashable, ...]) -> Any:
-        member = object.__new__(self._class)
+        member = object.__new__(self.kind)
         put = object.__setattr__
         for name, value in zip(self.names, values, strict=True):
             put(member, name, thaw(value))
@@ -186,21 +234,54 @@ class MemberCode:
                 found.append(Choice(WIPE, fair=False, fault=True))
             return tuple(found)
         if self._has_choices:
-            self.calls += 1
-            member = self._object(local.values)
-            for item in self._guarded("choices()", lambda: tuple(member.choices() or ())):
-                whim = isinstance(item, Maybe)
-                event = freeze(item.event if whim else item)
-                found.append(Choice(event, fair=not whim))
+            offered = self._offered(local)
+            self._again("choices()", "", offered, lambda: self._offered(local), between_choices)
+            found += offered
         if self._crash_points:
             found.append(Choice(CRASH, fair=False, fault=True))
         return tuple(found)
+
+    def _offered(self, local: LocalState) -> list[Choice]:
+        self.calls += 1
+        member = self._object(local.values)
+
+        def call() -> tuple[Any, ...]:
+            answer = member.choices()
+            if isinstance(answer, (str, bytes)):
+                raise self._problem(
+                    f"choices() returned the text {answer!r}",
+                    next=f"return a list of events, [{answer!r}], or yield each",
+                    method="choices",
+                )
+            return tuple(answer or ())
+
+        found = []
+        for item in self._guarded("choices()", call):
+            whim = isinstance(item, Maybe)
+            event = self._value(item.event if whim else item, "choices()")
+            found.append(Choice(event, fair=not whim))
+        return found
 
     def run(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
         """Return the outcomes of `event` in `local`, or None where it cannot happen.
 
         The first is the step itself; the others are crashes in the middle of it.
         """
+        calls = self.calls
+        outcomes = self._run(local, event)
+        if self.calls != calls:
+            if self._shared and local.up and outcomes:
+                self._refuse_shared(local.values, outcomes[0].after.values)
+            self._again(
+                _method(event),
+                _asked(event),
+                outcomes,
+                lambda: self._run(local, event),
+                lambda one, other: between_outcomes(self.names, self.persistent, one, other),
+            )
+        return outcomes
+
+    def _run(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
         if isinstance(event, Lifecycle):
             if event is CRASH:
                 return (Outcome(LocalState(False, (), local.disk), cost="crash"),)
@@ -220,7 +301,7 @@ class MemberCode:
         if local.up:
             return None
         if not self._has_offline:
-            raise self._problem(f"{self._class.__qualname__} has no method offline(event)")
+            raise self._problem(f"{self.kind.__qualname__} has no method offline(event)")
         member = self._from_disk(local.disk)
         self.calls += 1
         rules: list[str] = []
@@ -229,6 +310,7 @@ class MemberCode:
             answer = member.offline(event)
             if answer is NOT_ENABLED:
                 return False
+            self._refuse_text(answer, "offline()")
             # Whatever it changed is durable at once; what remains to hear are its rules.
             rules.extend(item.label for item in answer or () if type(item) is Rule)
             return True
@@ -249,18 +331,24 @@ class MemberCode:
         # (effects performed, sent, recorded, disk) after each prefix: the crash points.
         points: list[tuple[int, int, int, tuple[Hashable, ...]]] = []
         done = 0
+        answer: Any = None
         try:
             answer = call()
             if answer is NOT_ENABLED:
                 return None
             if answer is not None:
+                self._refuse_text(answer, what)
                 if not isinstance(answer, Iterable):
                     raise self._problem(
-                        f"{what} returned {answer!r}", next="return effects, None or NOT_ENABLED"
+                        f"{what} returned {answer!r}",
+                        next="return effects, None or NOT_ENABLED; one effect in a list",
+                        method=what,
                     )
                 for effect in answer:
                     if type(effect) is Send:
-                        sent.append((self._addressee(effect.to), freeze(effect.content)))
+                        sent.append(
+                            (self._addressee(effect.to, what, answer), freeze(effect.content))
+                        )
                     elif type(effect) is Broadcast:
                         sent.append((None, freeze(effect.content)))
                     elif type(effect) is Persist:
@@ -274,6 +362,8 @@ class MemberCode:
                         raise self._problem(
                             f"{effect!r} is no effect",
                             next="yield Send, Broadcast, Persist, Record or Rule",
+                            method=what,
+                            place=_place_of(answer),
                         )
                     done += 1
                     if self._crash_points:
@@ -281,7 +371,12 @@ class MemberCode:
         except ModelProblem as problem:
             if problem.place:
                 raise
-            raise self._problem(f"in an effect: {problem.message}", next=problem.next) from problem
+            raise self._problem(
+                f"in an effect: {problem.message}",
+                next=problem.next,
+                method=what,
+                place=_place_of(answer),
+            ) from problem
         except Exception as error:  # noqa: BLE001  told to the modeller, with its place
             self._raise(error, what)
         values = self._values(member)
@@ -303,13 +398,83 @@ class MemberCode:
                 )
         return tuple(outcomes)
 
-    def _addressee(self, name: str) -> str:
+    def _addressee(self, name: str, what: str, answer: Any) -> str:
         if name != self.name and name not in self.others:
             raise self._problem(
                 f"a message is sent to {name!r}, which is no member",
                 next="members are " + ", ".join((self.name, *self.others)),
+                method=what,
+                place=_place_of(answer),
             )
         return name
+
+    def _refuse_text(self, answer: Any, what: str) -> None:
+        # A text is iterable: it would be read letter by letter.
+        if isinstance(answer, (str, bytes)):
+            raise self._problem(
+                f"{what} returned the text {answer!r}",
+                next="return effects, None or NOT_ENABLED: [Broadcast(...)] sends it",
+                method=what,
+            )
+
+    # -- asked again -------------------------------------------------------------------
+
+    def _again(
+        self,
+        method: str,
+        about: str,
+        first: Any,
+        ask: Callable[[], Any],
+        tell: Callable[[Any, Any], str],
+    ) -> None:
+        """Put a question again, if its turn has come, and keep it for the end."""
+        if self._repetition.is_due():
+            question = Question(method, about, first, ask, tell)
+            self._repetition.keep(question)
+            self._compare(question)
+
+    def ask_again(self, *, as_at_first: bool = False) -> None:
+        """Put the first questions once more; raises `ModelProblem` for another answer.
+
+        `as_at_first`: shared objects get their first content back before each.
+        """
+        changed = self.reach.changed()
+        for question in self._repetition.at_the_end():
+            if as_at_first:
+                self.reach.put_back()
+            self._compare(question, changed)
+
+    def _compare(self, question: Question, changed: Sequence[str] = ()) -> None:
+        calls = self.calls
+        try:
+            second = question.ask()
+            found = second != question.first
+            differs = question.tell(question.first, second) if found else ""
+        except ModelProblem as problem:
+            differs = f"once it answers, the other time {problem.message}"
+        finally:
+            self.calls = calls
+        if differs:
+            shared = ", ".join(changed or self.reach.changed())
+            because = f"; members share {shared}, and steps change it" if shared else ""
+            # A world's own show(member) is no method of the class.
+            own = "" if "(member)" in question.method else f"{self.kind.__qualname__}."
+            raise self._problem(
+                f"{own}{question.method} gives two answers{question.about}"
+                f" in one and the same state: {differs}{because}",
+                next=NEXT,
+                method=question.method,
+            )
+
+    def _refuse_shared(self, before: tuple[Hashable, ...], after: tuple[Hashable, ...]) -> None:
+        for at in self._shared:
+            if before[at] != after[at]:
+                raise self._problem(
+                    f"attribute {self.names[at]!r} is changed by a step, and is one and the same"
+                    f" object in every {self.kind.__qualname__} that is made",
+                    next="make it anew in __init__; a default argument is made only once",
+                    method="__init__",
+                )
 
     # -- what it shows -----------------------------------------------------------------
 
@@ -319,10 +484,23 @@ class MemberCode:
             return DOWN
         if self._show is None and not self._has_shows:
             return Seen(tuple(zip(self.names, local.values, strict=True)))
-        member = self._object(local.values)
-        show = self._show
-        what = "shows()" if show is None else "show(member)"
-        return freeze(self._guarded(what, member.shows if show is None else lambda: show(member)))
+        what = "shows()" if self._show is None else "show(member)"
+
+        def ask() -> Hashable:
+            member, show = self._object(local.values), self._show
+            call = member.shows if show is None else lambda: show(member)
+            return self._value(self._guarded(what, call), what)
+
+        shown = ask()
+        self._again(what, "", shown, ask, between_shown)
+        return shown
+
+    def horizon(self, local: LocalState) -> int:
+        """Return how far the member has come, for messages that expire; 0 without the method."""
+        if not self._has_horizon:
+            return 0
+        member = self._object(local.values) if local.up else self._from_disk(local.disk)
+        return int(self._guarded("horizon()", member.horizon))
 
     def shows_disk(self, local: LocalState) -> Hashable:
         """Return what properties see of the disk, or None where the world shows none."""
@@ -387,13 +565,55 @@ class MemberCode:
             next="set every attribute in __init__",
         )
 
-    def _problem(self, message: str, *, next: str = "") -> ModelProblem:
-        kind = getattr(self, "_class", None)
-        place = ""
-        code = getattr(getattr(kind, "receive", None), "__code__", None)
-        if code is not None:
-            place = f"{code.co_filename}:{code.co_firstlineno}"
+    def _value(self, value: Any, what: str) -> Hashable:
+        try:
+            return freeze(value)
+        except ModelProblem as problem:
+            raise self._problem(
+                f"{what}: {problem.message}", next=problem.next, method=what
+            ) from problem
+
+    def _problem(
+        self, message: str, *, next: str = "", method: str = "receive", place: str = ""
+    ) -> ModelProblem:
+        """Return the problem with `place`, else where `method` begins, else `receive`."""
+        kind = getattr(self, "kind", None)
+        for name in (method.removesuffix("()"), "receive"):
+            code = getattr(getattr(kind, name, None), "__code__", None)
+            # A method that attrs wrote stands in no file.
+            if code is not None and not place and not code.co_filename.startswith("<"):
+                place = f"{code.co_filename}:{code.co_firstlineno}"
         return ModelProblem(f"member {self.name}: {message}", next=next, place=place)
+
+
+def _method(event: Hashable) -> str:
+    if event is START:
+        return "start()"
+    return "offline()" if isinstance(event, Offline) else "receive()"
+
+
+def _asked(event: Hashable) -> str:
+    if event is START:
+        return ""
+    return f" to {plain(event.event if isinstance(event, Offline) else event)!r}"
+
+
+def between_choices(first: list[Choice], second: list[Choice]) -> str:
+    """Return in words how what is offered differs."""
+    one, other = [[plain(choice.event) for choice in found] for found in (first, second)]
+    if one == other:
+        return "an event is Maybe(...) once, the other time it is not"
+    return between_shown(tuple(one), tuple(other))
+
+
+def _place_of(answer: Any) -> str:
+    """Return file:line of the `yield` at which a generator waits, or nothing."""
+    place = ""
+    # One generator may have handed over to another: the innermost yielded.
+    while (frame := getattr(answer, "gi_frame", None)) is not None:
+        place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        answer = answer.gi_yieldfrom
+    return place
 
 
 @frozen
@@ -404,6 +624,7 @@ class Codes:
     names: tuple[str, ...]
     members: tuple[MemberCode, ...]
     monitor: MemberCode | None = field(default=None)
+    reach: Shared = field(factory=lambda: Shared([]))
 
     @classmethod
     def of(cls, world: World) -> Codes:
@@ -411,12 +632,31 @@ class Codes:
         monitor = None
         if world.monitor is not None:
             monitor = MemberCode(_without_faults(world), "monitor", world.monitor)
-        return cls(world, tuple(world.members), members, monitor)
+        every = (*members, monitor) if monitor else members
+        reach = Shared.by([code.kind for code in every])
+        for code in every:
+            code.reach = reach
+        return cls(world, tuple(world.members), members, monitor, reach)
 
     @property
     def calls(self) -> int:
-        every = (*self.members, self.monitor) if self.monitor else self.members
-        return sum(code.calls for code in every)
+        return sum(code.calls for code in self._every)
+
+    def ask_again(self) -> None:
+        """Put the first questions to every member once more, after a search.
+
+        Raises `ModelProblem` where an answer is not what it was: then the search was one of
+        answers that may as well have been others.
+        """
+        for code in self._every:
+            code.ask_again()
+        if self.reach.changed():
+            for code in self._every:
+                code.ask_again(as_at_first=True)
+
+    @property
+    def _every(self) -> tuple[MemberCode, ...]:
+        return (*self.members, self.monitor) if self.monitor else self.members
 
 
 def _without_faults(world: World) -> World:

@@ -13,7 +13,8 @@ class MessageSet:
     """A set that only grows: loss, duplication and reordering come for free.
 
     A message in the set may be received at any time, any number of times, or never; so no
-    explicit loss is needed.  Cheapest to explore, and the classic of protocol models.
+    explicit loss is needed, and none is allowed.  Cheapest to explore, and the classic of
+    protocol models.
     """
 
 
@@ -29,7 +30,8 @@ class MessageBag:
 class FifoLinks:
     """One queue for each ordered pair of members, as TCP gives: received once, in order.
 
-    What is under way to a member that crashes is lost with its connection.
+    What is under way to a member that crashes is lost with its connection.  Other loss is a
+    fault with a budget (`Faults.losses`).
     """
 
 

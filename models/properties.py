@@ -14,12 +14,16 @@ from attrs import frozen
 from models.view import View
 
 Kind = Literal["always", "sometimes", "eventually", "always possible", "no deadlock"]
-Scope = Literal["world", "each", "pair"]
+Scope = Literal["world", "each", "pair", "beside", "monitor"]
 
 
 @frozen
 class Property:
-    """A named claim.  `holds` takes a view, one member's observation, or those of a pair."""
+    """A named claim.
+
+    `holds` takes a view, one member's observation, those of a pair, that of a member and the
+    monitor's, or the monitor's alone.
+    """
 
     name: str
     kind: Kind
@@ -55,6 +59,23 @@ def always_pair(
     each combination of all members.
     """
     return Property(name, "always", holds, "pair", None if among is None else tuple(among))
+
+
+def always_beside(
+    name: str, holds: Callable[[Any, Any], Any], *, among: Sequence[str] | None = None
+) -> Property:
+    """`holds(shown, monitor)` for every running member and what the monitor shows."""
+    return Property(name, "always", holds, "beside", None if among is None else tuple(among))
+
+
+def always_monitor(name: str, holds: Callable[[Any], Any]) -> Property:
+    """`holds(monitor)` of what the monitor shows, in every state."""
+    return Property(name, "always", holds, "monitor")
+
+
+def sometimes_monitor(name: str, holds: Callable[[Any], Any]) -> Property:
+    """`holds(monitor)` of what the monitor shows, in some reachable state."""
+    return Property(name, "sometimes", holds, "monitor")
 
 
 def sometimes(name: str, holds: Callable[[View], Any]) -> Property:

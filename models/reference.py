@@ -177,7 +177,23 @@ class Reference:
                 assert monitor is not None
                 heard = self.codes.monitor.run(monitor, event)
                 monitor = heard[0].after if heard else monitor
-        return evolve(after, monitor=monitor)
+        return self._expired(evolve(after, monitor=monitor))
+
+    def _expired(self, state: State) -> State:
+        expiry = self.world.expiry
+        if expiry is None:
+            return state
+        horizons = {
+            code.name: code.horizon(local)
+            for code, local in zip(self.codes.members, state.locals, strict=True)
+        }
+
+        def is_of_use(sender: str, to: str | None, content: Hashable) -> bool:
+            stamps = list(expiry(sender, to, content))
+            return not stamps or any(horizons[name] <= stamp for name, stamp in stamps)
+
+        kept = frozenset(message for message in state.messages if is_of_use(*message))
+        return state if kept == state.messages else evolve(state, messages=kept)
 
     # -- properties --------------------------------------------------------------------
 
@@ -201,6 +217,8 @@ class Reference:
         view = self.view(state)
         if item.scope == "world":
             return bool(item.holds(view))
+        if item.scope == "monitor":
+            return bool(item.holds(view.monitor))
         here = [
             value
             for name, value in view.items()
@@ -209,6 +227,8 @@ class Reference:
         if item.scope == "each":
             answers = [bool(item.holds(value)) for value in here]
             return any(answers) if item.kind == "sometimes" else all(answers)
+        if item.scope == "beside":
+            return all(item.holds(value, view.monitor) for value in here)
         return all(
             item.holds(one, other)
             for i, one in enumerate(here)

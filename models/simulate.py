@@ -127,6 +127,7 @@ def simulate(
             walker.walk(runs - walker.found.runs, tick)
     except (TooMany, MemoryError):
         stopped_by = "the memory limit"
+    walker.search.tables.codes.ask_again()
     found = walker.found
     claims = tuple(_claim(item, found) for item in world.properties)
     trace = None

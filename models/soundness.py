@@ -50,8 +50,27 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
         value = getattr(world, name)
         if isinstance(value, str) or not all(isinstance(item, str) for item in value):
             yield f"{name} is {value!r}", "a list of texts"
+    if isinstance(world.faults, Faults):
+        yield from _idle_budgets(world.faults, world.network)
+        strangers = sorted(map(str, set(world.faults.spared) - set(world.members)))
+        if strangers:
+            yield f"spared names {', '.join(strangers)}", "members of this world"
     if isinstance(world.faults, Faults) and world.faults.splits is not None:
         yield from _unsound_splits(world.faults.splits, set(world.members))
+
+
+def _idle_budgets(faults: Faults, network: Any) -> Iterator[tuple[str, str]]:
+    """Yield budgets that the network never spends: the author counts on them in vain."""
+    if isinstance(network, MessageSet):
+        for name, count in (("losses", faults.losses), ("duplicates", faults.duplicates)):
+            if count:
+                found = (
+                    f"{name}={count} does nothing in a MessageSet: it loses and doubles for free"
+                )
+                yield found, f"no {name}, or network=MessageBag()"
+    if isinstance(network, FifoLinks) and faults.duplicates:
+        found = f"duplicates={faults.duplicates} does nothing in FifoLinks: they never double"
+        yield found, "no duplicates, or network=MessageBag()"
 
 
 def _unsound_splits(splits: Any, members: set[str]) -> Iterator[tuple[str, str]]:

@@ -43,6 +43,10 @@ class World:
     all its attributes); `show_disk`: the same of durable attributes, running or not.
     `together`: joint steps possible in a view.  `interchangeable`: names of members whose
     code treats them alike; `--symmetry` explores one state for each renaming of them.
+    `expiry`: of what use a message of a set still is, by (sender, addressee or None for
+    all others, content): pairs of a member and a number.  The message is dropped for good as soon as the method `horizon`
+    of each of these members, running or stopped, returns more than its number; no pairs: it
+    is kept for ever.  Drop only what changes nothing any more when it arrives.
     `labels`: every case of every table in use; those never taken are reported.
     """
 
@@ -56,6 +60,7 @@ class World:
     show: Callable[[Any], Hashable] | None = None
     show_disk: Callable[[Any], Hashable] | None = None
     together: Callable[[View], Iterable[Together]] | None = None
+    expiry: Callable[[str, str | None, Any], Iterable[tuple[str, int]]] | None = None
     interchangeable: Sequence[str] = ()
     labels: Sequence[str] = ()
     about: str = ""
@@ -85,6 +90,11 @@ class World:
                 f"property {twice[0]!r} is there twice", next="give each its own name"
             )
         for item in self.properties:
+            if item.scope in ("beside", "monitor") and self.monitor is None:
+                raise ModelProblem(
+                    f"property {item.name!r} asks the monitor, and there is none",
+                    next="give the world a monitor, or use always_each(...)",
+                )
             for name in item.among or ():
                 if name not in self.members:
                     raise ModelProblem(

@@ -11,14 +11,13 @@ from joinproto.checking import (
     sometimes_one,
 )
 
-MAJORITY = 2
-
 
 class Voter:
     persistent = ("voted_for",)  # survives a crash, as it was at the last Persist
 
-    def __init__(self, name):
+    def __init__(self, name, majority):
         self.name = name
+        self.majority = majority
         self.voted_for = None
         self.votes = frozenset()
 
@@ -43,14 +42,14 @@ class Voter:
         return [Persist(), Broadcast(candidate)]  # take Persist() out, and see
 
     def shows(self):
-        return self.name if len(self.votes) >= MAJORITY else None
+        return self.name if len(self.votes) >= self.majority else None
 
 
 def world(members: int = 3, crashes: int = 1):
-    names = "abcde"[:members]
+    names = [f"m{number}" for number in range(1, members + 1)]
     return World(
         name="first-model",
-        members={name: lambda name=name: Voter(name) for name in names},
+        members={name: lambda name=name: Voter(name, members // 2 + 1) for name in names},
         faults=Faults(crashes=crashes),
         properties=[
             always_pair("one leader", lambda one, other: one is None or other is None),

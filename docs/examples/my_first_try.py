@@ -32,7 +32,7 @@ class Member:
 
 
 def world(members: int = 2) -> World:
-    names = "abcde"[:members]
+    names = [f"m{number}" for number in range(1, members + 1)]
     return World(
         name="who-founds",
         members={name: lambda name=name: Member(name) for name in names},

@@ -43,10 +43,10 @@ class Member:
 
 
 def world(members: int = 2, crashes: int = 1) -> World:
-    names = "abcde"[:members]
+    names = [f"m{number}" for number in range(1, members + 1)]
     return World(
         name="who-founds",
-        members={name: lambda name=name: Member(name, min(names)) for name in names},
+        members={name: lambda name=name: Member(name, names[0]) for name in names},
         faults=Faults(crashes=crashes),
         properties=[
             always_pair("one founder", lambda one, other: {one, other} != {"founder"}),

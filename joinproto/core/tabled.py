@@ -118,7 +118,7 @@ class TabledMember(ABC):
         self.reason = step.case.reason
         yield Took(step.table.name, step.case.label, step.case.name)
         for deed in step.case.effects:
-            yield from self._do(deed, event, step, members, me)
+            yield from self._do(Deed(deed), event, step, members, me)
 
     # -- how -------------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ from typing import Generic, TypeVar
 
 from attrs import evolve, field, frozen
 
-from joinproto.core.effects import Deed
 from joinproto.core.evaluate import holds
 from joinproto.core.terms import ALWAYS, Condition, Group
 from joinproto.core.vocabulary import Reason
@@ -35,7 +34,7 @@ class Case(Generic[O]):
     name: str
     condition: Condition
     outcome: O
-    effects: tuple[Deed, ...] = ()
+    effects: tuple[Enum, ...] = ()
     updates_from: Group | None = field(default=None, kw_only=True)
     reason: Reason | None = field(default=None, kw_only=True)
 

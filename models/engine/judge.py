@@ -7,8 +7,9 @@ of their own.
 
 from __future__ import annotations
 
+import itertools
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -96,10 +97,14 @@ class Judge:
         self._sets = RowSet(self._layout.words, budget, numbered=True)
         self.flags: npt.NDArray[np.uint64] = np.zeros(64, np.uint64)
         self._known = 0
-        self._tables_for = [0] * tables.members
-        self._base = np.zeros(tables.members, np.int64)
+        # The members, and the monitor if there is one: what a local claim can be about.
+        self.watched = tables.members + (tables.monitor >= 0)
+        self._tables_for = [0] * self.watched
+        self._base = np.zeros(self.watched, np.int64)
+        self._broken: set[tuple[int, int, int, int]] = set()
+        self._pairs: dict[str, dict[tuple[Any, Any], bool]] = {}
         self._conflicts = np.zeros((1, 1), np.uint64)
-        self._seen_sets: list[set[int]] = [set() for _ in range(tables.members)]
+        self._seen_sets: list[set[int]] = [set() for _ in range(self.watched)]
         self._seen_now = np.zeros(1, np.bool_)
         self.asked = 0
         self.renamed: Callable[[View], list[tuple[dict[str, str], View]]] | None = None
@@ -111,51 +116,68 @@ class Judge:
     # -- claims about one member or two ------------------------------------------------
 
     def _local_tables(self) -> None:
-        """Ask the local claims about every observation known by now."""
+        """Ask the local claims about every observation met since the last time."""
         tables = self.tables
-        counts = [len(tables.shown[m]) for m in range(tables.members)]
-        if counts == self._tables_for:
+        counts = [len(tables.shown[f]) for f in range(self.watched)]
+        before, self._tables_for = self._tables_for, counts
+        if counts == before:
             return
-        self._tables_for = counts
+        for claim in self.local:
+            if claim.property.kind == "always":
+                self._ask_about_new(claim.property, before, counts)
         self._base = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
         total = max(2, sum(counts))
-        self._conflicts = np.zeros((total, (total + 63) // 64), np.uint64)
-        every = [
-            (m, number, int(self._base[m]) + number, tables.shown[m].values[number][0])
-            for m in range(tables.members)
-            for number in range(counts[m])
-        ]
-        for claim in self.local:
-            item = claim.property
-            if item.kind != "always":
+        # No column where nothing is feared: then there is nothing to compare in a row.
+        width = (total + 63) // 64 if self._broken or total <= 64 else 0
+        self._conflicts = np.zeros((total, width), np.uint64)
+        for one, number, other, other_number in self._broken:
+            at, other_at = int(self._base[one]) + number, int(self._base[other]) + other_number
+            self._conflicts[at, other_at >> 6] |= np.uint64(1 << (other_at & 63))
+
+    def _ask_about_new(self, item: Property, before: list[int], counts: list[int]) -> None:
+        """Ask `item` about what is new, alone or beside all that is known."""
+        among = self._among(item)
+        monitor = range(self.tables.members, self.watched)
+        if item.scope in ("each", "monitor"):
+            for field in among if item.scope == "each" else monitor:
+                for number in range(before[field], counts[field]):
+                    shown = self._shown(field, number)
+                    if shown is not DOWN and not self._ask(item, item.holds, shown):
+                        self._broken.add((field, number, field, number))
+            return
+        # What two members show is often the same: ask each pair of observations once.
+        known = self._pairs.setdefault(item.name, {})
+        for field, other in itertools.product(among, among if item.scope == "pair" else monitor):
+            if field == other:
                 continue
-            among = set(item.among or tables.names)
-            running = [
-                entry for entry in every if entry[3] is not DOWN and tables.names[entry[0]] in among
-            ]
-            if item.scope == "each":
-                for _, _, at, shown in running:
-                    if not self._ask(item, item.holds, shown):
-                        self._conflicts[at, at >> 6] |= np.uint64(1 << (at & 63))
-                continue
-            # What two members show is often the same: ask each pair of observations once.
-            known: dict[tuple[Any, Any], bool] = {}
-            for m, _, at, shown in running:
-                for other, _, other_at, other_shown in running:
-                    if m == other:
+            for number in range(counts[field]):
+                shown = self._shown(field, number)
+                if shown is DOWN:
+                    continue
+                first = before[other] if number < before[field] else 0
+                for other_number in range(first, counts[other]):
+                    other_shown = self._shown(other, other_number)
+                    if other_shown is DOWN:
                         continue
                     key = (shown, other_shown)
                     if key not in known:
-                        known[key] = bool(self._ask(item, item.holds, shown, other_shown))
+                        known[key] = self._ask(item, item.holds, shown, other_shown)
                     if not known[key]:
-                        self._conflicts[at, other_at >> 6] |= np.uint64(1 << (other_at & 63))
+                        self._broken.add((field, number, other, other_number))
+
+    def _among(self, item: Property) -> list[int]:
+        names = self.tables.names
+        return [at for at in range(self.tables.members) if names[at] in (item.among or names)]
+
+    def _shown(self, field: int, number: int) -> Any:
+        return self.tables.shown[field].values[number][0]
 
     def watch(self, rows: npt.NDArray[np.uint64], begin: int, end: int) -> npt.NDArray[np.int64]:
         """Return rows that break a claim about one member or a pair (at most 65,536)."""
         self._local_tables()
         tables = self.tables
         layout, bad = tables.layout, np.empty(1 << 16, np.int64)
-        off, members = tables.per_value.off, tables.members
+        off, members = tables.per_value.off, self.watched
         shown = tables.per_value.arrays["shown"]
         where = (rows, begin, end, layout.word, layout.shift, layout.mask, off)
         total = len(self._conflicts)
@@ -171,7 +193,7 @@ class Judge:
         else:
             seen = np.zeros(total, np.bool_)
             found = watch_many(*where, shown, self._base, members, self._conflicts, seen, bad)
-        for member in range(tables.members):
+        for member in range(self.watched):
             first = int(self._base[member])
             marks = np.flatnonzero(seen[first : first + self._tables_for[member]])
             self._seen_sets[member].update(marks.tolist())
@@ -189,9 +211,8 @@ class Judge:
         """Return the rows just watched in which some member shows what `claim` wants."""
         item, tables, layout = claim.property, self.tables, self.tables.layout
         found = [np.empty(0, np.int64)]
-        for member in range(tables.members):
-            if tables.names[member] not in (item.among or tables.names):
-                continue
+        monitor = range(tables.members, self.watched)
+        for member in monitor if item.scope == "monitor" else self._among(item):
             values = tables.shown[member].values
             wanted = [
                 number
@@ -216,20 +237,24 @@ class Judge:
         """Return whether this row breaks a claim about one member or a pair."""
         item, tables = claim.property, self.tables
         fields = tables.layout.fields(row)
-        among = set(item.among or tables.names)
         off, shown = tables.per_value.off, tables.per_value.arrays["shown"]
-        here = [
-            tables.shown[m].values[shown[off[m] + fields[m]]][0]
-            for m in range(tables.members)
-            if tables.names[m] in among
-        ]
-        here = [value for value in here if value is not DOWN]
-        if item.scope == "each":
-            return any(not self._ask(item, item.holds, value) for value in here)
+
+        def here(fields_of: Iterable[int]) -> list[Any]:
+            values = [tables.shown[f].values[shown[off[f] + fields[f]]][0] for f in fields_of]
+            return [value for value in values if value is not DOWN]
+
+        members, monitor = here(self._among(item)), here(range(tables.members, self.watched))
+        match item.scope:
+            case "each" | "monitor":
+                alone = members if item.scope == "each" else monitor
+                return any(not self._ask(item, item.holds, value) for value in alone)
+            case "beside":
+                pairs = itertools.product(members, monitor)
+                return any(not self._ask(item, item.holds, *pair) for pair in pairs)
         return any(
             i != j and not self._ask(item, item.holds, one, other)
-            for i, one in enumerate(here)
-            for j, other in enumerate(here)
+            for i, one in enumerate(members)
+            for j, other in enumerate(members)
         )
 
     # -- claims about the world --------------------------------------------------------

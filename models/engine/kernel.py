@@ -78,6 +78,10 @@ class Lookup(NamedTuple):
     to_member: I32
     to_column: I32
     to_link: I32
+    # messages of a set that expire: see World.expiry
+    horizon: I32  # of each local state
+    needed: U64  # (member * horizons + horizon, word): what is of use to it, and all else
+    horizons: I64  # (1,)
     # queues
     queue_member: I32  # who receives from it
     queue_link: I32
@@ -116,6 +120,7 @@ class Shape(NamedTuple):
     splits: bool
     fifo: bool
     joint: bool
+    expires: bool
 
 
 @njit(inline="always")
@@ -137,6 +142,17 @@ def _write_plain(
     for w in range(words):
         out[n, w] = rows[r, w] | t.added[o, w]
     _put(out, n, t, member, t.next[o])
+
+
+@njit(inline="always")
+def _expire(t: Any, s: Any, out: Any, n: Any, words: Any) -> None:
+    """Take out the messages that are of no use to anybody any more."""
+    for w in range(words):
+        keep = np.uint64(0)
+        for member in range(s.members):
+            at = t.off[member] + _get(out, n, t, member)
+            keep |= t.needed[member * t.horizons[0] + t.horizon[at], w]
+        out[n, w] &= keep
 
 
 @njit(inline="always")
@@ -216,6 +232,8 @@ def expand(
                             t.taken[o] += 1
                             continue
                         _write_plain(t, rows, r, out, n, member, o, words)
+                        if s.expires:
+                            _expire(t, s, out, n, words)
                         info[n] = np.int64(o) << 32
                         source[n] = r
                         t.taken[o] += 1
@@ -255,6 +273,8 @@ def expand(
                                 t.taken[o] += 1
                                 continue
                             _write_plain(t, rows, r, out, n, member, o, words)
+                            if s.expires:
+                                _expire(t, s, out, n, words)
                             info[n] = (np.int64(o) << 32) | (m << 4) | RECEIVE
                             source[n] = r
                             t.taken[o] += 1
@@ -466,6 +486,8 @@ def expand(
                         if not possible:
                             break
                 if possible:
+                    if s.expires:
+                        _expire(t, s, out, n, words)
                     source[n] = r
                     if kind == TOGETHER:
                         info[n] = ((todo[i, 0] + 1) << 32) | todo[i, 2]

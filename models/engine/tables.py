@@ -1,7 +1,8 @@
 """What the member code answered, as numbers: the only room where code and arrays meet.
 
 Every local state, event, message and queue content gets a number when it is first met.
-`fill` answers what the kernel asked for, by one call of the real code each.
+`fill` answers what the kernel asked for, by one call of the real code each (`models/twice.py`
+asks some of them again).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.engine import kernel
+from models.engine.expiry import Expiry
 from models.engine.growing import Grids, Growing, Ragged
 from models.engine.layout import Layout
 from models.environment import FAULTS, Environment, Surroundings
@@ -73,7 +75,9 @@ class Tables:
             take_first=(np.int32, 0),
             take_count=(np.int32, 0),
             shown=(np.int32, 0),
+            horizon=(np.int32, 0),
         )
+        self.expiry = Expiry(world, self.names)
         self.cells = Grids(self.fields, kernel.UNKNOWN)
         self.adds_table = Grids(max(self.queue_count, 1), kernel.UNKNOWN)
         self.choice_column = Growing(np.int32)
@@ -198,6 +202,7 @@ class Tables:
         arrays["shown"][at] = shown
         arrays["choice_first"][at] = first
         arrays["choice_count"][at] = len(choices)
+        arrays["horizon"][at] = self.expiry.horizon(code.horizon(state))
         return number
 
     def set_message(self, sender: str, to: str | None, content: Hashable) -> int:
@@ -216,6 +221,7 @@ class Tables:
                 self.to["member"].append(member)
                 self.to["column"].append(self.column(member, Message(sender, content)))
                 self.to["link"].append(self.number_of[sender] * self.members + member)
+            self.expiry.add(sender, to, content)
         return number
 
     def queue(self, sender: int, to: int) -> int:
@@ -495,6 +501,9 @@ class Tables:
             to_member=self.to["member"].array,
             to_column=self.to["column"].array,
             to_link=self.to["link"].array,
+            horizon=per["horizon"],
+            needed=self.expiry.needed(layout),
+            horizons=np.array([self.expiry.horizons], np.int64),
             queue_member=np.array(
                 [q % self.members for q in range(self.queue_count)] or [0], np.int32
             ),
@@ -531,6 +540,7 @@ class Tables:
             splits=self.world.faults.partitions > 0,
             fifo=self.fifo,
             joint=self.world.together is not None,
+            expires=self.world.expiry is not None,
         )
 
     def values_of(self, row: npt.NDArray[np.uint64]) -> list[Any]:

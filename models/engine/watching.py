@@ -73,6 +73,8 @@ def watch_many(
             value = np.int64((rows[r, word[member]] >> shift[member]) & mask[member])
             number = base[member] + shown[off[member] + value]
             seen[number] = 1
+            if words == 0:
+                continue
             here[number >> 6] |= np.uint64(1) << np.uint64(number & 63)
             for w in range(words):
                 danger[w] |= conflicts[number, w]

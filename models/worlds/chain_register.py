@@ -24,7 +24,7 @@ from typing import Any, cast, get_args
 
 from attrs import define, evolve, frozen
 
-from joinproto.core.chain.choice import Choice, Seam, Step
+from joinproto.core.chain.choice import Choice
 from joinproto.core.chain.choice_messages import (
     ChoiceMessage,
     Free,
@@ -33,6 +33,7 @@ from joinproto.core.chain.choice_messages import (
     SendTo,
     said,
 )
+from joinproto.core.chain.chooser import Seam, Step
 from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.lineage import Lineage
 from joinproto.core.chain.malformed import Malformed
@@ -171,7 +172,7 @@ class Elector:
         return None
 
     def _perform(self, step: Step) -> Iterator[Any]:
-        self.choice = step.choice
+        self.choice = cast("Choice", step.choice)
         for effect in step.effects:
             match effect:
                 case PersistRecord(record):

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 from attrs import evolve
 
-from joinproto.core.chain.choice import Seam
+from joinproto.core.chain.chooser import Seam
 from models.catalogue import ENTRIES, load_world
 from models.check import check
 from models.replay import Replay

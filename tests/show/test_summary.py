@@ -74,6 +74,32 @@ def test_what_was_not_exercised_is_said_of_a_good_result_too() -> None:
     assert "case of a table: I6" in text
 
 
+def test_not_everything_is_exercised_where_the_search_ended_early() -> None:
+    """At the first state that breaks an `always`, or at a limit."""
+    violated = evolve(
+        complete(),
+        result="violated",
+        properties=(PropertyResult("consistent", "always", "violated", 7),),
+    )
+    stopped = evolve(complete(), result="incomplete", stopped_by="the limit of 9 states")
+
+    for report, why in ((violated, "at the violation"), (stopped, "at a limit")):
+        text = summary(report, width=200)
+
+        assert "everything" not in text
+        assert f"so far 1 kind of steps: the search ended {why}" in text
+
+
+def test_a_claim_about_whole_runs_is_judged_when_everything_is_found() -> None:
+    violated = evolve(
+        complete(),
+        result="violated",
+        properties=(PropertyResult("finished", "eventually", "violated", 5),),
+    )
+
+    assert "everything: 1 kind of steps" in summary(violated, width=200)
+
+
 def test_a_long_list_of_what_was_not_exercised_is_cut_and_says_so() -> None:
     """A screen full of it hides the result."""
     never = tuple(f"step: never {number}" for number in range(IDLE_MAX + 5))

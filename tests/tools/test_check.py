@@ -281,7 +281,45 @@ def test_without_a_run_a_test_is_not_written(run: Run, tmp_path: Path) -> None:
 
     assert 0 == done.code
     assert "there is no run" in done.err
+    assert "next: name a file that ends in .html, .json or .txt" in done.err
     assert [] == list(tmp_path.iterdir())
+
+
+def test_an_old_test_is_not_taken_for_one_of_this_check(run: Run, tmp_path: Path) -> None:
+    """It stays as it is, and that is said."""
+    (tmp_path / "test_run.py").write_text("old")
+
+    done = run("two-phase-commit", "--trace", str(tmp_path / "test_run.py"))
+
+    assert "is there from before, and not of this check" in done.err
+    assert "old" == (tmp_path / "test_run.py").read_text()
+
+
+@pytest.mark.parametrize("name", ["run.html", "run.json", "run.txt"])
+def test_without_a_run_the_report_is_written_and_that_is_said(
+    run: Run, tmp_path: Path, name: str
+) -> None:
+    """The same reason in the same words as where nothing is written."""
+    done = run("two-phase-commit", "--trace", str(tmp_path / name))
+
+    assert 0 == done.code
+    assert f"wrote {tmp_path / name}: the report, for there is no run to show\n" == done.err
+
+
+def test_a_violation_that_options_avoid_is_expected_of_the_default_options(run: Run) -> None:
+    """README: waiting for two, the same world holds."""
+    done = run("note-lone-restart", "--wait-for", "2")
+
+    assert 0 == done.code
+    assert "HOLDS; with its default options it must fail" in done.out
+
+
+def test_a_search_that_ended_at_a_violation_did_not_exercise_everything(run: Run) -> None:
+    """What comes after the violation is not known."""
+    done = run(*BROKEN)
+
+    assert "everything" not in done.out
+    assert "the search ended at the violation" in done.out
 
 
 def test_the_json_object_is_alone_on_standard_output(run: Run, tmp_path: Path) -> None:

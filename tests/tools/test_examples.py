@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from joinproto.__main__ import main
 from models.catalogue import load_world
 from models.check import check
 
+ROOT = Path(__file__).parents[2]
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
@@ -20,6 +23,38 @@ def test_an_example_ends_as_the_text_says(name: str, result: str, distinct: int)
     report = check(load_world(str(EXAMPLES / f"{name}.py")))
 
     assert (result, distinct) == (report.result, report.distinct)
+
+
+@pytest.mark.parametrize("name", ["first_model", "my_first_try", "my_model"])
+def test_an_example_has_as_many_members_as_asked_for(name: str) -> None:
+    """Names are made, not taken from a short list."""
+    world = load_world(str(EXAMPLES / f"{name}.py"), members=12)
+
+    assert 12 == len(world.members)
+
+
+def test_the_first_model_elects_by_a_majority_of_any_number() -> None:
+    """Two votes of four are no majority."""
+    world = load_world(str(EXAMPLES / "first_model.py"), members=4, crashes=0)
+
+    assert "holds" == check(world).result
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/tutorial.md"])
+def test_every_file_that_a_command_names_is_there(document: str) -> None:
+    """A reader types what stands there."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    named = re.findall(r"^ .*joinproto (?:check|decide) (\S+\.(?:py|json))", text, re.MULTILINE)
+
+    assert named
+    assert [] == [name for name in named if not (ROOT / name).is_file()]
+
+
+def test_the_example_of_a_set_gets_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    """README: `joinproto decide docs/examples/members.json`."""
+    assert 0 == main(["decide", str(EXAMPLES / "members.json")])
+
+    assert "own store is clean" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -217,6 +217,57 @@ def test_an_option_that_the_function_lacks_is_refused(run: Run, tmp_path: Path) 
     assert "it takes --members, --set top=..." in done.err
 
 
+def test_a_value_that_the_function_cannot_use_is_told_by_its_option(
+    run: Run, tmp_path: Path
+) -> None:
+    """The file is right, and the command is wrong."""
+    lossy = (
+        FUNCTION.replace("top=3", "top=3, losses=0")
+        .replace('name="counters",', 'name="counters", network=MessageBag(),')
+        .replace("properties=", "faults=Faults(losses=losses), properties=")
+    )
+    path = model(tmp_path, replace=("Faults,", "Faults, MessageBag,"), world=lossy)
+
+    done = run(path, "--members", "3", "--set", "losses=x")
+    both = run(path, "--set", "losses=x", "--set", "members=y")
+
+    assert 2 == done.code
+    assert "world() cannot be built with --set losses=x: TypeError: " in done.err
+    assert "without --set losses=x it can be built" in done.err
+    assert "cannot be built with --members y --set losses=x: TypeError: " in both.err
+    assert 0 == run(path, "--set", "losses=1").code
+
+
+def test_a_function_that_fails_by_itself_is_not_blamed_on_an_option(
+    run: Run, tmp_path: Path
+) -> None:
+    made = FUNCTION.replace('    low = always("low"', '    1 / 0\n    low = always("low"')
+
+    done = run(model(tmp_path, world=made), "--members", "3")
+
+    assert "world() raised ZeroDivisionError" in done.err
+    assert "next: correct the file" in done.err
+
+
+def test_the_private_name_of_the_file_is_not_shown(run: Run, tmp_path: Path) -> None:
+    """A person knows my_model.py, not the module that it is loaded as."""
+    thing = "class Thing:\n    pass\n\n\nclass Counter:"
+    for mistake, said in (
+        ("self.count = Thing()", "a my_model.Thing cannot be part of a state"),
+        ("return [Thing()]", "<my_model.Thing object at"),
+        ("raise SystemExit(Thing)", "<class 'my_model.Thing'>"),
+    ):
+        path = model(tmp_path, replace=("self.count += 1", mistake))
+        text = Path(path).read_text().replace("class Counter:", thing)
+        Path(path).write_text(text)
+
+        done = run(path)
+
+        assert 2 == done.code
+        assert said in done.err
+        assert "@" not in done.err
+
+
 def test_an_option_for_a_fixed_world_is_refused(run: Run, tmp_path: Path) -> None:
     """It says what to write instead."""
     done = run(model(tmp_path), "--members", "3")

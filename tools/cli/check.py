@@ -104,7 +104,8 @@ class Settings:
     "--trace",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write the run found: .html, .json, .itf.json, .txt, or .py, a test.",
+    help="Write the run found: .html, .json, .itf.json, .txt, or .py, a test."
+    "  Without a run: .html, .json and .txt hold the report.",
 )
 @click.option("--tier", type=click.Choice(["quick", "long"]), help="Check every world of a tier.")
 @click.option("--estimate/--no-estimate", default=None, help="Say first how long it may take.")
@@ -267,14 +268,25 @@ def _write(loaded: Loaded, report: Report, as_json: Mapping[str, Any], settings:
     named = report if loaded.file is None else evolve(report, world=loaded.target)
     if settings.trace is not None:
         if report.trace is None and format_of(settings.trace).needs_trace:
-            click.echo(f"joinproto: there is no run, so {settings.trace} is not written", err=True)
+            _say_not_written(settings.trace)
         else:
             write_trace(named, settings.trace, options=loaded.options)
-            click.echo(f"wrote {settings.trace}", err=True)
+            only = "" if report.trace is not None else ": the report, for there is no run to show"
+            click.echo(f"wrote {settings.trace}{only}", err=True)
     if settings.out is not None:
         written = results.keep(settings.out, named, as_json, loaded.options)
         names = ", ".join(file.name for file in written)
         click.echo(f"wrote to {settings.out}: {names}", err=True)
+
+
+def _say_not_written(path: Path) -> None:
+    kept = f"; {path} is there from before, and not of this check" if path.exists() else ""
+    click.echo(
+        f"joinproto: no claim was broken, so there is no run to show, and {path} is not"
+        f" written{kept}\n  next: name a file that ends in .html, .json or .txt: these hold the"
+        " report, too",
+        err=True,
+    )
 
 
 # -- engines ---------------------------------------------------------------------------

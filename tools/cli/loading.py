@@ -160,7 +160,7 @@ def _shipped(name: str, options: Mapping[str, Any]) -> World:
         return catalogue.load_world(name, **options)
     except (ValueError, TypeError) as error:
         raise ModelProblem(
-            f"world {name} cannot be built so: {error}",
+            f"world {name} cannot be built with {shlex.join(words_of(options))}: {error}",
             next=f"joinproto models   lists what {name} takes",
         ) from error
 

@@ -45,7 +45,8 @@ def result(report: Report) -> Piece:
         case "violated", _:
             return Piece("VIOLATED", Role.BAD)
         case "holds", "violated":
-            return Piece("HOLDS, although a violation is expected", Role.BAD)
+            # The options may well be what makes it hold; those given are not known here.
+            return Piece("HOLDS; with its default options it must fail", Role.WARN)
         case "holds", _:
             return Piece("holds", Role.GOOD)
         case _:
@@ -92,6 +93,16 @@ def not_exercised(report: Report) -> Iterator[str]:
         if item.result == "unknown":
             yield f"{name} is open: the search ended before it could be said"
     yield from map(visible, report.coverage.never)
+
+
+def ended_early(report: Report) -> str:
+    """Return where the search ended before it saw everything, in words, or nothing."""
+    if report.stopped_by:
+        return "the search ended at a limit"
+    # Claims about whole runs are judged when all states are found; an `always` before.
+    if any(item.kind == "always" and item.result == "violated" for item in report.properties):
+        return "the search ended at the violation"
+    return ""
 
 
 def remark(item: PropertyResult) -> str:

@@ -109,7 +109,11 @@ def _properties(report: Report) -> Iterator[_Text]:
 
 def _idle(report: Report) -> Iterator[_Text]:
     idle = list(findings.not_exercised(report))
+    early = findings.ended_early(report)
     yield from _heading("not exercised" if idle else "exercised")
+    if not idle and early:
+        yield _Text(line(f"so far {findings.exercised(report)}: {early}"))
+        return
     if not idle:
         yield _Text(
             line(f"everything: {findings.exercised(report)}, every claim was put to a test")
@@ -119,4 +123,5 @@ def _idle(report: Report) -> Iterator[_Text]:
         yield _Text(line(Piece(statement, Role.WARN)))
     if len(idle) > IDLE_MAX:
         yield _Text(line(f"and {count(len(idle) - IDLE_MAX)} more; --json lists all"))
-    yield _Text(line(Piece(f"taken: {findings.exercised(report)}", Role.QUIET)))
+    taken = f"taken: {findings.exercised(report)}" + (f"; {early}" if early else "")
+    yield _Text(line(Piece(taken, Role.QUIET)))

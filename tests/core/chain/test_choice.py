@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from joinproto.core.chain.choice import Choice, Step
+from joinproto.core.chain.choice import Choice
+from joinproto.core.chain.chooser import Step
 from joinproto.core.chain.choice_messages import (
     Accept,
     ChoiceMessage,

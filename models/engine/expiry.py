@@ -1,0 +1,80 @@
+"""Which messages of a set are still of use, by how far each member has come.
+
+A row loses a message as soon as nobody can make use of it: see `World.expiry`.  As bits: for
+each member and each horizon the messages that it needs there, together with everything in a
+row that is no such message.  What all members together need is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+import numpy.typing as npt
+
+from models.engine.layout import Layout
+from models.problems import ModelProblem
+from models.world import World
+
+HORIZONS_MAX = 1_000
+
+
+class Expiry:
+    """The stamps of messages, and the masks made of them.
+
+    `horizons`: how many there are, the largest met and one more.
+    """
+
+    def __init__(self, world: World, names: tuple[str, ...]) -> None:
+        self._expiry = world.expiry
+        self._number_of = {name: at for at, name in enumerate(names)}
+        self.horizons = 1
+        self._stamps: list[tuple[tuple[int, int], ...]] = []
+        self._masks = np.zeros((1, 1), np.uint64)
+        self._made_for: tuple[int, int, int] | None = None
+
+    def horizon(self, found: int) -> int:
+        """Take note of a member's horizon."""
+        if not 0 <= found < HORIZONS_MAX:
+            raise ModelProblem(
+                f"a member's horizon is {found}", next=f"count from 0, below {HORIZONS_MAX}"
+            )
+        self.horizons = max(self.horizons, found + 1)
+        return found
+
+    def add(self, sender: str, to: str | None, content: Hashable) -> None:
+        """Take note of the next message, in the order of their numbers."""
+        if self._expiry is None:
+            return
+        stamps = list(self._expiry(sender, to, content))
+        for name, _ in stamps:
+            if name not in self._number_of:
+                raise ModelProblem(
+                    f"a message expires with {name!r}, which is no member",
+                    next="members are " + ", ".join(self._number_of),
+                )
+        self._stamps.append(tuple((self._number_of[name], stamp) for name, stamp in stamps))
+
+    def needed(self, layout: Layout) -> npt.NDArray[np.uint64]:
+        """Return, for each member and horizon, which bits of a row it needs.
+
+        Result: uint64, shape (member * horizons + horizon, word).
+        """
+        if self._expiry is None:
+            return self._masks
+        key = (id(layout), len(self._stamps), self.horizons)
+        if key == self._made_for:
+            return self._masks
+        self._made_for = key
+        members, horizons = len(self._number_of), self.horizons
+        masks = np.full((members * horizons, layout.words), ~np.uint64(0), np.uint64)
+        for message, stamps in enumerate(self._stamps):
+            if not stamps:
+                continue
+            word, bit = layout.slot_word[message], np.uint64(1) << layout.slot_bit[message]
+            masks[:, word] &= ~bit
+            for member, stamp in stamps:
+                upto = min(stamp + 1, horizons)
+                masks[member * horizons : member * horizons + max(0, upto), word] |= bit
+        self._masks = masks
+        return masks

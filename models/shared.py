@@ -1,0 +1,188 @@
+"""What members may share behind the checker's back: globals, class attributes, defaults.
+
+    LEADER = {}
+
+    def receive(self, event):
+        if LEADER.setdefault("is", self.name) != self.name: ...
+
+Asked twice, each member answers the same: whoever asked first stays the leader, in all states
+at once.  So the content that such objects had before the search is kept, and if the search
+changed it, members are asked once more with the old content.  An object that is only written
+(a log, a memory of results) changes no answer and is no fault.
+"""
+
+from __future__ import annotations
+
+import copy
+import enum
+from collections import deque
+from collections.abc import Iterable, Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+from attrs import define, frozen
+
+_ATOMS = (int, float, str, bytes, bool, tuple, frozenset, type(None))
+_CONTAINERS = (list, dict, set, deque)
+
+
+@frozen
+class _Place:
+    """`home`: the class or the module's dict in which `name` is bound; None: of a default."""
+
+    said: str
+    home: Any
+    name: str
+    value: Any
+
+    def now(self) -> Any:
+        if self.home is None:
+            return self.value
+        names = self.home if isinstance(self.home, dict) else vars(self.home)
+        return names.get(self.name)
+
+    def bind(self, value: Any) -> None:
+        if isinstance(self.home, dict):
+            self.home[self.name] = value
+        elif self.home is not None:
+            setattr(self.home, self.name, value)
+
+
+@define
+class Shared:
+    """Objects that the code of some classes can reach, with their content at this moment."""
+
+    _places: list[tuple[_Place, Any]]
+
+    @classmethod
+    def by(cls, kinds: Iterable[type]) -> Shared:
+        found: dict[tuple[int, str], _Place] = {}
+        seen: set[int] = set()
+        for kind in kinds:
+            for place in _of_class(kind, seen):
+                where = place.value if place.home is None else place.home
+                found.setdefault((id(where), place.name), place)
+        return cls([kept for place in found.values() for kept in _copied(place)])
+
+    def changed(self) -> list[str]:
+        """Return the names of those that hold something else now."""
+        return [
+            place.said
+            for place, first in self._places
+            if place.now() is not place.value or not _same(place.value, first)
+        ]
+
+    def put_back(self) -> None:
+        """Give all of them the content they had at first."""
+        for place, first in self._places:
+            same = _same(place.value, first)
+            if isinstance(place.value, _ATOMS) and not same:
+                place.bind(copy.deepcopy(first))
+                continue
+            if place.now() is not place.value:
+                place.bind(place.value)
+            if not same:
+                _refill(place.value, copy.deepcopy(first))
+
+
+def _copied(place: _Place) -> Iterator[tuple[_Place, Any]]:
+    try:
+        first = copy.deepcopy(place.value)
+    except Exception:  # noqa: BLE001  what cannot be copied cannot be put back
+        return
+    # A copy that is unequal at once holds what compares by identity: nothing can be said.
+    if _same(place.value, first):
+        yield place, first
+
+
+def _content(value: Any) -> Any:
+    if isinstance(value, (*_ATOMS, *_CONTAINERS)):
+        return value
+    return {name: getattr(value, name) for name in _attributes(value)}
+
+
+def _attributes(value: Any) -> list[str]:
+    fields = [item.name for item in getattr(type(value), "__attrs_attrs__", ())]
+    held = [*getattr(value, "__dict__", ()), *(name for name in fields if hasattr(value, name))]
+    return list(dict.fromkeys(held))
+
+
+def _same(one: Any, other: Any) -> bool:
+    try:
+        return bool(_content(one) == _content(other))
+    except Exception:  # noqa: BLE001  an array's == is no yes or no
+        return False
+
+
+def _refill(value: Any, content: Any) -> None:
+    if isinstance(value, (list, deque)):
+        value.clear()
+        value.extend(content)
+    elif isinstance(value, (dict, set)):
+        value.clear()
+        value.update(content)
+    else:
+        for name in _attributes(value):
+            object.__delattr__(value, name)
+        for name, item in _content(content).items():
+            object.__setattr__(value, name, item)
+
+
+# -- what code can reach -----------------------------------------------------------------
+
+
+def _of_class(kind: type, seen: set[int]) -> Iterator[_Place]:
+    if issubclass(kind, enum.Enum):
+        return  # a list of values, with books of its own
+    for base in kind.__mro__:
+        if base is object or id(base) in seen:
+            continue
+        seen.add(id(base))
+        for name, value in list(vars(base).items()):
+            inner = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
+            if isinstance(inner, FunctionType):
+                yield from _of_function(inner, seen)
+            elif not name.startswith("__") and _is_watched(value, base.__module__):
+                yield _Place(f"{base.__qualname__}.{name}", base, name, value)
+
+
+def _of_function(function: FunctionType, seen: set[int]) -> Iterator[_Place]:
+    if id(function) in seen:
+        return
+    seen.add(id(function))
+    names = function.__globals__
+    module = names.get("__name__")
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    for value in defaults:
+        if isinstance(value, _CONTAINERS):
+            yield _Place(f"a default argument of {function.__qualname__}", None, "", value)
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+        if isinstance(value, _CONTAINERS):
+            yield _Place(f"a variable around {function.__qualname__}", None, "", value)
+    for name in _names(function.__code__):
+        value = names.get(name)
+        if isinstance(value, FunctionType) and value.__globals__ is names:
+            yield from _of_function(value, seen)
+        elif isinstance(value, type) and value.__module__ == module:
+            yield from _of_class(value, seen)
+        elif name in names and _is_watched(value, module):
+            yield _Place(name, names, name, value)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from _names(const)
+
+
+def _is_watched(value: Any, module: object) -> bool:
+    """Whether it may hold a state: a plain value, a container, an object of the same file."""
+    if type(value) in _ATOMS or isinstance(value, _CONTAINERS):
+        return True
+    own = type(value).__module__ == module and not isinstance(value, (type, enum.Enum))
+    return own and (hasattr(value, "__dict__") or hasattr(type(value), "__attrs_attrs__"))

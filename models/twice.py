@@ -1,0 +1,130 @@
+"""Asked twice: whether a member's code gives one answer to one question.
+
+What a member does shall follow from its attributes and the event.  Where chance, a clock or
+an object that members share has a say, the table holds one answer out of several, and a
+search of it may say "holds" of what does not.  So questions are put again, on fresh objects:
+
+* at once: each of a member's first `FIRST`, then one in `EVERY`, because a call of member
+  code is what filling the table costs;
+* when the search is over: the first `KEPT` of each kind, because a shared object or a clock
+  has moved on by then; and if one did, with the content it had at first (`shared.py`).
+
+Which questions are put again depends on nothing but their order.  Chance that speaks seldom,
+or a shared object that `shared.py` does not see, can still pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from attrs import Factory, define, frozen
+
+from models.freeze import thaw
+
+if TYPE_CHECKING:
+    from models.local import Outcome
+
+FIRST = 1000
+
+# A prime: what a search asks comes in rounds, and no round shall hide from every count.
+EVERY = 17
+
+KEPT = 50
+
+ROUNDS_MAX = 8
+"""A member with few questions is asked them so often again: chance needs its tries."""
+
+NEXT = (
+    "use nothing but the attributes and the event: no clock, no chance, no object that members"
+    " or steps share (of a module, of a class, a default argument); offer what may happen"
+    " either way as several events of choices()"
+)
+
+
+@frozen
+class Question:
+    """`ask` puts it; `first` is what was answered; `tell` says how another answer differs."""
+
+    method: str
+    about: str
+    first: Any
+    ask: Callable[[], Any]
+    tell: Callable[[Any, Any], str]
+
+
+@define
+class Repetition:
+    """Which questions of one member are put again."""
+
+    _asked: int = 0
+    _kept: dict[str, list[Question]] = Factory(dict)
+
+    def is_due(self) -> bool:
+        """Count a question, and return whether it is put again at once."""
+        self._asked += 1
+        return self._asked <= FIRST or self._asked % EVERY == 0
+
+    def keep(self, question: Question) -> None:
+        kept = self._kept.setdefault(question.method, [])
+        if len(kept) < KEPT:
+            kept.append(question)
+
+    def at_the_end(self) -> list[Question]:
+        """Return the questions to put when the search is over, in their order."""
+        kept = [question for questions in self._kept.values() for question in questions]
+        return kept * max(1, min(ROUNDS_MAX, KEPT // max(1, len(kept))))
+
+
+# -- what differs, in words --------------------------------------------------------------
+
+
+def between_outcomes(
+    names: Sequence[str],
+    persistent: Sequence[str],
+    first: Sequence[Outcome] | None,
+    second: Sequence[Outcome] | None,
+) -> str:
+    """Return in words how two answers to one event differ; `names`: of the attributes."""
+    if not first or not second:
+        return "once there is such a step, the other time it is NOT_ENABLED"
+    one, other = first[0], second[0]
+    found = between_values(names, one.after.values, other.after.values)
+    if found:
+        return found
+    if one.sent != other.sent:
+        return f"it sends {_messages(one.sent)} once, {_messages(other.sent)} the other time"
+    if one.recorded != other.recorded:
+        return f"it records {_said(one.recorded)} once, {_said(other.recorded)} the other time"
+    if one.rules != other.rules:
+        return f"it takes the rules {_said(one.rules)} once, {_said(other.rules)} the other time"
+    found = between_values(persistent, one.after.disk, other.after.disk)
+    if found:
+        return f"on disk, {found}"
+    return "a Persist() stands elsewhere among the effects"
+
+
+def between_values(
+    names: Sequence[str], first: Sequence[Hashable], second: Sequence[Hashable]
+) -> str:
+    """Return the first attribute that differs, in words, or nothing."""
+    for name, one, other in zip(names, first, second, strict=False):
+        if one != other:
+            return f"attribute {name!r} is {_said(one)} once, {_said(other)} the other time"
+    return ""
+
+
+def between_shown(first: Hashable, second: Hashable) -> str:
+    """Return in words how two answers to the same question differ."""
+    return f"{_said(first)} once, {_said(second)} the other time"
+
+
+def _messages(sent: Sequence[tuple[str | None, Hashable]]) -> str:
+    if not sent:
+        return "nothing"
+    return ", ".join(f"{_said(content)} to {to or 'all'}" for to, content in sent)
+
+
+def _said(value: Hashable) -> str:
+    text = repr(thaw(value))
+    return text if len(text) <= 60 else f"{text[:57]}..."
