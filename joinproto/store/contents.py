@@ -1,0 +1,85 @@
+"""What the metadata of a store says: the record, whose it is, and what operators did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from math import isfinite
+from typing import TypeAlias
+
+from attrs import field, frozen
+
+from joinproto.core.chain.malformed import Said, require, require_text, require_type
+from joinproto.core.chain.store import StoreRecord
+
+Json: TypeAlias = "Mapping[str, Json] | list[Json] | str | int | float | bool | None"
+
+DEPTH_MAX = 32
+"""Levels of a value that is only carried: what can be read must also be writable again."""
+
+INT_BITS_MAX = 10_000
+"""Python reads and writes numbers of up to 4,300 digits, which is more than this."""
+
+# What JSON does not escape and a terminal obeys, and half a surrogate pair, which has no
+# UTF-8.  A newline is fine: it is written as backslash and n.
+_FORBIDDEN = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+@frozen(kw_only=True)
+class Contents:
+    """Everything in one file.
+
+    `member`: the member's name, so that an operator knows whose directory this is.
+    `cluster_name`: of the cluster it is for, if that is known; the tip's, where there is
+    one.  `history`: what operators did to this store, the oldest first; carried, not judged
+    here.  `source`: the payload that this was read from, where the fields of other versions
+    are; no part of what is compared.
+    """
+
+    member: str
+    record: StoreRecord
+    cluster_name: str | None = None
+    history: tuple[Mapping[str, Json], ...] = ()
+    source: Mapping[str, Json] = field(factory=dict, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse what cannot be on a disk; raises `Malformed`."""
+        require_text("member", self.member)
+        require_type("record", self.record, StoreRecord)
+        require("record", not self.record.transient, Said("transient"), "one with a store on disk")
+        if self.cluster_name is not None:
+            require_text("cluster_name", self.cluster_name)
+            tip = self.record.tip
+            fits = tip is None or tip.cluster_name == self.cluster_name
+            found = None if tip is None else tip.cluster_name
+            require("cluster_name of the tip", fits, found, repr(self.cluster_name))
+        require_type("history", self.history, tuple)
+        for at, entry in enumerate(self.history):
+            require(f"history[{at}]", isinstance(entry, dict), entry, "an object")
+            verify_carried(f"history[{at}]", entry)
+
+
+def verify_carried(what: str, value: object, *, depth: int = 0) -> None:
+    """Raise `Malformed` unless `value` can be written as JSON and shown by `cat`."""
+    require(what, depth <= DEPTH_MAX, Said("more"), f"at most {DEPTH_MAX} levels of nesting")
+    match value:
+        case str():
+            is_fit = _FORBIDDEN.search(value) is None
+            require(what, is_fit, value, "no control character or surrogate")
+        case float():
+            require(what, isfinite(value), value, "a finite number")
+        case dict():
+            for key, part in value.items():
+                require_type(f"key in {what}", key, str)
+                verify_carried(f"key in {what}", key, depth=depth + 1)
+                verify_carried(f"{what}.{key}", part, depth=depth + 1)
+        case list():
+            for at, part in enumerate(value):
+                verify_carried(f"{what}[{at}]", part, depth=depth + 1)
+        case int():  # a bool is one, too
+            is_short = value.bit_length() <= INT_BITS_MAX
+            require(what, is_short, Said("more"), f"at most {INT_BITS_MAX} bits")
+        case None:
+            pass
+        case _:
+            require(what, False, value, "a JSON value")

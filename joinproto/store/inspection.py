@@ -1,0 +1,82 @@
+"""`inspect(path)`: everything that can be seen of a store, without changing a byte.
+
+Works on a read-only mount, and beside a running member: it does not keep the lock.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attrs import frozen
+
+from joinproto.store.contents import Contents
+from joinproto.store.envelope import Validity
+from joinproto.store.filesystem import REAL, FileSystem, let_go
+from joinproto.store.lock import LockReport, LockState, look_at_lock
+from joinproto.store.places import open_room, reading
+from joinproto.store.slots import ROOM, TEMPORARY, Slot, problems, read_slots, refusal
+
+
+@frozen(kw_only=True)
+class Inspection:
+    """What lies in the data directory `path` of a member.
+
+    `problems`: what is wrong, one sentence each.  `refusal`: why no member may run on it,
+    "" if one may.  `leftovers`: names of files that were being written; beside a running
+    member, perhaps right now.
+    """
+
+    path: Path
+    current: Slot
+    previous: Slot
+    leftovers: tuple[str, ...]
+    lock: LockReport
+    problems: tuple[str, ...]
+    refusal: str
+
+    @property
+    def is_sound(self) -> bool:
+        """Return whether a member may run on it; a running one may still hold it."""
+        return self.refusal == ""
+
+    @property
+    def newest(self) -> Slot | None:
+        """Return the newest valid file, None if there is none.
+
+        If it is not the current one, it is for people: newer promises may be lost.
+        """
+        valid = [slot for slot in (self.current, self.previous) if slot.validity is Validity.VALID]
+        return max(valid, key=lambda slot: slot.generation or 0, default=None)
+
+    @property
+    def contents(self) -> Contents | None:
+        """Return what a member would run on, None if it may not."""
+        return self.current.contents if self.is_sound else None
+
+
+def inspect(path: Path, *, files: FileSystem = REAL) -> Inspection:
+    """Return what is found in the data directory `path`; raises `StoreError` if nothing is.
+
+    `StoreMissing`: there is no directory of a store.  `StoreUnreadable`: it cannot be read.
+    """
+    room = open_room(files, path)
+    try:
+        with reading(path / ROOM):
+            lock = look_at_lock(files, room)
+            slots = read_slots(files, room, path / ROOM)
+            names = files.names(room)
+    finally:
+        let_go(files, room)
+    refused = refusal(slots)
+    found = problems(slots)
+    if lock.state is LockState.UNKNOWN:
+        found = (*found, lock.problem)
+    return Inspection(
+        path=path,
+        current=slots.current,
+        previous=slots.previous,
+        leftovers=tuple(name for name in names if TEMPORARY.fullmatch(name)),
+        lock=lock,
+        problems=found,
+        refusal="" if refused is None else str(refused),
+    )

@@ -1,0 +1,181 @@
+"""What may lie on a disk after the power failed: every state, from a diary of operations.
+
+What is believed of a disk, which is less than what most of them keep:
+
+* Bytes are there for sure after the file was synced; before, any part of them may be: none,
+  all, the beginning, the end with zeros before it, or zeros alone.
+* A name stands for what it stood for when its directory was synced, or for anything it
+  came to stand for since; each name by itself, so in any order.  A rename may show its new
+  name without having lost the old one, or the other way.
+* What a killed process wrote is lost only if the power fails, too.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from attrs import field, frozen, mutable
+
+from joinproto.errors import StoreError, StoreMissing
+from joinproto.store.filesystem import RealFileSystem
+from joinproto.store.handle import open_store
+from joinproto.store.lock import LOCK
+from tests.store.recording import (
+    DATA,
+    ROOM,
+    DirectorySynced,
+    Legal,
+    Named,
+    Operation,
+    Synced,
+    Written,
+)
+
+Files = frozenset[tuple[str, bytes]]
+"""The files in the directory of the store, by name."""
+
+
+@frozen
+class Bad:
+    """A state that must not be: what was found in it, and what would have been right."""
+
+    operations: int
+    last: Operation | None
+    files: Files = field(repr=lambda files: str({name: len(data) for name, data in files}))
+    found: object
+    legal: frozenset[object]
+
+
+@mutable
+class _Disk:
+    """The disk and what is on its way to it."""
+
+    names: dict[tuple[str, str], set[int | None]] = field(factory=dict)
+    now: dict[tuple[str, str], int | None] = field(factory=dict)
+    contents: dict[int, bytes] = field(factory=dict)
+    unsynced: set[int] = field(factory=set)
+
+    def do(self, operation: Operation) -> None:
+        match operation:
+            case Named(directory, name, inode):
+                self.names.setdefault((directory, name), {None}).add(inode)
+                self.now[directory, name] = inode
+            case Written(inode, data):
+                self.contents[inode] = b"" if data is None else self.contents.get(inode, b"") + data
+                self.unsynced.add(inode)
+            case Synced(inode):
+                self.unsynced.discard(inode)
+            case DirectorySynced(directory):
+                for place in self.names:
+                    if place[0] == directory:
+                        self.names[place] = {self.now[place]}
+
+    def states(self) -> Iterator[Files | None]:
+        """Return what may be there: the files of the store's directory, None: no directory."""
+        room = self.names.get((DATA, ROOM), {None})
+        if None in room:
+            yield None
+        if room == {None}:
+            return
+        # The lock file says something to people only, and whatever it says is allowed.
+        places = [place for place in self.names if place[0] == ROOM and place[1] != LOCK]
+        for inodes in product(*(sorted(self.names[place], key=str) for place in places)):
+            named = [(place[1], i) for place, i in zip(places, inodes, strict=True) if i]
+            for contents in product(*(self._parts(inode) for _, inode in named)):
+                yield frozenset(zip((name for name, _ in named), contents, strict=True))
+
+    def _parts(self, inode: int) -> list[bytes]:
+        whole = self.contents.get(inode, b"")
+        if inode not in self.unsynced:
+            return [whole]
+        size = len(whole)
+        parts = {whole, b"", bytes(size)}
+        for cut in (1, size // 2, size - 1):
+            parts |= {whole[:cut], whole[:cut] + bytes(size - cut), bytes(cut) + whole[cut:]}
+        return sorted(parts)
+
+
+@frozen
+class Enumerated:
+    """`bad`: the first state that is not legal.  `states`: how many were looked at.
+
+    `choices`: at how many moments more than one legal outcome was really found.
+    """
+
+    bad: Bad | None
+    states: int
+    choices: int
+
+
+def enumerate_crashes(diary: Sequence[Operation], judge: "Judge") -> Enumerated:
+    """Return what a crash after each operation may leave, up to the first bad state."""
+    disk = _Disk()
+    legal: frozenset[object] = frozenset({None})
+    states = choices = 0
+    for done, operation in enumerate(diary, start=1):
+        disk.do(operation)
+        if isinstance(operation, Legal):
+            legal = operation.outcomes
+        possible = dict.fromkeys(disk.states())
+        states += len(possible)
+        found = {files: judge.outcome(files) for files in possible}
+        choices += len(set(found.values())) > 1
+        for files, outcome in found.items():
+            if outcome not in legal:
+                bad = Bad(done, operation, files or frozenset(), outcome, legal)
+                return Enumerated(bad, states, choices)
+    return Enumerated(None, states, choices)
+
+
+class _DoesNotWait(RealFileSystem):
+    """A real disk that is not waited for: the states are judged by the thousand."""
+
+    def sync(self, file: int) -> None:
+        pass
+
+    def sync_directory(self, directory: int) -> None:
+        pass
+
+
+class Judge:
+    """Opens a state as a member would after a restart, each state once."""
+
+    def __init__(self) -> None:
+        self.known: dict[Files | None, object] = {}
+
+    def outcome(self, files: Files | None) -> object:
+        """Return the record that is found, None for no store, or the error."""
+        if files is not None:
+            # What temporary files are called and hold makes no difference, which is tested
+            # apart; otherwise each state would be judged once for each random name.
+            others = [data for name, data in files if name.endswith(".tmp")]
+            left = [(f"store.meta.{0:016x}.tmp", max(others))] if others else []
+            files = frozenset([*(f for f in files if not f[0].endswith(".tmp")), *left])
+        if files not in self.known:
+            self.known[files] = self._opened(files)
+        return self.known[files]
+
+    def _opened(self, files: Files | None) -> object:
+        with TemporaryDirectory() as name:
+            path = Path(name)
+            if files is not None:
+                lay(path, dict(files))
+            try:
+                with open_store(path, files=_DoesNotWait()) as store:
+                    if store.problems:
+                        return store.problems
+                    left = [one for one in (path / ROOM).iterdir() if one.suffix == ".tmp"]
+                    return left or store.record
+            except StoreMissing:
+                return None
+            except StoreError as error:
+                return f"{type(error).__name__}: {error}"
+
+
+def lay(path: Path, files: Mapping[str, bytes]) -> None:
+    """Lay files into the directory of a store in `path`."""
+    room = path / ROOM
+    room.mkdir(exist_ok=True)
+    for name, data in files.items():
+        (room / name).write_bytes(data)

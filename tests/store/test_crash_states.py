@@ -1,0 +1,143 @@
+"""After a loss of power at any moment: either the old record or the new one.
+
+A run writes down its operations; each state that they may leave on a disk is laid down and
+opened.  The same enumeration must find a bad state as soon as one step is left out.
+"""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from attrs import frozen
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from joinproto.errors import StoreMissing
+from joinproto.store.handle import Store, create_store, open_store
+from tests.store.crashes import Enumerated, Judge, enumerate_crashes
+from tests.store.recording import RECORDERS, Killed, Leaves, Legal, Recording
+from tests.store.records import life
+
+LIFE = life()
+JUDGE = Judge()
+
+
+@frozen
+class Write:
+    """The record of this number is written; the process may be killed after some operations."""
+
+    record: int
+    kill_in: int | None = None
+
+
+@frozen
+class Reopen:
+    """The store is closed and opened; the process may be killed in between."""
+
+    kill_in: int | None = None
+
+
+Step = Write | Reopen
+
+
+def run(steps: list[Step], files: Recording) -> Enumerated:
+    """Return what a crash may leave at any moment of these steps."""
+    with TemporaryDirectory() as name:
+        _live(Path(name), steps, files)
+    return enumerate_crashes(files.diary, JUDGE)
+
+
+def _live(path: Path, steps: list[Step], files: Recording) -> None:
+    store: Store | None = None
+    on_disk: frozenset[object] = frozenset({None})
+    for step in steps:
+        files.kill_in = None
+        if store is None:
+            store, on_disk = _found(path, files)
+        files.kill_in = step.kill_in
+        try:
+            match step:
+                case Write(number):
+                    record = LIFE[number]
+                    on_disk |= {record}
+                    files.diary.append(Legal(on_disk))
+                    if store is None:
+                        store = create_store(path, record, member="a", files=files)
+                    else:
+                        store.write(record)
+                    on_disk = frozenset({record})
+                    files.diary.append(Legal(on_disk))
+                case Reopen() if store is not None:
+                    store.close()
+                    store = open_store(path, files=files)
+        except Killed:
+            files.die()
+            store = None
+    files.die()
+
+
+def _found(path: Path, files: Recording) -> tuple[Store | None, frozenset[object]]:
+    try:
+        store = open_store(path, files=files)
+    except StoreMissing:
+        return None, frozenset({None})
+    # Whoever has seen a record acts on it: from here on it must stay.
+    files.diary.append(Legal(frozenset({store.record})))
+    return store, frozenset({store.record})
+
+
+def _steps() -> st.SearchStrategy[list[Step]]:
+    kill = st.none() | st.integers(0, 12)
+    write = st.builds(Write, st.integers(0, 1), kill)
+    return st.lists(write | st.builds(Reopen, kill), min_size=1, max_size=4)
+
+
+@settings(max_examples=250)
+@given(steps=_steps(), chunk=st.sampled_from([1 << 30, 200]))
+def test_after_a_crash_there_is_the_old_record_or_the_new_one(
+    steps: list[Step], chunk: int
+) -> None:
+    """In every one of them: either the old record or the new one."""
+    assert run(steps, Recording(chunk=chunk)).bad is None
+
+
+def test_a_whole_life_is_safe_at_every_moment() -> None:
+    """The same for one long run: a founding, a promise, a change, the orderly end, a mark."""
+    steps: list[Step] = [Write(number) for number in range(len(LIFE))]
+
+    crashes = run(steps, Recording())
+
+    assert crashes.bad is None
+    # Nine writes.  While the last rename of each waits for the directory, both are possible.
+    assert 9 * 2 == crashes.choices
+    assert crashes.states > 1_000
+
+
+MUST_FAIL: dict[Leaves, tuple[list[Step], str]] = {
+    # The name is on the disk before the content.
+    Leaves.FILE_SYNC: ([Write(0)], "StoreCorrupt"),
+    # The write has returned, and the old record comes back.
+    Leaves.DIRECTORY_SYNC: ([Write(0)], "None"),
+    # A crash within the write leaves neither the old record nor the new one.
+    Leaves.RENAME: ([Write(0), Write(1)], "StoreCorrupt"),
+    # Killed before the fsync of the directory; the next process reads the new record from
+    # memory and acts on it; then the power fails.
+    Leaves.SYNC_AT_OPENING: ([Write(0), Write(1, kill_in=8), Reopen()], "StoreRecord"),
+}
+
+
+@pytest.mark.parametrize("leaves", MUST_FAIL)
+def test_a_step_left_out_is_found(leaves: Leaves) -> None:
+    """An enumeration that finds nothing anywhere would prove nothing."""
+    steps, outcome = MUST_FAIL[leaves]
+
+    bad = run(steps, RECORDERS[leaves]()).bad
+
+    assert bad is not None
+    assert outcome in repr(bad.found), bad
+
+
+@pytest.mark.parametrize("leaves", MUST_FAIL)
+def test_the_same_steps_without_leaving_one_out_are_safe(leaves: Leaves) -> None:
+    """So it is the missing step that was found, not the run."""
+    assert run(MUST_FAIL[leaves][0], Recording()).bad is None

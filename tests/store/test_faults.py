@@ -1,0 +1,247 @@
+"""A fault at every operation: a clear error, a whole record on the disk, and no second try."""
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+import pytest
+
+from joinproto.errors import (
+    MisuseError,
+    StoreError,
+    StoreMissing,
+    StoreUnreadable,
+    StoreWriteFailed,
+)
+from joinproto.store.filesystem import REAL, FileSystem, RealFileSystem
+from joinproto.store.handle import Store, create_store, open_store
+from joinproto.store.inspection import inspect
+from joinproto.store.lock import LockState
+from joinproto.store.slots import CURRENT, ROOM
+from tests.store.records import life
+
+LIFE = life()
+
+
+class Failing:
+    """The real file system, until the operation of this number, which fails."""
+
+    def __init__(self, at: int, code: int) -> None:
+        self.left = at
+        self.code = code
+        self.failed = ""
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def operation(*values: Any, **named: Any) -> Any:
+            self.asked.append(name)
+            self.left -= 1
+            if self.left == -1:
+                self.failed = name
+                if name == "close":  # whatever it says, it is closed
+                    REAL.close(*values)
+                raise OSError(self.code, os.strerror(self.code))
+            return getattr(REAL, name)(*values, **named)
+
+        return operation
+
+
+def failing(at: int, code: int) -> tuple[Failing, FileSystem]:
+    """Return a file system that fails, seen from both sides."""
+    files = Failing(at, code)
+    return files, cast(FileSystem, files)
+
+
+def found(path: Path) -> object:
+    """Return the record that a member would find now, None for no store."""
+    try:
+        with open_store(path) as store:
+            assert () == store.problems
+            return store.record
+    except StoreMissing:
+        return None
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_fault_at_any_operation_is_told_and_leaves_a_whole_record(
+    tmp_path: Path, code: int
+) -> None:
+    """EIO and ENOSPC at every operation: either the old record or the new one."""
+    at, failed = 0, set()
+    while True:
+        path = tmp_path / str(at)
+        path.mkdir()
+        files, port = failing(at, code)
+        reached: list[object] = [None, LIFE[0]]
+        said = ""
+        try:
+            with create_store(path, LIFE[0], member="a", files=port) as store:
+                reached = [LIFE[0]]
+                for record in LIFE[1:3]:
+                    reached.append(record)
+                    store.write(record)
+                    reached = [record]
+            (path / ROOM / f"{CURRENT}.0123456789abcdef.tmp").touch()
+            with open_store(path, files=port):
+                pass
+        except StoreError as error:
+            said = str(error)
+        if said:
+            assert "  next: " in said
+            assert str(path) in said
+        if "on disk: generation" in said or "on disk: no store yet" in said:
+            reached = reached[:1]
+        assert found(path) in reached, f"operation {at}, {files.failed}"
+        if not files.failed:
+            break
+        failed.add(files.failed)
+        at += 1
+
+    operations = {name for name in vars(RealFileSystem) if not name.startswith("_")}
+    assert operations == failed
+
+
+def test_inspect_tells_a_fault_at_any_operation(tmp_path: Path) -> None:
+    """Reading fails, too: an error or a report that says so, never a traceback."""
+    create_store(tmp_path, LIFE[0], member="a").close()
+    at, unsound, unknown = 0, 0, 0
+    refused: list[str] = []
+    while True:
+        files, port = failing(at, errno.EIO)
+        try:
+            seen = inspect(tmp_path, files=port)
+        except StoreUnreadable as error:
+            refused.append(str(error))
+        else:
+            unsound += not seen.is_sound
+            unknown += seen.lock.state is LockState.UNKNOWN
+            assert seen.problems or files.failed in ("", "close")
+        if not files.failed:
+            break
+        at += 1
+
+    assert refused
+    assert all("Input/output error" in said for said in refused)
+    assert unsound > 0
+    assert unknown > 0
+
+
+def test_a_failed_write_is_final(tmp_path: Path) -> None:
+    """A failed fsync is final: the handle is poisoned, no retry."""
+    files, port = failing(10**9, errno.EIO)
+    store = create_store(tmp_path, LIFE[0], member="a", files=port)
+    files.left = _operations_until("sync")
+
+    with pytest.raises(StoreWriteFailed) as first:
+        store.write(LIFE[1])
+    asked = len(files.asked)
+    with pytest.raises(StoreWriteFailed, match=r"writes no more: fsync of store\.meta"):
+        store.write(LIFE[1])
+
+    assert "fsync of store.meta" in str(first.value)
+    assert "on disk: generation 1, whole, as before" in str(first.value)
+    assert asked == len(files.asked)
+    assert LIFE[0] == store.record
+    store.close()
+    assert LIFE[0] == found(tmp_path)
+
+
+@pytest.mark.parametrize("operation", ["rename", "sync_directory"])
+def test_a_fault_after_which_both_are_possible_says_so(tmp_path: Path, operation: str) -> None:
+    """The error names what is on disk: after the last rename that is not known."""
+    files, port = failing(10**9, errno.EIO)
+    store = create_store(tmp_path, LIFE[0], member="a", files=port)
+    files.left = _operations_until(operation, last=True)
+
+    with pytest.raises(StoreWriteFailed) as error:
+        store.write(LIFE[1])
+
+    assert "on disk: either generation 2, whole, or generation 1, whole" in str(error.value)
+    store.close()
+
+
+def test_an_interrupted_write_is_final_too(tmp_path: Path) -> None:
+    """Ctrl-C in the middle of a write: nobody knows which steps were taken."""
+
+    class Interrupted(RealFileSystem):
+        opened = False
+
+        def sync(self, file: int) -> None:
+            if self.opened:
+                raise KeyboardInterrupt
+            super().sync(file)
+
+    create_store(tmp_path, LIFE[0], member="a").close()
+    files = Interrupted()
+    store = open_store(tmp_path, files=files)
+    files.opened = True
+
+    with pytest.raises(KeyboardInterrupt):
+        store.write(LIFE[1])
+    with pytest.raises(StoreWriteFailed, match="KeyboardInterrupt"):
+        store.write(LIFE[1])
+
+    store.close()
+    assert LIFE[0] == found(tmp_path)
+
+
+def test_two_writes_at_once_are_misuse(tmp_path: Path) -> None:
+    """One thread at a time: two records of one generation would be one too many."""
+
+    class Twice(RealFileSystem):
+        store: Store | None = None
+
+        def rename(self, directory: int, old: str, new: str) -> None:
+            if self.store is not None:
+                self.store.write(LIFE[2])
+            super().rename(directory, old, new)
+
+    files = Twice()
+    with create_store(tmp_path, LIFE[0], member="a", files=files) as store:
+        files.store = store
+        with pytest.raises(MisuseError, match="two threads at once"):
+            store.write(LIFE[1])
+
+    assert LIFE[0] == found(tmp_path)
+
+
+def test_short_writes_are_continued(tmp_path: Path) -> None:
+    """The system may take less than it was given."""
+
+    class Short(RealFileSystem):
+        def write(self, file: int, data: bytes) -> int:
+            return super().write(file, data[:7])
+
+        def read(self, file: int, count: int) -> bytes:
+            return super().read(file, min(count, 5))
+
+    with create_store(tmp_path, LIFE[4], member="a", files=Short()) as store:
+        store.write(LIFE[5])
+
+    with open_store(tmp_path, files=Short()) as store:
+        assert LIFE[5] == store.record
+
+
+def test_a_write_that_takes_nothing_ends(tmp_path: Path) -> None:
+    """No progress and no error would otherwise be a member that hangs."""
+
+    class Stuck(RealFileSystem):
+        def write(self, file: int, data: bytes) -> int:
+            return 0
+
+    with pytest.raises(StoreUnreadable, match="nothing was written"):
+        create_store(tmp_path, LIFE[4], member="a", files=Stuck())
+
+
+def _operations_until(name: str, *, last: bool = False) -> int:
+    """Return how many operations of one write come before the first, or last, `name`."""
+    with TemporaryDirectory() as directory:
+        files, port = failing(10**9, 0)
+        with create_store(Path(directory), LIFE[0], member="a", files=port) as store:
+            before = len(files.asked)
+            store.write(LIFE[1])
+            asked = files.asked[before:]
+    return len(asked) - 1 - asked[::-1].index(name) if last else asked.index(name)

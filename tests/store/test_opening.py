@@ -1,0 +1,301 @@
+"""Opening and making a store where something else lies, or nothing, or what may not be touched."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from joinproto.errors import (
+    MisuseError,
+    StoreError,
+    StoreExists,
+    StoreForeign,
+    StoreInUse,
+    StoreMissing,
+    StoreNewer,
+    StoreUnreadable,
+)
+from joinproto.store.envelope import Validity
+from joinproto.store.handle import create_store, open_store
+from joinproto.store.inspection import inspect
+from joinproto.store.lock import LOCK, LockState
+from joinproto.store.slots import CURRENT, PREVIOUS, ROOM
+from tests.store.records import life
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LIFE = life()
+NOBODY = 65_534
+
+
+def made(path: Path) -> Path:
+    """Return the directory of a store that was written twice."""
+    with create_store(path, LIFE[2], member="a", cluster_name="cluster") as store:
+        store.write(LIFE[3])
+    return path / ROOM
+
+
+@contextmanager
+def unprivileged() -> Iterator[Path]:
+    """Give a data directory of a user who is not root; as root, become such a user."""
+    user = os.geteuid()
+    with TemporaryDirectory() as name:
+        path = Path(name)
+        path.chmod(0o777)
+        if user == 0:
+            os.seteuid(NOBODY)
+        try:
+            yield path
+        finally:
+            os.seteuid(user)
+
+
+def test_a_new_store_is_found_as_it_was_made(tmp_path: Path) -> None:
+    """Generation 1 is the making; each write is one more."""
+    with create_store(tmp_path, LIFE[2], member="a", cluster_name="cluster") as store:
+        assert (1, LIFE[2]) == (store.generation, store.record)
+        store.write(LIFE[3])
+        assert (2, LIFE[3]) == (store.generation, store.record)
+
+    with open_store(tmp_path) as store:
+        assert (2, LIFE[3]) == (store.generation, store.record)
+        assert ("a", "cluster") == (store.contents.member, store.contents.cluster_name)
+    assert {CURRENT, PREVIOUS, LOCK} == {one.name for one in (tmp_path / ROOM).iterdir()}
+
+
+def test_an_inspection_says_everything(tmp_path: Path) -> None:
+    """Both generations, whether each is valid, and the lock; nothing is changed."""
+    room = made(tmp_path)
+    before = {one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in room.iterdir()}
+
+    seen = inspect(tmp_path)
+
+    assert (2, 1) == (seen.current.generation, seen.previous.generation)
+    assert seen.current.contents is not None
+    assert seen.previous.contents is not None
+    assert (LIFE[3], LIFE[2]) == (seen.current.contents.record, seen.previous.contents.record)
+    assert seen.is_sound
+    assert seen.current is seen.newest
+    assert seen.contents is seen.current.contents
+    assert ((), (), LockState.FREE) == (seen.problems, seen.leftovers, seen.lock.state)
+    assert before == {
+        one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in room.iterdir()
+    }
+
+
+def test_a_store_that_is_there_is_not_made_again(tmp_path: Path) -> None:
+    """Also if only a part of it is left: who makes a new one there destroys what is left."""
+    room = made(tmp_path)
+
+    with pytest.raises(StoreExists):
+        create_store(tmp_path, LIFE[0], member="a")
+    (room / CURRENT).unlink()
+    with pytest.raises(StoreExists, match=r"store\.meta\.previous: valid"):
+        create_store(tmp_path, LIFE[0], member="a")
+    (room / PREVIOUS).write_bytes(b"")
+    with pytest.raises(StoreExists, match=r"store\.meta\.previous: corrupt"):
+        create_store(tmp_path, LIFE[0], member="a")
+
+    assert b"" == (room / PREVIOUS).read_bytes()
+
+
+def test_a_record_that_has_no_form_on_disk_makes_no_directory(tmp_path: Path) -> None:
+    """The embedder's fault, and nothing was done."""
+    with pytest.raises(MisuseError, match="member: found ''"):
+        create_store(tmp_path, LIFE[0], member="")
+    with pytest.raises(MisuseError, match="cluster_name of the tip"):
+        create_store(tmp_path, LIFE[2], member="a", cluster_name="other")
+
+    assert [] == list(tmp_path.iterdir())
+
+
+Opening = Callable[[Path], object]
+
+
+def _create(path: Path) -> object:
+    return create_store(path, LIFE[0], member="a")
+
+
+@pytest.mark.parametrize("opening", [open_store, inspect, _create])
+def test_where_nothing_is_is_said(tmp_path: Path, opening: Opening) -> None:
+    """A wrong path is the operator's commonest mistake; no directory is made of it."""
+    with pytest.raises(StoreMissing, match="expected the data directory of a member"):
+        opening(tmp_path / "not" / "there")
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(StoreUnreadable, match=r"file: a file, expected the data directory"):
+        opening(file)
+    assert [file] == list(tmp_path.iterdir())
+
+
+def test_a_data_directory_without_a_store_is_said(tmp_path: Path) -> None:
+    """An empty directory, or one in which a creation did not end."""
+    with pytest.raises(StoreMissing, match="expected the directory of a store"):
+        open_store(tmp_path)
+    (tmp_path / ROOM).mkdir()
+    with pytest.raises(StoreMissing, match="expected the metadata of a store"):
+        open_store(tmp_path)
+
+    assert Validity.ABSENT is inspect(tmp_path).current.validity
+    create_store(tmp_path, LIFE[0], member="a").close()
+
+
+@pytest.mark.parametrize("name", [CURRENT, PREVIOUS, LOCK])
+def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path, name: str) -> None:
+    """O_NOFOLLOW: otherwise whoever may write here chooses which file we write."""
+    data = tmp_path / "data"
+    data.mkdir()
+    room = made(data)
+    target = tmp_path / "precious"
+    shutil.copy(room / name, target)
+    before = target.read_bytes()
+    (room / name).unlink()
+    (room / name).symlink_to(target)
+
+    if name == PREVIOUS:
+        with open_store(data) as store:
+            assert "is a symbolic link" in store.problems[0]
+            store.write(LIFE[4])
+        assert not (room / name).is_symlink()
+    else:
+        with pytest.raises(StoreUnreadable):
+            open_store(data)
+
+    assert before == target.read_bytes()
+
+
+def test_a_link_in_the_place_of_the_directory_is_not_followed(tmp_path: Path) -> None:
+    """The same one level up; the data directory itself may well be a link."""
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    data.mkdir()
+    elsewhere.mkdir()
+    made(elsewhere)
+    (data / ROOM).symlink_to(elsewhere / ROOM)
+
+    for opening in (open_store, inspect, _create):
+        with pytest.raises(StoreUnreadable, match="a symbolic link, which is not followed"):
+            opening(data)
+
+    (tmp_path / "linked").symlink_to(elsewhere)
+    open_store(tmp_path / "linked").close()
+
+
+def test_links_in_the_place_of_temporary_files_are_removed_not_followed(tmp_path: Path) -> None:
+    """O_EXCL, a name that nobody can guess, and only the link itself is removed."""
+    room = made(tmp_path)
+    target = tmp_path / "precious"
+    target.write_bytes(b"precious")
+    (room / f"{CURRENT}.0123456789abcdef.tmp").symlink_to(target)
+
+    with open_store(tmp_path) as store:
+        store.write(LIFE[4])
+
+    assert b"precious" == target.read_bytes()
+    assert {CURRENT, PREVIOUS, LOCK} == {one.name for one in room.iterdir()}
+
+
+@pytest.mark.parametrize("name", [CURRENT, LOCK])
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, name: str) -> None:
+    """A pipe would let us wait for ever; a directory has no content."""
+    room = made(tmp_path)
+    (room / name).unlink()
+    os.mkfifo(room / name)
+    with pytest.raises(StoreUnreadable, match=r"no regular file|No such device"):
+        open_store(tmp_path)
+
+    (room / name).unlink()
+    (room / name).mkdir()
+    with pytest.raises(StoreUnreadable, match=r"no regular file|Is a directory"):
+        open_store(tmp_path)
+    assert inspect(tmp_path).problems
+
+
+def test_a_store_that_may_not_be_read_is_unreadable() -> None:
+    """Permission problems name the file."""
+    with unprivileged() as path:
+        room = made(path)
+        (room / CURRENT).chmod(0)
+
+        with pytest.raises(StoreUnreadable, match=r"store\.meta: cannot be read: Permission den"):
+            open_store(path)
+        assert Validity.UNREADABLE is inspect(path).current.validity
+
+        (room / CURRENT).chmod(0o644)
+        (room / LOCK).chmod(0o444)
+        with pytest.raises(StoreUnreadable, match=r"store\.lock: cannot be opened: Permission"):
+            open_store(path)
+        assert inspect(path).is_sound
+
+        (room / LOCK).chmod(0)
+        assert LockState.UNKNOWN is inspect(path).lock.state
+        assert inspect(path).problems
+
+        room.chmod(0)
+        for opening in (open_store, inspect):
+            with pytest.raises(StoreUnreadable, match="Permission denied"):
+                opening(path)
+        room.chmod(0o755)
+
+
+def test_a_directory_that_may_not_be_written_is_inspected_only() -> None:
+    """`inspect` changes nothing, so it needs no permission to."""
+    with unprivileged() as path:
+        room = made(path)
+        (room / LOCK).unlink()
+        room.chmod(0o555)
+        try:
+            with pytest.raises(StoreUnreadable, match="Permission denied"):
+                open_store(path)
+            assert inspect(path).is_sound
+        finally:
+            room.chmod(0o755)
+
+
+def test_a_read_only_mount_is_inspected_only(tmp_path: Path) -> None:
+    """Read-only, also on a read-only mount."""
+    made(tmp_path)
+    looking = (
+        "import sys; from pathlib import Path;"
+        "from joinproto.store.inspection import inspect;"
+        "from joinproto.store.handle import open_store;"
+        "path = Path(sys.argv[1]); print(inspect(path).is_sound); open_store(path)"
+    )
+    script = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && exec "$2" -c "$3" "$1"'
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        pytest.skip("unshare is not installed")
+    if subprocess.run([unshare, "-rm", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("unshare may not make a mount namespace here")
+
+    done = subprocess.run(
+        [unshare, "-rm", "sh", "-c", script, "sh", str(tmp_path), sys.executable, looking],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "True\n" == done.stdout
+    assert f"{StoreUnreadable.__name__}: {tmp_path}/{ROOM}/{LOCK}: cannot be" in done.stderr
+    assert "Read-only file system" in done.stderr
+
+
+def test_a_closed_store_may_be_closed_again(tmp_path: Path) -> None:
+    """Nothing is saved at closing, so nothing can go wrong there."""
+    store = create_store(tmp_path, LIFE[0], member="a")
+    store.close()
+    store.close()
+
+    assert LIFE[0] == store.record
+
+
+def test_every_error_is_for_the_operator() -> None:
+    """One root, because the same person acts on all of them."""
+    for error in (StoreExists, StoreForeign, StoreInUse, StoreMissing, StoreNewer):
+        assert issubclass(error, StoreError)
+        assert 1 == error.default_code

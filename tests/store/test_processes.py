@@ -1,0 +1,147 @@
+"""Real processes: killed while they write, and in each other's way."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from joinproto.errors import MisuseError, StoreInUse, StoreWriteFailed
+from joinproto.store.handle import create_store, open_store
+from joinproto.store.inspection import inspect
+from joinproto.store.lock import LOCK, LockState
+from joinproto.store.slots import ROOM
+from tests.store.records import life
+from tests.store.writer import number_of
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LIFE = life()
+
+LOOKING = """
+import fcntl, sys, time
+file = open(sys.argv[1])
+fcntl.flock(file, fcntl.LOCK_SH)
+print("looks", flush=True)
+time.sleep(0.03)
+"""
+
+
+def writer(path: Path, *words: str) -> "subprocess.Popen[bytes]":
+    """Return a process that writes to the store in `path`, and has begun to."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.store.writer", str(path), *words],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+    )
+
+
+def killed_after(process: "subprocess.Popen[bytes]", said: bytes) -> int:
+    """Kill a writer that has said a first line; return the last number it said."""
+    process.send_signal(signal.SIGKILL)
+    out, _ = process.communicate()
+    # The last line may be cut off: then the record is there, and nobody was told.
+    lines = (said + out).rpartition(b"\n")[0].split()
+    return int(lines[-1])
+
+
+@pytest.mark.parametrize("rounds", [4, pytest.param(60, marks=pytest.mark.slow)])
+def test_a_killed_writer_leaves_the_last_record_or_the_one_after(
+    tmp_path: Path, rounds: int
+) -> None:
+    """kill -9 in a loop: either the old record or the new one."""
+    chance = Random(rounds)
+    for _ in range(rounds):
+        process = writer(tmp_path)
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        time.sleep(chance.random() * 0.1)
+        last = killed_after(process, said)
+
+        with open_store(tmp_path) as store:
+            assert number_of(store.record) in (last, last + 1)
+            assert () == store.problems
+
+
+def test_a_store_is_open_in_one_process_only(tmp_path: Path) -> None:
+    """A broker that runs is named; the store of a dead one is free, whatever the file says."""
+    process = writer(tmp_path, "0")
+    process.communicate()
+    stale = (tmp_path / ROOM / LOCK).read_text()
+    assert f"pid {process.pid}\n" in stale
+    assert LockState.FREE is inspect(tmp_path).lock.state
+
+    process = writer(tmp_path)
+    assert process.stdout is not None
+    process.stdout.readline()
+    with pytest.raises(StoreInUse, match=rf"in use by process {process.pid} on host \S+ \(boot"):
+        open_store(tmp_path)
+    with pytest.raises(StoreInUse):
+        create_store(tmp_path, LIFE[0], member="a")
+    seen = inspect(tmp_path)
+    assert LockState.HELD is seen.lock.state
+    assert seen.lock.holder is not None
+    assert str(process.pid) == seen.lock.holder.pid
+    # Beside a writer, an inspection sees whole records only, and never one from the past.
+    for _ in range(100):
+        assert () == inspect(tmp_path).problems
+    killed_after(process, b"0\n")
+
+    with open_store(tmp_path):
+        assert f"pid {os.getpid()}\n" in (tmp_path / ROOM / LOCK).read_text()
+
+
+def test_a_second_opening_in_the_same_process_is_refused(tmp_path: Path) -> None:
+    """Two members on one store would both be it, also in one process."""
+    with (
+        create_store(tmp_path, LIFE[0], member="a"),
+        pytest.raises(StoreInUse, match=f"process {os.getpid()}"),
+    ):
+        open_store(tmp_path)
+
+    open_store(tmp_path).close()
+
+
+def test_whoever_looks_is_not_in_the_way_of_who_opens(tmp_path: Path) -> None:
+    """An inspection has the lock for a moment; the opening tries again."""
+    create_store(tmp_path, LIFE[0], member="a").close()
+    looking = subprocess.Popen(
+        [sys.executable, "-c", LOOKING, str(tmp_path / ROOM / LOCK)],
+        stdout=subprocess.PIPE,
+    )
+    assert looking.stdout is not None
+    looking.stdout.readline()
+
+    open_store(tmp_path).close()
+
+    looking.communicate()
+
+
+def test_a_child_does_not_write_what_its_parent_opened(tmp_path: Path) -> None:
+    """After a fork both have the lock, which the kernel takes for one."""
+    with create_store(tmp_path, LIFE[0], member="a") as store:
+        child = os.fork()
+        if child == 0:
+            try:
+                store.write(LIFE[1])
+            except MisuseError:
+                os._exit(7)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+
+    assert 7 == os.waitstatus_to_exitcode(status)
+
+
+def test_a_removed_lock_file_ends_the_writing(tmp_path: Path) -> None:
+    """Otherwise the next process locks a new file, and two members are one store."""
+    with create_store(tmp_path, LIFE[0], member="a") as store:
+        (tmp_path / ROOM / LOCK).unlink()
+        with open_store(tmp_path) as other:
+            with pytest.raises(StoreInUse, match=f"never remove {LOCK}"):
+                store.write(LIFE[1])
+            other.write(LIFE[1])
+        with pytest.raises(StoreWriteFailed, match="writes no more"):
+            store.write(LIFE[1])
