@@ -44,9 +44,10 @@ class World:
     `together`: joint steps possible in a view.  `interchangeable`: names of members whose
     code treats them alike; `--symmetry` explores one state for each renaming of them.
     `expiry`: of what use a message of a set still is, by (sender, addressee or None for
-    all others, content): pairs of a member and a number.  The message is dropped for good as soon as the method `horizon`
-    of each of these members, running or stopped, returns more than its number; no pairs: it
-    is kept for ever.  Drop only what changes nothing any more when it arrives.
+    all others, content): pairs of a member and a number.  The message is dropped for good
+    as soon as the method `horizon` of each of these members, running or stopped, returns
+    more than its number; no pairs: it is kept for ever.  Drop only what changes nothing any
+    more when it arrives.
     `labels`: every case of every table in use; those never taken are reported.
     """
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
+from joinproto.core.chain.answers import Answer
 from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
 from joinproto.core.chain.view import Seat, View
@@ -41,17 +42,20 @@ class Promise:
     """The answer to `Prepare`, with what this store accepted last.
 
     `voter`: the member with the store that answers.  It is an answer of this store alone:
-    after a wipe the member answers as another voter.
+    after a wipe the member answers as another voter.  `answer`: its status, from which the
+    next view is made; the choice itself needs none.
     """
 
     parent: ViewId | None
     ballot: Ballot
     voter: Seat
     accepted: Accepted | None
+    answer: Answer | None = None
 
     def __str__(self) -> str:
         told = "nothing" if self.accepted is None else str(self.accepted.view.id)
-        return f"promise {said(self.ballot)}, accepted {told}"
+        status = "" if self.answer is None else f"; {self.answer}"
+        return f"promise {said(self.ballot)}, accepted {told}{status}"
 
 
 @frozen(cache_hash=True)
@@ -159,4 +163,15 @@ class OutOfStep:
     parent: ViewId | None
 
 
-ChoiceEffect: TypeAlias = PersistRecord | SendTo | Free | Learned | Outbid | OutOfStep
+@frozen
+class AskRegister:
+    """Have the outside register set the successor of `parent` to `view`, if it has none.
+
+    Its answer, the successor that now stands there, goes to `OutsideChoice.decided`.
+    """
+
+    parent: ViewId | None
+    view: View
+
+
+ChoiceEffect: TypeAlias = PersistRecord | SendTo | Free | Learned | Outbid | OutOfStep | AskRegister

@@ -6,7 +6,6 @@ import pytest
 from attrs import evolve
 
 from joinproto.core.chain.choice import Choice
-from joinproto.core.chain.chooser import Step
 from joinproto.core.chain.choice_messages import (
     Accept,
     ChoiceMessage,
@@ -22,6 +21,7 @@ from joinproto.core.chain.choice_messages import (
     SendTo,
     Voted,
 )
+from joinproto.core.chain.chooser import Step
 from joinproto.core.chain.lineage import Lineage
 from joinproto.core.chain.malformed import Malformed
 from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
@@ -105,6 +105,8 @@ def test_the_next_ballot_is_later_than_any_that_was_promised_or_heard_of() -> No
     begun = choice("a").begin().choice
     refused = begun.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice
 
+    assert isinstance(promised, Choice)
+    assert isinstance(refused, Choice)
     assert promised.next_ballot == ballot("8a")
     assert refused.next_ballot == ballot("5a")
 

@@ -1,0 +1,786 @@
+"""The member: what a broker embeds.  No socket, disk, clock or chance in it.
+
+A host tells it what happens, asks what is to be done, does that, and says so:
+
+    member.receive(now, peer, message)     also peer_up, peer_down, tick, update_done, ...
+    batch = member.poll()                  persist, then sends, then actions; events any time
+    member.advance(batch)                  once `persist` is durable
+
+`now` is in seconds, of any clock that never goes back; call `tick` when `deadline` has come.
+The duties of the host are numbered in `docs/embedding.md`.
+
+What the member is, the tables say: `phases.py` its phase, `succession.py` the next view,
+`admission.py` who may come in.  How a view is chosen is `choice.py` or `outside.py`.
+
+Source: join protocol, section 3.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import define, evolve, field
+
+from joinproto.core.chain.admission import Admit, admission, newcomer
+from joinproto.core.chain.answers import Answer, Evidence, Weakness
+from joinproto.core.chain.choice import Choice
+from joinproto.core.chain.choice_messages import (
+    Accept,
+    AskRegister,
+    Chosen,
+    Free,
+    Nack,
+    Outbid,
+    OutOfStep,
+    PersistRecord,
+    Prepare,
+    Promise,
+    SendTo,
+    Voted,
+)
+from joinproto.core.chain.choice_messages import Learned as LearnedViews
+from joinproto.core.chain.chooser import Chooser, Seam, Step
+from joinproto.core.chain.config import Config
+from joinproto.core.chain.ids import Digest, ViewId, by_hash
+from joinproto.core.chain.lineage import verify_position
+from joinproto.core.chain.malformed import Malformed, Said
+from joinproto.core.chain.messages import (
+    Abort,
+    Action,
+    Batch,
+    CloseForClients,
+    Closing,
+    CompareAndSet,
+    Event,
+    Heartbeat,
+    Hello,
+    Learned,
+    Message,
+    OpenForClients,
+    PhaseChanged,
+    Ready,
+    Refusal,
+    Refused,
+    Sent,
+    ServeUpdate,
+    StartUpdate,
+    Stop,
+    Waiting,
+    WantUpdate,
+    Welcome,
+)
+from joinproto.core.chain.outside import OutsideChoice
+from joinproto.core.chain.phases import RUNNING, Deed, Facts, Guard, Phase, machine
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.succession import Next
+from joinproto.core.chain.successor import Proposer, Shortcut, own_answer
+from joinproto.core.chain.view import Position, Seat, View
+from joinproto.core.vocabulary import Reason, Store
+from joinproto.errors import MisuseError
+
+
+class Lapse(Enum):
+    """A rule of the member itself that can be left out; see `left_out`."""
+
+    TIP_PERSISTED = "dirty-not-written"
+    HELD_PERSISTED = "held-not-persisted"
+    UPDATE_MARKED = "update-in-place"
+    JOINER_NOT_CLEAN = "joiner-marked-clean"
+    FENCING = "older-frame-accepted"
+
+
+Rule = Seam | Weakness | Shortcut | Guard | Lapse
+"""Whatever can be left out of a member, each under its name, for worlds that must fail."""
+
+
+class Frame(Enum):
+    """Whether a frame may be taken: the answer of `may_append`."""
+
+    TAKE = "take it"
+    OTHER_VIEW = "it belongs to another view"
+    NOT_READY = "this member is not ready in the view"
+    FROZEN = "the next view is being chosen"
+    ALREADY_THERE = "it is there"
+    GAP = "frames before it are missing"
+
+
+IMPOSSIBLE = "what the stores say cannot be"
+"""The case of `Waiting` that no correct run ever meets: the operator has to look."""
+
+
+@define(kw_only=True, slots=True)
+class Member:
+    """One member of a cluster; made at the process's start from what its disk holds.
+
+    `record`: what the store holds, with the position of its last durable frame.  `seed`:
+    drawn at random at each start; it goes into the nonces of views.  `epoch`: milliseconds
+    since 1970 at which `now` was 0, for the times that views show.
+    """
+
+    config: Config
+    choice: Chooser
+    seed: str = "-"
+    epoch: int = 0
+    digest: Digest = field(default=by_hash, repr=False)
+    left_out: frozenset[Rule] = field(default=frozenset(), repr=False)
+
+    phase: Phase = Phase.INITIALIZING
+    ready_in: ViewId | None = None  # the view it was ready in, in this process
+    was_active: bool = False  # it knows that the tip was active
+    answers: frozenset[Answer] = frozenset()  # of others, about the tip
+    ready: frozenset[Seat] = frozenset()  # others that are ready in the tip
+    guests: frozenset[Seat] = frozenset()  # newcomers to take in
+    source: str | None = None  # from whom it is being updated
+    closes: bool = False
+    leaves: bool = False
+    is_done: bool = False
+    verdict: Abort | None = None
+    in_reach: frozenset[str] = frozenset()
+    frozen_peers: frozenset[Seat] = frozenset()  # known to have answered, or to be beyond
+    patience_until: float | None = None
+    next_beat: float | None = None
+
+    _persist: StoreRecord | None = None
+    _sends: tuple[Sent, ...] = ()
+    _actions: tuple[Action, ...] = ()
+    _events: tuple[Event, ...] = ()
+
+    # -- making one ------------------------------------------------------------------------
+
+    @classmethod
+    def start(
+        cls,
+        now: float,
+        config: Config,
+        record: StoreRecord,
+        *,
+        seed: str,
+        epoch: int = 0,
+        in_reach: frozenset[str] = frozenset(),
+        digest: Digest = by_hash,
+        left_out: frozenset[Rule] = frozenset(),
+    ) -> Member:
+        """Return the member of a process that starts now; its first batch is in `poll`.
+
+        `in_reach`: the peers to which there is a connection already.
+        """
+        if record.transient != config.is_transient:
+            raise MisuseError(
+                f"{config.member} is {'' if config.is_transient else 'not '}transient, its"
+                f" record is {'' if record.transient else 'not '}",
+                next="make the record with StoreRecord(transient=...) as configured",
+            )
+        kind = OutsideChoice if config.outside else Choice
+        choice = kind(
+            member=config.member,
+            record=record,
+            founders=config.electors,
+            found_with=config.found_with,
+            left_out=frozenset(rule for rule in left_out if isinstance(rule, Seam)),
+        )
+        member = cls(
+            config=config,
+            choice=choice,
+            seed=seed,
+            epoch=epoch,
+            digest=digest,
+            in_reach=in_reach,
+            left_out=left_out,
+            next_beat=now + config.heartbeat if config.heartbeat else None,
+        )
+        member._settle(now)
+        return member
+
+    # -- what can be seen ------------------------------------------------------------------
+
+    @property
+    def record(self) -> StoreRecord:
+        """Return what must be on the disk once the present batch is performed."""
+        return self.choice.record
+
+    @property
+    def view(self) -> View | None:
+        """Return the tip: the newest view it knows of."""
+        return self.choice.record.tip
+
+    @property
+    def seat(self) -> Seat:
+        return self.choice.seat
+
+    @property
+    def is_serving(self) -> bool:
+        return self.phase is Phase.ACTIVE
+
+    @property
+    def is_sequencer(self) -> bool:
+        """Return whether it orders the frames of its view: the least of the members."""
+        tip = self.view
+        return tip is not None and min(tip.members, key=_by_name) == self.seat
+
+    @property
+    def status(self) -> Answer:
+        """Return what it answers to a ballot now."""
+        return own_answer(
+            self.record,
+            self.config,
+            ran_on=self.ready_in is not None and self.ready_in == self.record.held,
+            was_active=self.was_active,
+            leaves=self.leaves,
+        )
+
+    @property
+    def deadline(self) -> float | None:
+        """Return when `tick` is to be called, None: only something from outside can matter."""
+        due = [at for at in (self.patience_until, self.next_beat) if at is not None]
+        return min(due, default=None)
+
+    # -- what happens ----------------------------------------------------------------------
+
+    def peer_up(self, now: float, peer: str) -> None:
+        """A connection to `peer` is there."""
+        if peer == self.config.member:
+            return
+        self.in_reach |= {peer}
+        if self.phase in RUNNING:
+            self._send(peer, self._hello())
+            self._settle(now)
+
+    def peer_down(self, now: float, peer: str) -> None:
+        """`peer` is not heard of any more; it may be dead, or just far away."""
+        self.in_reach -= {peer}
+        if self.source == peer:
+            self.source = None
+        if self.phase in RUNNING:
+            self._settle(now)
+
+    def receive(self, now: float, peer: str, message: Message) -> None:
+        """A message from `peer` arrives.  What no correct member sends is refused, aloud."""
+        if self.phase not in RUNNING:
+            return
+        try:
+            match message:
+                case Hello():
+                    self._hear_hello(now, peer, message)
+                case Welcome():
+                    self._hear_welcome(peer, message)
+                case Refused():
+                    self._hear_refused(peer, message)
+                case Ready():
+                    self._hear_ready(peer, message)
+                case WantUpdate():
+                    self._hear_want_update(peer, message)
+                case Heartbeat():
+                    self._hear_heartbeat(peer, message)
+                case Prepare() | Promise() | Accept() | Voted() | Nack() | Chosen():
+                    self._hear_choice(now, peer, message)
+        except Malformed as error:
+            self._events += (Refusal(peer, str(error)),)
+            return
+        self._settle(now)
+
+    def tick(self, now: float) -> None:
+        """The `deadline` has come."""
+        if self.phase not in RUNNING:
+            return
+        if self.next_beat is not None and now >= self.next_beat:
+            self.next_beat = now + self.config.heartbeat
+            beat = Heartbeat(
+                None if self.view is None else self.view.id,
+                self.record.lineage.length,
+                self.seat,
+                self.choice.is_frozen,
+            )
+            for peer in sorted(self.in_reach):
+                self._send(peer, beat)
+        if self.patience_until is not None and now >= self.patience_until:
+            self.patience_until = None
+            if self.choice.is_free:
+                self._consider(now, is_patient=False)
+            elif self._reason_to_begin() is not None:
+                self._begin(now)
+        self._settle(now)
+
+    def update_progress(self, now: float, position: Position | None) -> None:
+        """The store's data now ends at `position`, which is on the way to the tip.
+
+        For a host that cuts its tail and appends frame by frame, so that its data is at each
+        moment what its position says.
+        """
+        verify_position("update_progress", position, self.record.lineage)
+        self._write(evolve(self.record, position=position, update_unfinished=False))
+        self._settle(now)
+
+    def update_done(self, now: float, position: Position | None) -> None:
+        """The update is complete, and the store's data ends at `position`."""
+        self.source = None
+        self.update_progress(now, position)
+        if self.phase is Phase.JOINING:
+            self._hello_to_members()
+
+    def leave(self, now: float) -> None:
+        """This member is to leave the cluster, in order; the others go on."""
+        self.leaves = True
+        self._soon(now)
+
+    def shutdown_cluster(self, now: float) -> None:
+        """The whole cluster is to stop, in order (S2)."""
+        self.closes = True
+        self._soon(now)
+
+    def register_says(self, now: float, view: View) -> None:
+        """The outside register holds `view` as the successor of its parent."""
+        if isinstance(self.choice, OutsideChoice) and self.phase in RUNNING:
+            self._take(now, self.choice.decided(view))
+            self._settle(now)
+
+    # -- frames ----------------------------------------------------------------------------
+
+    def may_append(self, view: ViewId, seq: int) -> Frame:
+        """Return whether the frame `seq` of `view` may be written, and acknowledged then."""
+        tip = self.view
+        if tip is None or (tip.id != view and not self._is_lax_about(view)):
+            return Frame.OTHER_VIEW
+        if self.choice.is_frozen and Guard.FROZEN not in self.left_out:
+            return Frame.FROZEN
+        if self.ready_in != tip.id or not tip.is_open:
+            return Frame.NOT_READY
+        last = self.record.position
+        expected = 1 if last is None else last.seq + 1
+        if seq == expected:
+            return Frame.TAKE
+        return Frame.GAP if seq > expected else Frame.ALREADY_THERE
+
+    def _is_lax_about(self, view: ViewId) -> bool:
+        known = self.record.lineage.number_of(view) is not None
+        return Lapse.FENCING in self.left_out and known
+
+    def appended(self, view: ViewId, seq: int) -> None:
+        """The frame `seq` of `view` is durable here; its position is durable with it."""
+        record = evolve(self.record, position=Position(view, seq))
+        self.choice = self.choice.with_record(record)
+
+    # -- the loop --------------------------------------------------------------------------
+
+    def poll(self) -> Batch:
+        """Return what is to be done, in the order of `Batch`; the same until `advance`."""
+        return Batch(self._persist, self._sends, self._actions, self._events)
+
+    def advance(self, batch: Batch) -> None:
+        """`batch` is performed: its record is durable, its messages are on their way.
+
+        What has happened since it was polled stays for the next one.
+        """
+        if batch.persist is not None and batch.persist == self._persist:
+            self._persist = None
+        self._sends = self._sends[len(batch.sends) :]
+        self._actions = self._actions[len(batch.actions) :]
+        self._events = self._events[len(batch.events) :]
+
+    # -- settling: the phase follows from the facts ------------------------------------------
+
+    def facts(self) -> Facts:
+        """Return what the table of phases is asked about."""
+        tip, record = self.view, self.record
+        if tip is None:
+            return Facts(is_aborted=self.verdict is not None, is_done=self.is_done)
+        is_ready = self.ready_in == tip.id
+        at_start = record.position == tip.position and not record.update_unfinished
+        everyone = self.ready | ({self.seat} if is_ready else set())
+        return Facts(
+            is_aborted=self.verdict is not None,
+            is_done=self.is_done,
+            has_tip=True,
+            is_open=tip.is_open,
+            is_member=self.seat in tip.members,
+            is_frozen=self.choice.is_frozen,
+            has_data=is_ready or at_start,
+            is_ready=is_ready,
+            was_ready=record.held == tip.id and not is_ready,
+            all_ready=tip.members <= everyone,
+            has_n=tip.activated or len(tip.members) >= tip.wait_for,
+            hears_majority=self._hears_majority(tip),
+        )
+
+    def _settle(self, now: float) -> None:
+        table = machine(frozenset(rule for rule in self.left_out if isinstance(rule, Guard)))
+        while True:
+            before = self.phase
+            if before not in RUNNING:
+                return
+            step = table.step(self, "settle", (self.facts(),), 0)
+            changed = before is not self.phase
+            if changed:
+                event = PhaseChanged(before, self.phase, step.case.label, step.case.name)
+                self._events += (event,)
+            for deed in step.case.effects:
+                if changed or deed is Deed.HOLD:
+                    self._do(Deed(deed))
+            if not changed and Deed.HOLD not in step.case.effects:
+                break
+        self._find_source()
+        self._arm(now)
+
+    def _do(self, deed: Deed) -> None:
+        tip = self.view
+        match deed:
+            case Deed.CLOSE_FOR_CLIENTS:
+                # First of all that this batch does.
+                self._actions = (CloseForClients(_CLOSING.get(self.phase, _NEXT)), *self._actions)
+            case Deed.OPEN_FOR_CLIENTS if tip is not None:
+                self.was_active = True
+                self._actions += (OpenForClients(tip, self.is_sequencer),)
+            case Deed.SAY_HELLO:
+                self._hello_to_members()
+            case Deed.HOLD if tip is not None:
+                self.ready_in = tip.id
+                self._write(
+                    evolve(self.record, held=tip.id),
+                    unless=(Lapse.HELD_PERSISTED, Lapse.TIP_PERSISTED),
+                )
+                for name in self._neighbours():
+                    self._send(name, Ready(tip.id, self.seat))
+            case Deed.STOP:
+                self._actions += (Stop(self.record.state is Store.CLEAN),)
+            case Deed.ABORT if self.verdict is not None:
+                self._actions += (self.verdict,)
+
+    def _hears_majority(self, tip: View) -> bool:
+        if self.config.outside:
+            return True
+        answered = {item.seat for item in self.answers}
+        heard = {
+            seat
+            for seat in tip.electors
+            if seat == self.seat
+            or (seat.member in self.in_reach and seat not in self.frozen_peers | answered)
+        }
+        return tip.is_majority(heard)
+
+    def _find_source(self) -> None:
+        """Start an update from somebody who is ready, if this member needs one."""
+        tip = self.view
+        if self.phase is not Phase.UPDATING or self.source is not None or tip is None:
+            return
+        source = min((seat.member for seat in self.ready), default=None)
+        if source is not None:
+            self._start_update(source, tip, beside=False)
+
+    def _start_update(self, source: str, tip: View, *, beside: bool) -> None:
+        self.source = source
+        # Durable before the first byte: whatever is there after a crash counts for nothing.
+        if Lapse.UPDATE_MARKED not in self.left_out:
+            self._write(evolve(self.record, update_unfinished=True))
+        to = None if beside else tip.position
+        self._actions += (StartUpdate(source, tip, to, beside),)
+        self._send(source, WantUpdate(tip.id))
+
+    # -- choosing the next view --------------------------------------------------------------
+
+    def _reason_to_begin(self) -> str | None:
+        """Return why this member would have the next view chosen, None: it would not."""
+        tip = self.view
+        if not self.choice.may_begin or self.choice.is_free:
+            return None
+        names = self.in_reach | {self.config.member}
+        if tip is None:
+            return "found" if self.config.electors <= names or self._may_found(names) else None
+        if not tip.is_open:
+            return "restart"
+        if self.phase is Phase.FROZEN:
+            return "finish"
+        if self.record.held == tip.id and self.ready_in != tip.id:
+            return "restarted"
+        if self.leaves:
+            return "leave"
+        if self.closes:
+            return "close"
+        if self.guests:
+            return "take in"
+        if any(seat.member not in names for seat in tip.members):
+            return "give up"
+        return None
+
+    def _may_found(self, names: frozenset[str]) -> bool:
+        found_with = self.config.found_with
+        return found_with is not None and len(self.config.electors & names) >= found_with
+
+    def _begin(self, now: float) -> None:
+        self._take(now, self.choice.begin(also=self.in_reach))
+
+    def _consider(self, now: float, *, is_patient: bool) -> None:
+        """Decide on the next view, if the ballot is free for one."""
+        if not self.choice.is_free:
+            return
+        if is_patient and self._expected() - {item.seat.member for item in self.answers}:
+            return
+        lineage = self.record.lineage
+        weak = frozenset(rule for rule in self.left_out if isinstance(rule, Weakness))
+        evidence = Evidence.of(lineage, {*self.answers, self.status}, weak)
+        proposer = Proposer(
+            config=self.config,
+            seat=self.seat,
+            guests=self.guests,
+            closes=self.closes,
+            is_patient=is_patient,
+            nonce=self._nonce(),
+            time=self.epoch + int(now * 1000),
+            digest=self.digest,
+            left_out=frozenset(rule for rule in self.left_out if isinstance(rule, Shortcut)),
+        )
+        try:
+            self._propose(now, proposer, evidence)
+        except Malformed as error:
+            # What these stores say cannot be: a fork, or data that was changed from outside.
+            self._events += (Waiting("3.4", IMPOSSIBLE, Reason.NO_CLEAN_STORE, str(error)),)
+
+    def _propose(self, now: float, proposer: Proposer, evidence: Evidence) -> None:
+        _, case = proposer.decide(evidence)
+        if case.outcome is Next.ABORT:
+            self._abort_all(case.reason or Reason.OPTIONS_DIFFER)
+        elif case.outcome.kind is None:
+            self._events += (Waiting(case.label, case.name, case.reason),)
+        else:
+            view = proposer.view(case.outcome.kind, evidence)
+            self.answers = frozenset()  # of no more use: another attempt asks again
+            self._take(now, self.choice.propose(view))
+
+    def _expected(self) -> set[str]:
+        """Return the names whose answers are worth waiting for."""
+        tip = self.view
+        names = set(self.in_reach)
+        if tip is None:
+            names |= self.config.electors
+        else:
+            names |= {seat.member for seat in tip.members | tip.electors}
+        return names - {self.config.member}
+
+    def _nonce(self) -> str:
+        promised = self.record.promised
+        return self.seed if promised is None else f"{self.seed}:{promised.round}"
+
+    def _hear_choice(
+        self,
+        now: float,
+        peer: str,
+        message: Prepare | Promise | Accept | Voted | Nack | Chosen,
+    ) -> None:
+        if isinstance(message, Promise) and self._collects(message):
+            answer = message.answer
+            if answer is None or answer.seat != message.voter or answer.seat.member != peer:
+                raise Malformed("answer", Said(str(answer)), f"the status of {peer}, who sent it")
+            # A member has one store: an answer of its former life is worth nothing now.
+            others = frozenset(item for item in self.answers if item.seat.member != peer)
+            self.answers = others | {answer}
+        self._take(now, self.choice.receive(peer, message))
+
+    def _collects(self, promise: Promise) -> bool:
+        attempt = self.choice.attempt
+        is_open = attempt is not None and attempt.proposed is None
+        return is_open and promise.parent == self.choice.parent
+
+    def _take(self, now: float, step: Step) -> None:
+        """Go where the choice leads, and do what it asks for."""
+        self.choice = step.choice
+        if self.choice.is_frozen:
+            self.ready = frozenset()
+        for effect in step.effects:
+            match effect:
+                case PersistRecord(record):
+                    self._persist = record
+                case SendTo(to, Promise() as promise):
+                    self._send(to, evolve(promise, answer=self._answer_for(promise)))
+                case SendTo(to, message):
+                    self._send(to, message)
+                case LearnedViews(views):
+                    self._learned(views)
+                case OutOfStep(sender, _):
+                    self._send(sender, self._hello())
+                case AskRegister(parent, view):
+                    self._actions += (CompareAndSet(parent, view),)
+                case Outbid():
+                    self.patience_until = now + self._patience()
+                case Free():
+                    self._consider(now, is_patient=True)
+
+    def _answer_for(self, promise: Promise) -> Answer | None:
+        # Only where a rule is left out is a promise given about another parent than the tip.
+        return self.status if promise.parent == self.choice.parent else None
+
+    def _learned(self, views: tuple[View, ...]) -> None:
+        before = self.record.lineage.find(views[0].parent) if views[0].parent else None
+        tip = views[-1]
+        self._events += tuple(map(Learned, views))
+        self.answers = frozenset()
+        self.ready = frozenset()
+        self.frozen_peers = frozenset()
+        self.source = None
+        self.was_active = False
+        self.patience_until = None
+        self.guests = frozenset(
+            seat for seat in self.guests if seat not in tip.members and tip.is_open
+        )
+        if not tip.is_open and before is not None and self.ready_in == before.id:
+            self.is_done = True
+            if Lapse.JOINER_NOT_CLEAN in self.left_out:
+                self._write(evolve(self.record, position=tip.position))
+        if Lapse.TIP_PERSISTED in self.left_out and tip.is_open:
+            self._persist = None
+        if self.leaves and self.seat not in tip.members and before is not None:
+            # It stays until the others know: see `_hear_ready`.
+            self._hear_of_leaving(tip)
+
+    def _hear_of_leaving(self, tip: View) -> None:
+        others = tip.electors - {self.seat}
+        known = self.ready & tip.electors
+        if 2 * len(known) > len(others) or not others:
+            self.is_done = True
+
+    # -- messages of members -----------------------------------------------------------------
+
+    def _hello(self) -> Hello:
+        lineage = self.record.lineage
+        tip = lineage.tip
+        return Hello(
+            self.status,
+            None if tip is None else tip.id,
+            lineage.length,
+            lineage.initial,
+            self.config.cluster_name,
+        )
+
+    def _hello_to_members(self) -> None:
+        for name in self._neighbours():
+            self._send(name, self._hello())
+
+    def _neighbours(self) -> list[str]:
+        tip = self.view
+        if tip is None:
+            return sorted(self.in_reach)
+        names = {seat.member for seat in tip.members}
+        parent = None if tip.parent is None else self.record.lineage.find(tip.parent)
+        if parent is not None:
+            # A leaver waits until the others know.
+            names |= {seat.member for seat in parent.members}
+        return sorted(names - {self.config.member})
+
+    def _hear_hello(self, now: float, peer: str, hello: Hello) -> None:
+        tip = self.view
+        row = newcomer(hello, self.record.lineage, self.config, is_active=self.was_active)
+        case = admission().choose((row,), 0)
+        match case.outcome:
+            case Admit.REFUSE:
+                found, expected = row.found, row.expected
+                reason = case.reason or Reason.WRONG_STORE
+                self._send(peer, Refused(reason, found, expected))
+                self._events += (Refusal(peer, f"{case.label} {case.name}: {found}"),)
+            case Admit.TELL:
+                later = self.record.lineage.views[hello.number - self.record.lineage.forgotten :]
+                self._send(peer, Chosen(hello.tip, later))
+            case Admit.ASK:
+                self._send(peer, self._hello())
+            case Admit.UPDATE if tip is not None and self.phase is Phase.ACTIVE:
+                self._send(peer, Welcome(tip.id))
+            case Admit.TAKE_IN if tip is not None and self.seat in tip.members:
+                others = (seat for seat in self.guests if seat.member != peer)
+                self.guests = frozenset({hello.status.seat, *others})
+                self._soon(now)
+            case Admit.KNOWN if tip is not None and self.ready_in == tip.id:
+                self._send(peer, Ready(tip.id, self.seat))
+
+    def _hear_welcome(self, peer: str, welcome: Welcome) -> None:
+        tip = self.view
+        is_waiting = self.phase is Phase.JOINING and self.source is None
+        # Its data stands still while its answer counts.
+        is_waiting = is_waiting and not self.choice.is_frozen
+        if is_waiting and tip is not None and welcome.view == tip.id:
+            self._start_update(peer, tip, beside=True)
+
+    def _hear_refused(self, peer: str, refused: Refused) -> None:
+        if self.phase in (Phase.INITIALIZING, Phase.JOINING):
+            self.verdict = Abort(
+                refused.reason, refused.found, f"{refused.expected}, says {peer}", False
+            )
+        else:
+            # Only the newcomer stops; a running view is not disturbed.
+            self._events += (Refusal(peer, f"it refuses us: {refused.reason.value}"),)
+
+    def _hear_ready(self, peer: str, heard: Ready) -> None:
+        tip = self.view
+        if tip is None or heard.view != tip.id or heard.seat.member != peer:
+            return
+        # Who is frozen becomes neither ready nor active in this view any more.
+        if heard.seat in self.ready or self.choice.is_frozen:
+            return
+        self.ready |= {heard.seat}
+        if self.ready_in == tip.id and heard.seat in tip.members:
+            # It may have learned of the view after we said so.
+            self._send(peer, Ready(tip.id, self.seat))
+        if self.leaves and self.seat not in tip.members:
+            self._hear_of_leaving(tip)
+
+    def _hear_want_update(self, peer: str, wanted: WantUpdate) -> None:
+        tip = self.view
+        if tip is not None and wanted.view == tip.id and self.ready_in == tip.id:
+            self._actions += (ServeUpdate(peer, tip),)
+
+    def _hear_heartbeat(self, peer: str, beat: Heartbeat) -> None:
+        lineage = self.record.lineage
+        known = lineage.id_at(beat.number) if beat.number else None
+        if beat.number > lineage.length or (beat.number and known != beat.tip):
+            self.frozen_peers |= {beat.seat}
+            self._send(peer, self._hello())
+        elif beat.number < lineage.length:
+            self.frozen_peers -= {beat.seat}
+            later = lineage.views[max(0, beat.number - lineage.forgotten) :]
+            if beat.number >= lineage.forgotten:
+                self._send(peer, Chosen(beat.tip, later))
+        elif beat.is_frozen:
+            self.frozen_peers |= {beat.seat}
+
+    def _abort_all(self, reason: Reason) -> None:
+        """The initial members cannot start together: all of them stop, nothing is written."""
+        theirs = sorted({f"{item.options} at {item.seat.member}" for item in self.answers})
+        found = ", ".join([f"{self.config.digest} at {self.config.member}", *theirs])
+        expected = "the same in all members"
+        self.verdict = Abort(reason, found, expected, False)
+        for item in sorted(self.answers, key=lambda one: _by_name(one.seat)):
+            self._send(item.seat.member, Refused(reason, found, expected))
+
+    # -- small parts -------------------------------------------------------------------------
+
+    def _write(self, record: StoreRecord, *, unless: tuple[Lapse, ...] = ()) -> None:
+        if record != self.record:
+            self.choice = self.choice.with_record(record)
+            if not self.left_out.intersection(unless):
+                self._persist = record
+
+    def _send(self, to: str, message: Message) -> None:
+        self._sends += (Sent(to, message),)
+
+    def _soon(self, now: float) -> None:
+        self.patience_until = now
+
+    def _patience(self) -> float:
+        """Return how long it waits: the least of those in reach goes first, others back off."""
+        rank = sum(1 for name in self.in_reach if name < self.config.member)
+        return self.config.patience * (1 + rank)
+
+    def _arm(self, now: float) -> None:
+        """Wait no longer than patience allows, where there is something to wait for."""
+        waits = self.choice.is_free or self._reason_to_begin() is not None
+        if self.phase not in RUNNING or not waits:
+            self.patience_until = None
+        elif self.patience_until is None:
+            self.patience_until = now + self._patience()
+
+
+_NEXT = Closing.NEXT_VIEW
+_CLOSING = {
+    Phase.SUSPENDED: Closing.NO_MAJORITY,
+    Phase.STOPPED: Closing.STOPPED,
+    Phase.ABORTED: Closing.ABORTED,
+}
+
+
+def _by_name(seat: Seat) -> str:
+    return seat.member

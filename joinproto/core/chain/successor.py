@@ -1,0 +1,282 @@
+"""From answers to the next view: the rows that the tables read, and the view they lead to.
+
+Source: join protocol, 3.4 and 3.6.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import evolve, field, frozen
+
+from joinproto.core.chain.answers import Answer, Evidence
+from joinproto.core.chain.config import Config, TotalFailure
+from joinproto.core.chain.ids import Digest, by_hash
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.succession import Next, Row, founding, going_on, reopening
+from joinproto.core.chain.view import Kind, Position, Seat, View, change, close, found, restart
+from joinproto.core.tables import Case, Table
+from joinproto.core.vocabulary import Store
+from joinproto.errors import MisuseError
+
+
+class Shortcut(Enum):
+    """A rule of succession that can be left out, so that a search shows what it is for."""
+
+    ALL_QUIET = "close-before-all-are-quiet"
+    OPTIONS = "options-not-compared"
+    COVERS = "stale-source"
+    PERMISSION = "mark-chooses"
+    KEEPS_N = "n-forgotten"
+    SURE = "change-after-total-failure"
+
+
+@frozen(kw_only=True)
+class Proposer:
+    """Whoever is to propose, and what it wants.
+
+    `guests`: newcomers that are to be taken in.  `closes`: the whole cluster is to stop.
+    `is_patient`: it can still wait for those who have not answered.  `nonce`, `time`: see
+    `Facts` of a view.
+    """
+
+    config: Config
+    seat: Seat
+    guests: frozenset[Seat] = frozenset()
+    closes: bool = False
+    is_patient: bool = False
+    nonce: str = "-"
+    time: int = 0
+    digest: Digest = field(default=by_hash, repr=False)
+    left_out: frozenset[Shortcut] = field(default=frozenset(), repr=False)
+
+    # -- which kind ------------------------------------------------------------------------
+
+    def decide(self, evidence: Evidence) -> tuple[Table[Next], Case[Next]]:
+        """Return the table that is asked about this evidence, and the case that holds."""
+        rows = self.rows(evidence)
+        table = self.table(evidence)
+        me = next(at for at, row in enumerate(rows) if row.id == _id(self.seat))
+        return table, table.choose(rows, me)
+
+    def table(self, evidence: Evidence) -> Table[Next]:
+        """Return the table for this tip."""
+        tip = evidence.lineage.tip
+        if tip is None:
+            table = founding()
+        elif tip.is_open:
+            table = going_on(all_quiet=Shortcut.ALL_QUIET not in self.left_out)
+        else:
+            table = reopening()
+        if self.left_out & {Shortcut.COVERS, Shortcut.PERMISSION}:
+            table = _without(table, "no store has all of the tip")
+        if Shortcut.OPTIONS in self.left_out:
+            table = _without(table, "options differ")
+        return table
+
+    def rows(self, evidence: Evidence) -> tuple[Row, ...]:
+        """Return one row for each seat known: those that answered, then the silent ones."""
+        tip = evidence.lineage.tip
+        answered = {item.seat for item in evidence.answers}
+        silent = (tip.members | tip.electors if tip else frozenset()) - answered
+        rows = [self._row(evidence, item.seat, item) for item in evidence.answers]
+        rows += [self._row(evidence, seat, None) for seat in sorted(silent, key=_id)]
+        return tuple(rows)
+
+    def _row(self, evidence: Evidence, seat: Seat, answer: Answer | None) -> Row:
+        tip, config = evidence.lineage.tip, self.config
+        row = Row(
+            id=_id(seat),
+            answered=answer is not None,
+            is_member=tip is not None and seat in tip.members,
+            is_elector=tip is not None and seat in tip.electors,
+            is_founder=seat.member in config.electors,
+            options=config.digest,
+        )
+        if answer is not None:
+            is_clean = evidence.is_clean(answer)
+            is_empty = tip is None
+            row = evolve(
+                row,
+                has_store=not answer.transient,
+                store=Store.NONE
+                if answer.transient
+                else Store.EMPTY
+                if is_empty
+                else Store.CLEAN
+                if is_clean
+                else Store.DIRTY,
+                is_sure=not is_empty
+                and (evidence.is_sure(answer) or self._passes(evidence, answer)),
+                covers=not is_empty and evidence.covers(answer),
+                is_clean=is_clean,
+                is_marked=answer.is_marked,
+                leaves=answer.leaves,
+                options=answer.options,
+            )
+        if seat != self.seat:
+            return row
+        electors = config.electors if tip is None else tip.electors
+        majority = len(electors) // 2 + 1
+        founders = len(config.electors) if config.found_with is None else config.found_with
+        if config.outside:
+            majority = 0  # fewer than none: never
+        return evolve(
+            row,
+            wait_for=config.wait_for,
+            majority=majority,
+            founders=founders,
+            closes=self.closes,
+            is_patient=self.is_patient,
+            is_automatic=config.total_failure is TotalFailure.AUTOMATIC,
+        )
+
+    def _passes(self, evidence: Evidence, answer: Answer) -> bool:
+        return Shortcut.SURE in self.left_out and evidence.covers(answer)
+
+    # -- which view ------------------------------------------------------------------------
+
+    def view(self, kind: Kind, evidence: Evidence) -> View:
+        """Return the view of this kind that the evidence leads to."""
+        tip = evidence.lineage.tip
+        answers = evidence.answers
+        if tip is None:
+            return self._found(answers)
+        staying = frozenset(item.seat for item in answers if not item.leaves)
+        if kind is Kind.RESTART:
+            position = tip.position if not tip.is_open else self._covering(evidence)
+            return restart(
+                tip,
+                members=staying,
+                electors=self._electors(tip, staying, answers),
+                position=position,
+                wait_for=self.config.wait_for,
+                options_digest=self.config.digest,
+                nonce=self.nonce,
+                time=self.time,
+                digest=self.digest,
+            )
+        sure = [item for item in answers if evidence.is_sure(item) or self._passes(evidence, item)]
+        was_active = tip.activated or any(item.was_active for item in answers)
+        if Shortcut.KEEPS_N in self.left_out:
+            was_active = True
+        if kind is Kind.CLOSE:
+            stores = [item for item in sure if not item.transient]
+            return close(
+                tip,
+                position=self._highest(evidence, stores),
+                activated=was_active,
+                nonce=self.nonce,
+                time=self.time,
+                digest=self.digest,
+            )
+        # Who is sure stays.  Who was stopped and has all of it may stay, too: it needs the
+        # last frames at most.  Before the first activation whoever is there may come in.
+        members = {
+            item.seat
+            for item in answers
+            if not item.leaves
+            and (item.options == tip.options_digest or Shortcut.OPTIONS in self.left_out)
+            and (item in sure or (evidence.covers(item) or not was_active))
+        } | self._new_guests(answers)
+        return change(
+            tip,
+            members=members,
+            electors=self._electors(tip, frozenset(members), answers),
+            position=self._highest(evidence, sure),
+            activated=was_active,
+            nonce=self.nonce,
+            time=self.time,
+            digest=self.digest,
+        )
+
+    def _found(self, answers: tuple[Answer, ...]) -> View:
+        members = frozenset(item.seat for item in answers if not item.leaves)
+        voters = frozenset(
+            item.seat
+            for item in answers
+            if item.seat.member in self.config.electors and not item.transient
+        )
+        return found(
+            members=members,
+            # Nobody votes where an outside register chooses; all may be transient then.
+            electors=voters & members or members,
+            wait_for=self.config.wait_for,
+            options_digest=self.config.digest,
+            cluster_name=self.config.cluster_name,
+            nonce=self.nonce,
+            time=self.time,
+            digest=self.digest,
+        )
+
+    def _new_guests(self, answers: tuple[Answer, ...]) -> frozenset[Seat]:
+        # A guest that has answered counts by its answer; and a member has one store, the
+        # one that answered.
+        names = {item.seat.member for item in answers}
+        return frozenset(seat for seat in self.guests if seat.member not in names) | frozenset(
+            item.seat for item in answers if item.seat in self.guests and not item.leaves
+        )
+
+    def _electors(
+        self, tip: View, members: frozenset[Seat], answers: tuple[Answer, ...]
+    ) -> frozenset[Seat]:
+        """Return who votes next: as before, but where a member has another store now.
+
+        Whoever leaves votes no more, as long as somebody does.  A configured elector that
+        joins votes.
+        """
+        transient = {item.seat for item in answers if item.transient}
+        leaving = {item.seat for item in answers if item.leaves}
+        names = self.config.electors | {seat.member for seat in tip.electors}
+        voters = {seat for seat in members - transient if seat.member in names}
+        here = {seat.member for seat in voters}
+        kept = {seat for seat in tip.electors - leaving if seat.member not in here}
+        return frozenset(voters | kept) or tip.electors
+
+    def _covering(self, evidence: Evidence) -> Position | None:
+        stores = [item for item in evidence.answers if not item.transient]
+        if Shortcut.PERMISSION in self.left_out:
+            marked = [item for item in stores if item.is_marked]
+            return (marked or stores)[0].position
+        if Shortcut.COVERS in self.left_out:
+            return stores[-1].position
+        return self._highest(evidence, [item for item in stores if evidence.covers(item)])
+
+    def _highest(self, evidence: Evidence, among: list[Answer]) -> Position | None:
+        if not among:
+            raise MisuseError(
+                "no store to start the next view from",
+                next="propose only what `decide` gives for this evidence",
+            )
+        return evidence.highest(among).position
+
+
+def own_answer(
+    record: StoreRecord,
+    config: Config,
+    *,
+    ran_on: bool,
+    was_active: bool,
+    leaves: bool,
+) -> Answer:
+    """Return what a store with this record says of itself."""
+    return Answer(
+        seat=Seat(config.member, record.store_id),
+        transient=record.transient,
+        held=record.held,
+        position=record.position,
+        update_unfinished=record.update_unfinished,
+        ran_on=ran_on,
+        was_active=was_active,
+        options=config.digest,
+        is_marked=record.is_marked,
+        leaves=leaves,
+    )
+
+
+def _id(seat: Seat) -> str:
+    return f"{seat.member} {seat.store_id}"
+
+
+def _without(table: Table[Next], name: str) -> Table[Next]:
+    return evolve(table, cases=tuple(case for case in table.cases if case.name != name))

@@ -1,0 +1,329 @@
+"""`joinproto recover plan`, `apply`, `undo`, `mark-clean`: what writes, and what precedes it."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import click
+
+from joinproto import __version__
+from joinproto.errors import StoreUnreadable, StoreWriteFailed, UsageProblem
+from joinproto.recovery import deeds, show
+from joinproto.recovery.cli_look import judgement_of, judging, looking
+from joinproto.recovery.deeds import Deed, Outcome, Stale
+from joinproto.recovery.found import Format
+from joinproto.recovery.judgement import Judgement, as_json, judge, store_as_json
+from joinproto.recovery.plan import (
+    DECLINED,
+    HASH_SHOWN,
+    Plan,
+    Refused,
+    describe,
+    dump,
+    forced_plan,
+    load,
+    plan_for,
+)
+from joinproto.recovery.sources import look, this_host
+
+PLAN_BYTES_MAX = 64 << 20
+WRITE_ERROR = 9
+
+Command = Callable[..., Any]
+
+
+def agreeing(command: Command) -> Command:
+    """Add the options with which a script agrees."""
+    for option in (
+        click.option("--yes", is_flag=True, help="Do not ask; needs --plan-hash."),
+        click.option("--plan-hash", default="", help="The hash that the plan must have."),
+        click.option("--unproven", is_flag=True, help="Accept that it is not proven."),
+        click.option("--why", default="", help="For the history in the store."),
+        click.option("--json", "as_object", is_flag=True, help="Print one JSON object."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(epilog="Example: joinproto recover plan a.info b.info c.info -o plan.json")
+@looking()
+@judging
+@click.option("-o", "--output", required=True, help="The plan's file; it must not be there.")
+@click.option("--electors", default="", help="For hosts lost for good: who votes from now on.")
+@click.option("--wait-for", type=click.IntRange(min=1), help="N of the new beginning.")
+@click.option("--unproven", is_flag=True, help="Accept that it is not proven.")
+@click.option("--why", default="", help="For the history in the store.")
+def plan(
+    words: tuple[str, ...],
+    kind: str,
+    positions: tuple[str, ...],
+    cluster: str,
+    transient: tuple[str, ...],
+    lost: tuple[str, ...],
+    output: str,
+    electors: str,
+    wait_for: int | None,
+    unproven: bool,
+    why: str,
+    as_object: bool,
+) -> int:
+    """Write down what apply would write, bound by a hash to what was inspected.
+
+    The stores themselves are not touched.  With --electors the cluster begins anew with
+    those that are left: that is never proven, and apply asks for more than the name.
+    """
+    judgement = judgement_of(words, kind, positions, cluster, transient, lost)
+    names = [name for name in electors.split(",") if name]
+    try:
+        if names:
+            made = forced_plan(
+                judgement,
+                electors=names,
+                wait_for=wait_for,
+                nonce=token_hex(16),
+                time=int(time.time() * 1000),
+            )
+        else:
+            made = plan_for(judgement, unproven=unproven)
+    except Refused as refused:
+        return _refused(judgement, refused, as_object)
+    made = _signed(made, why)
+    _write_new(Path(output), dump(made))
+    after = f"on {made.step.host}: joinproto recover apply {output}"
+    if as_object:
+        tree = {**as_json(judgement), "next": after}
+        click.echo(json.dumps({**tree, "plan": {"path": output, "hash": made.hash}}))
+    else:
+        click.echo(show.judgement_text(judgement).rpartition("\n\n")[0])
+        click.echo("\nthe plan, nothing is written to a store yet")
+        for line in describe(made):
+            show.say(f"  {line}")
+        show.say(f"\nnext: {after}")
+    return 0
+
+
+@click.command(epilog="Example: joinproto recover apply plan.json")
+@click.argument("file", metavar="PLAN")
+@agreeing
+def apply(file: str, yes: bool, plan_hash: str, unproven: bool, why: str, as_object: bool) -> int:
+    """Carry out a plan, on the machine that holds its store.
+
+    Shows what changes and asks for the cluster's name.  May be repeated: after an
+    interruption it finishes, after success it does nothing.
+    """
+    agreed = load(_read(Path(file)), name=file)
+    return _apply(agreed, None, yes, plan_hash, unproven, why, as_object)
+
+
+@click.command(epilog="Example: joinproto recover mark-clean /var/lib/broker")
+@looking(many="DIR", as_json=False)
+@agreeing
+def mark_clean(
+    words: tuple[str, ...],
+    kind: str,
+    positions: tuple[str, ...],
+    yes: bool,
+    plan_hash: str,
+    unproven: bool,
+    why: str,
+    as_object: bool,
+) -> int:
+    """Plan and apply for one directory, with the same checks.
+
+    One store of a cluster of several proves little; pick, with all of them, proves more.
+    """
+    if len(words) != 1 or not Path(words[0]).is_dir():
+        raise UsageProblem(
+            "mark-clean takes one directory on this machine",
+            next="for several stores: joinproto recover plan DIR|INFO... -o plan.json",
+        )
+    judgement = judgement_of(words, kind, positions, "", (), ())
+    try:
+        made = plan_for(judgement, unproven=unproven)
+    except Refused as refused:
+        return _refused(judgement, refused, as_object)
+    if not as_object:
+        click.echo(show.judgement_text(judgement).rpartition("\n\n")[0] + "\n")
+    return _apply(made, judgement, yes, plan_hash, unproven, why, as_object)
+
+
+@click.command(epilog="Example: joinproto recover undo /var/lib/broker")
+@click.argument("directory", metavar="DIR")
+@click.option("--why", default="", help="For the history in the store.")
+@click.option("--json", "as_object", is_flag=True, help="Print one JSON object.")
+def undo(directory: str, why: str, as_object: bool) -> int:
+    """Take back what apply wrote, until a successor of the mark has been accepted.
+
+    What the store promised since is kept; only the permission goes.
+    """
+    path = Path(os.path.abspath(directory))  # noqa: PTH100  a link in it stays as it was typed
+    done = deeds.undo(path, host=this_host(), made=_maker(why))
+    _said(
+        done, [directory], None, "joinproto recover pick, with the stores of all members", as_object
+    )
+    return 0
+
+
+# -- agreeing ----------------------------------------------------------------------------------
+
+
+def _apply(
+    agreed: Plan,
+    judgement: Judgement | None,
+    yes: bool,
+    plan_hash: str,
+    unproven: bool,
+    why: str,
+    as_object: bool,
+) -> int:
+    host = this_host()
+    after = (
+        f"start all members of {agreed.cluster_name}; then"
+        " joinproto recover verify --config node.toml"
+    )
+    if deeds.check(agreed, host=host) is None:
+        for line in describe(agreed):
+            click.echo(show.clean(line), err=as_object)
+        for line in _not_again(agreed, host):
+            click.echo(show.clean(line), err=as_object)
+        _agree(agreed, yes, plan_hash, unproven, as_object)
+    done = deeds.apply(agreed, host=host, made={**agreed.made, **_maker(why)})
+    _said(done, [agreed.step.path], agreed, after, as_object)
+    return 0
+
+
+def _not_again(agreed: Plan, host: str) -> list[str]:
+    """Say which stores of the plan cannot be looked at again from here."""
+    far = [one.name for one in agreed.inputs if one.host != host or not Path(one.path).exists()]
+    return [f"not examined again: {', '.join(far)}"] if far else []
+
+
+def _agree(agreed: Plan, yes: bool, plan_hash: str, unproven: bool, as_object: bool) -> None:
+    """Return if the operator agrees; raises `Refused` (8) or `Stale` (7) if not."""
+    if yes:
+        if len(plan_hash) < HASH_SHOWN or not agreed.hash.startswith(plan_hash):
+            raise Stale(
+                f"--plan-hash {plan_hash or 'is not given'}: the plan's is {agreed.hash}",
+                next="look at the plan; if it is what you want, give its hash",
+            )
+        if not agreed.is_proven and not unproven:
+            raise Refused(
+                "this plan is not proven, and --yes alone does not accept that",
+                next="look at what is missing; then, if you must, --unproven",
+                code=DECLINED,
+            )
+        return
+    if not sys.stdin.isatty():
+        raise Refused(
+            "nobody is here to confirm: standard input is no terminal; nothing was changed",
+            next=f"run it in a terminal, or with --yes --plan-hash {agreed.hash}",
+            code=DECLINED,
+        )
+    click.echo(f"\nTo go on, type: {show.clean(agreed.to_type)}", err=True)
+    try:
+        typed = click.prompt(">", prompt_suffix=" ", default="", show_default=False, err=True)
+    except click.Abort:
+        typed = ""
+    if str(typed).strip() != agreed.to_type:
+        raise Refused("not confirmed; nothing was changed", next="run it again", code=DECLINED)
+
+
+def _maker(why: str) -> dict[str, str]:
+    try:
+        who = getpass.getuser()
+    except (OSError, KeyError):
+        who = f"user {os.getuid()}"
+    made = {
+        "who": show.clean(who) or "unknown",
+        "host": this_host(),
+        "when": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "tool": __version__,
+    }
+    return {**made, "why": show.clean(why)} if why else made
+
+
+def _signed(made: Plan, why: str) -> Plan:
+    from attrs import evolve
+
+    return evolve(made, made=_maker(why))
+
+
+# -- files and words ---------------------------------------------------------------------------
+
+
+def _refused(judgement: Judgement, refused: Refused, as_object: bool) -> int:
+    """Say why there is no plan; return the exit code."""
+    if as_object:
+        click.echo(json.dumps({**as_json(judgement), "next": refused.next}))
+        return refused.code
+    text, _, _ = show.judgement_text(judgement).rpartition("\n\n")
+    click.echo(
+        f"{text}\n\nno plan: {show.clean(refused.message)}\n\nnext: {show.clean(refused.next)}"
+    )
+    return refused.code
+
+
+def _said(
+    done: Deed, words: Sequence[str], agreed: Plan | None, after: str, as_object: bool
+) -> None:
+    if not as_object:
+        for line in done.said:
+            show.say(line)
+        if done.backup:
+            show.say(f"the metadata as it was: {done.backup}")
+        show.say(f"next: {after}")
+        return
+    found = look(words, kind=Format.JOINPROTO)
+    tree: Mapping[str, Any] = {
+        **as_json(judge(found.stores, words=words)),
+        "stores": [store_as_json(one) for one in found.stores],
+        "evidence": list(done.said),
+        "next": after,
+        "outcome": done.outcome.value,
+        "backup": done.backup or None,
+    }
+    if agreed is not None:
+        tree = {**tree, "verdict": agreed.verdict, "plan": {"path": None, "hash": agreed.hash}}
+    click.echo(json.dumps(tree))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(PLAN_BYTES_MAX)
+    except OSError as error:
+        raise StoreUnreadable(
+            f"{path}: cannot be read: {error.strerror or error}", next="check the path"
+        ) from error
+
+
+def _write_new(path: Path, text: str) -> None:
+    """Write a file that was not there; its content is on the disk when this returns."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except FileExistsError:
+        raise UsageProblem(
+            f"{path}: is there already, and a plan is never overwritten",
+            next="give another name",
+        ) from None
+    except OSError as error:
+        raise StoreWriteFailed(
+            f"{path}: the plan was not written: {error.strerror or error}\n  no store was changed",
+            next="look at the disk, then run it again",
+            code=WRITE_ERROR,
+        ) from error
+
+
+__all__ = ["Outcome", "apply", "mark_clean", "plan", "undo"]

@@ -1,0 +1,213 @@
+"""`joinproto recover inspect`, `collect`, `compare`, `pick`: they change nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from joinproto import __version__
+from joinproto.core.pick.pick import group
+from joinproto.core.pick.table import Verdict
+from joinproto.recovery import info, show
+from joinproto.recovery.found import Format, Found, State
+from joinproto.recovery.judgement import EXIT, Judgement, as_json, judge, store_as_json
+from joinproto.recovery.sources import Sources, look
+
+FORMATS = ("auto", *(each.value for each in Format))
+
+Command = Callable[..., Any]
+
+
+def looking(*, many: str = "DIR|INFO...", as_json: bool = True) -> Callable[[Command], Command]:
+    """Return a decorator that adds what all commands share that look at stores."""
+
+    def add(command: Command) -> Command:
+        for option in (
+            click.argument("words", metavar=many, nargs=-1, required=True),
+            click.option(
+                "--format",
+                "kind",
+                type=click.Choice(FORMATS),
+                default="auto",
+                show_default=True,
+                help="What the directories are of.",
+            ),
+            click.option(
+                "--position",
+                "positions",
+                metavar="DIR=SEQNO",
+                multiple=True,
+                help="A recovered position; or DIR=LOGFILE that holds one (galera).",
+            ),
+        ):
+            command = option(command)
+        if as_json:
+            flag = click.option("--json", "as_object", is_flag=True, help="Print one JSON object.")
+            command = flag(command)
+        return command
+
+    return add
+
+
+def judging(command: Command) -> Command:
+    """Add the options of commands that judge stores."""
+    for option in (
+        click.option(
+            "--cluster", default="", help="Of several: a name, or how a signature begins."
+        ),
+        click.option(
+            "--transient",
+            multiple=True,
+            metavar="NAME",
+            help="A member that keeps nothing, so nobody can supply its store.",
+        ),
+        click.option(
+            "--lost",
+            multiple=True,
+            metavar="NAME",
+            help="A member whose store is lost for good.  Proves nothing.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def format_of(kind: str) -> Format | None:
+    """Return the format that was asked for, None: whatever is there."""
+    return None if kind == "auto" else Format(kind)
+
+
+def judgement_of(
+    words: Sequence[str],
+    kind: str,
+    positions: Sequence[str],
+    cluster: str,
+    transient: Sequence[str],
+    lost: Sequence[str],
+) -> Judgement:
+    """Return the verdict about what the command line names."""
+    found = look(words, kind=format_of(kind), positions=positions)
+    return judge(
+        found.stores,
+        cluster=cluster,
+        transient=transient,
+        lost=lost,
+        notes=found.notes,
+        words=words,
+    )
+
+
+@click.command(epilog="Example: joinproto recover inspect /var/lib/broker")
+@looking()
+def inspect(words: tuple[str, ...], kind: str, positions: tuple[str, ...], as_object: bool) -> int:
+    """Show what each store says of itself.
+
+    Read-only: no lock file is made, a read-only mount will do.  A damaged store is shown
+    field by field, as far as it can be read.
+    """
+    found = look(words, kind=format_of(kind), positions=positions)
+    if as_object:
+        click.echo(json.dumps(_inspected(found)))
+    else:
+        click.echo("\n\n".join(map(show.store_text, found.stores)))
+        for note in found.notes:
+            show.say(f"note: {note}")
+    return _looked(found.stores)
+
+
+def _inspected(found: Sources) -> dict[str, Any]:
+    groups = group([one.candidate for one in found.stores])
+    return {
+        "stores": [store_as_json(one) for one in found.stores],
+        "groups": [{"cluster": each.cluster, "paths": list(each.names)} for each in groups],
+        "verdict": None,
+        "latest": [],
+        "evidence": list(found.notes),
+        "missing": [],
+        "next": "joinproto recover pick, with the stores of all members",
+    }
+
+
+def _looked(stores: Sequence[Found]) -> int:
+    """Return the exit code for stores that are only looked at."""
+    if any(not one.state.is_readable and one.state is not State.IN_USE for one in stores):
+        return EXIT[Verdict.CORRUPT]
+    return EXIT[Verdict.IN_USE] if any(one.state is State.IN_USE for one in stores) else 0
+
+
+@click.command(epilog="Example: ssh b joinproto recover collect /var/lib/broker > b.info")
+@looking(many="DIR...")
+@click.option("--host", default=None, help="The name of this machine, if it has no good one.")
+def collect(
+    words: tuple[str, ...],
+    kind: str,
+    positions: tuple[str, ...],
+    host: str | None,
+    as_object: bool,
+) -> int:
+    """Write what was read to standard output, to be carried to another machine.
+
+    It holds the bytes themselves and a checksum: where it arrives, everything is judged
+    again.  With --json, what `inspect --json` prints; not the file.
+    """
+    found = look(words, kind=format_of(kind), positions=positions, host=host)
+    if as_object:
+        click.echo(json.dumps(_inspected(found)))
+    else:
+        click.echo(info.write([one.raw for one in found.stores], tool=__version__), nl=False)
+        for one in found.stores:
+            for problem in one.problems:
+                click.echo(show.clean(f"joinproto: {one.name}: {problem}"), err=True)
+    return _looked(found.stores)
+
+
+@click.command(epilog="Example: joinproto recover compare a.info b.info c.info")
+@looking()
+@judging
+def compare(
+    words: tuple[str, ...],
+    kind: str,
+    positions: tuple[str, ...],
+    cluster: str,
+    transient: tuple[str, ...],
+    lost: tuple[str, ...],
+    as_object: bool,
+) -> int:
+    """Show which stores belong together, and how far each is.
+
+    Stores of one cluster, the last view that their chains have in common, who is ahead, and
+    by how much.  Clocks are shown and never compared.
+    """
+    judgement = judgement_of(words, kind, positions, cluster, transient, lost)
+    if as_object:
+        click.echo(json.dumps(as_json(judgement)))
+    else:
+        click.echo(show.comparison_text(judgement.stores, judgement))
+        click.echo(f"\nnext: joinproto recover pick {' '.join(words)}")
+    # How the stores stand is said, whatever it proves.
+    return 0 if judgement.verdict is Verdict.UNPROVEN else judgement.code
+
+
+@click.command(epilog="Example: joinproto recover pick a.info b.info /var/lib/broker")
+@looking()
+@judging
+def pick(
+    words: tuple[str, ...],
+    kind: str,
+    positions: tuple[str, ...],
+    cluster: str,
+    transient: tuple[str, ...],
+    lost: tuple[str, ...],
+    as_object: bool,
+) -> int:
+    """Say which store is the latest, prove it, or say what is missing for a proof.
+
+    Changes nothing.  Exit code: 0 proven, tie or clean; 1 corrupt; 3 different clusters;
+    4 diverged; 5 unproven; 6 in use.
+    """
+    judgement = judgement_of(words, kind, positions, cluster, transient, lost)
+    click.echo(json.dumps(as_json(judgement)) if as_object else show.judgement_text(judgement))
+    return judgement.code

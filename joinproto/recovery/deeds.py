@@ -1,0 +1,331 @@
+"""Doing: the only file of the recovery tool that writes to a store.
+
+    apply    lock, compare with the plan, keep the former file, write the mark
+    undo     lock, look that nothing followed, take the mark back
+
+Each is one write of the store's own kind (`joinproto.store.handle`), so after a crash at
+any moment the store is as before or as after, and the same command finishes the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from attrs import evolve, frozen
+
+from joinproto.core.chain.malformed import Malformed
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.view import View
+from joinproto.errors import JoinprotoError, StoreInUse, StoreUnreadable, StoreWriteFailed
+from joinproto.recovery.found import Format, Found, State
+from joinproto.recovery.gather import gather, read
+from joinproto.recovery.history import chained
+from joinproto.recovery.own import NAMES
+from joinproto.recovery.plan import STALE, Plan, backup_name, forced_view
+from joinproto.store.contents import Contents
+from joinproto.store.filesystem import REAL, FileSystem, let_go, reason, write_all
+from joinproto.store.handle import Store, open_store
+from joinproto.store.places import open_room
+from joinproto.store.slots import CURRENT, ROOM
+
+WRITE_ERROR = 9
+IN_USE = 6
+
+
+class Stale(JoinprotoError):
+    """The stores are no longer what the plan was made for."""
+
+    default_code = STALE
+
+
+class Outcome(Enum):
+    """What a deed found and did."""
+
+    DONE = "done"
+    DONE_BEFORE = "done before"
+    NOTHING = "nothing to do"
+
+
+@frozen(kw_only=True)
+class Deed:
+    """What was done.  `said`: one sentence each.  `backup`: the path of the former metadata."""
+
+    outcome: Outcome
+    said: tuple[str, ...]
+    backup: str = ""
+
+
+def check(plan: Plan, *, host: str, files: FileSystem = REAL) -> Deed | None:
+    """Return the deed if the plan was applied before, None if it can be applied now.
+
+    Changes nothing.  Raises `Stale`, or `StoreError`.
+    """
+    path = Path(plan.step.path)
+    found = read(gather(path, host=host, kind=Format.JOINPROTO, files=files))
+    _require_target(plan, found)
+    assert found.record is not None
+    done = _done_before(plan, found)
+    if done is not None:
+        return done
+    _require_before(plan, found.raw.file(NAMES[0]).data or b"")
+    for one in plan.inputs:
+        # A store of another machine cannot be looked at again; the caller says so.
+        if one.host != host or one.path == plan.step.path or not Path(one.path).exists():
+            continue
+        now = gather(Path(one.path), host=host, files=files)
+        if now.digest != one.sha256 or now.in_use:
+            why = f"in use by {now.in_use}" if now.in_use else "changed since the plan was made"
+            raise Stale(
+                f"{one.name}: {why}\n  nothing was changed",
+                next="joinproto recover pick, with the stores as they are now",
+                code=IN_USE if now.in_use else STALE,
+            )
+    return None
+
+
+def apply(plan: Plan, *, host: str, made: Mapping[str, str], files: FileSystem = REAL) -> Deed:
+    """Carry out the plan, and return once it is on the disk.
+
+    `made`: who, when, why, with which tool; for the history.  May be repeated at any time.
+    """
+    done = check(plan, host=host, files=files)
+    path = Path(plan.step.path)
+    if done is not None:
+        _make_durable(path, files)
+        return done
+    try:
+        with open_store(path, files=files) as store:
+            # Once more under the lock: a member may have run in between.
+            raw = _current(path, files)
+            _require_before(plan, raw)
+            backup = _keep(path, backup_name(plan), raw, files)
+            store.write_contents(_written(plan, store, made))
+    except StoreInUse as error:
+        error.code = IN_USE
+        raise
+    except StoreWriteFailed as error:
+        error.code = WRITE_ERROR
+        raise
+    step = plan.step
+    if step.force is None:
+        said = "a restart from its tip is permitted, once"
+    else:
+        said = "it begins anew with other electors; this was not proven"
+    return Deed(outcome=Outcome.DONE, said=(f"{step.member} at {path}: {said}",), backup=backup)
+
+
+def undo(path: Path, *, host: str, made: Mapping[str, str], files: FileSystem = REAL) -> Deed:
+    """Take back what `apply` wrote, and return once that is on the disk.
+
+    A mark can be taken back until a successor of its tip has been accepted; a forced
+    restart until the store has been used.  Raises `Stale` after that.
+    """
+    try:
+        with open_store(path, files=files) as store:
+            entry = _last(store.contents)
+            if entry is None:
+                said = f"{path}: nothing of the recovery tool stands here"
+                return Deed(outcome=Outcome.NOTHING, said=(said,))
+            former = _undone(path, store, entry)
+            fields = {**made, "host": host, "what": "undo", "plan": str(entry.get("plan", ""))}
+            history = chained(store.contents.history, fields)
+            store.write_contents(evolve(store.contents, record=former, history=history))
+    except StoreInUse as error:
+        error.code = IN_USE
+        raise
+    except StoreWriteFailed as error:
+        error.code = WRITE_ERROR
+        raise
+    return Deed(outcome=Outcome.DONE, said=(f"{path}: the {entry['what']} is taken back",))
+
+
+# -- what stands there -------------------------------------------------------------------------
+
+
+def _last(contents: Contents) -> Mapping[str, Any] | None:
+    """Return the newest entry of the history that is a mark or a force and not taken back."""
+    undone = {entry.get("plan") for entry in contents.history if entry.get("what") == "undo"}
+    for entry in reversed(contents.history):
+        if entry.get("what") in ("mark", "force") and entry.get("plan") not in undone:
+            return entry
+    return None
+
+
+def _done_before(plan: Plan, found: Found) -> Deed | None:
+    contents = _contents(found)
+    entry = _last(contents)
+    if entry is None or entry.get("plan") != plan.hash:
+        return None
+    stands = contents.record.is_marked or plan.step.force is not None
+    more = "it stands" if stands else "it is void by now: a view followed"
+    said = f"{plan.step.member} at {plan.step.path}: this plan was applied before; {more}"
+    return Deed(outcome=Outcome.DONE_BEFORE, said=(said,))
+
+
+def _contents(found: Found) -> Contents:
+    from joinproto.store.slots import judge
+
+    contents = judge(Path(found.path), found.raw.file(NAMES[0]).data or b"").contents
+    # Whoever has a record was read as a whole.
+    assert contents is not None
+    return contents
+
+
+def _require_target(plan: Plan, found: Found) -> None:
+    step = plan.step
+    if found.state is State.IN_USE:
+        raise StoreInUse(
+            f"{found.name}: in use by {found.raw.in_use}\n  nothing was changed",
+            next="stop that process; a running cluster needs no recovery",
+            code=IN_USE,
+        )
+    if found.record is None:
+        why = found.problems[0] if found.problems else found.state.value
+        is_here = found.host == step.host
+        raise StoreUnreadable(
+            f"{found.name}: {why}\n  the plan is for the store of {step.member} on {step.host}",
+            next="look at the disk, then run the same command again"
+            if is_here
+            else f"run this on {step.host}, where {step.path} is",
+        )
+    if found.record.store_id != step.store_id:
+        raise Stale(
+            f"{found.name}: store {found.record.store_id} of {found.member}, expected"
+            f" {step.store_id} of {step.member}\n  nothing was changed",
+            next=f"run this on {step.host}, where {step.path} is",
+        )
+
+
+def _require_before(plan: Plan, raw: bytes) -> None:
+    if sha256(raw).hexdigest() != plan.step.before:
+        raise Stale(
+            f"{plan.step.path}: changed since the plan was made\n  nothing was changed by this",
+            next="joinproto recover pick, with the stores as they are now",
+        )
+
+
+def _undone(path: Path, store: Store, entry: Mapping[str, Any]) -> StoreRecord:
+    record = store.record
+    tip = record.tip
+    accepted = None if record.accepted is None else str(record.accepted.view.id)
+    if entry["what"] == "mark":
+        is_open = tip is not None and str(tip.id) == entry.get("tip") and record.is_marked
+        if is_open and accepted == entry.get("accepted"):
+            return evolve(record, mark=None)
+        raise Stale(
+            f"{path}: the mark cannot be taken back: a successor of its view was accepted\n"
+            "  nothing was changed",
+            next="start the members; the restart has begun",
+        )
+    # Once the store was used, others may know the forced view; then taking it back here
+    # would make two chains.
+    is_unused = str(store.generation) == entry.get("generation")
+    if tip is None or not is_unused or record.position != tip.position:
+        raise Stale(
+            f"{path}: the forced restart cannot be taken back: the store was used since\n"
+            "  nothing was changed",
+            next="start the members; the restart has begun",
+        )
+    lineage = evolve(record.lineage, views=record.lineage.views[:-1])
+    return evolve(record, lineage=lineage, promised=None, accepted=None, mark=None)
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def _written(plan: Plan, store: Store, made: Mapping[str, str]) -> Contents:
+    contents, record, step = store.contents, store.record, plan.step
+    fields = {
+        **made,
+        "what": step.what,
+        "tip": step.tip,
+        "plan": plan.hash,
+        "verdict": plan.verdict,
+        "before": step.before,
+        "generation": str(store.generation + 1),
+    }
+    if step.accepted is not None:
+        fields["accepted"] = step.accepted
+    if step.force is None:
+        tip = record.tip
+        if tip is None or str(tip.id) != step.tip:
+            raise Stale(f"{step.path}: its tip is not that of the plan", next="plan again")
+        record = evolve(record, mark=tip.id)
+    else:
+        record = _forced(plan, record)
+    return evolve(contents, record=record, history=chained(contents.history, fields))
+
+
+def _forced(plan: Plan, record: StoreRecord) -> StoreRecord:
+    force = plan.step.force
+    assert force is not None
+    tip: View | None = record.tip
+    if tip is None or str(tip.id) != force.parent:
+        raise Stale(f"{plan.step.path}: its tip is not that of the plan", next="plan again")
+    try:
+        return record.learn(record.lineage.append(forced_view(record.lineage, force)))
+    except Malformed as malformed:
+        raise Stale(f"{plan.step.path}: {malformed}", next="plan again") from malformed
+
+
+def _current(path: Path, files: FileSystem) -> bytes:
+    file = gather(path, host="", kind=Format.JOINPROTO, files=files).file(NAMES[0])
+    if file.data is None:
+        raise StoreUnreadable(
+            f"{path}: {file.name} cannot be read: {file.problem or 'it is gone'}\n"
+            "  nothing was changed",
+            next="look at the disk, then run the same command again",
+        )
+    return file.data
+
+
+def _make_durable(path: Path, files: FileSystem) -> None:
+    # Applied, and killed before the fsync of the directory.  The next run reads the mark from
+    # memory and says that it is done; then the power fails, and there is no mark.
+    room = open_room(files, path)
+    try:
+        file = files.open_to_read(room, CURRENT)
+        try:
+            files.sync(file)
+        finally:
+            let_go(files, file)
+        files.sync_directory(room)
+    except OSError as error:
+        raise StoreWriteFailed(
+            f"{path / ROOM / CURRENT}: written, but perhaps not on the disk: {reason(error)}",
+            next="look at the disk, then run the same command again",
+            code=WRITE_ERROR,
+        ) from error
+    finally:
+        let_go(files, room)
+
+
+def _keep(path: Path, name: str, data: bytes, files: FileSystem) -> str:
+    """Keep the former metadata beside the new one; whole under its name, or not there."""
+    room = open_room(files, path)
+    try:
+        if name not in files.names(room):
+            # A name that the next opening of the store removes, should this not end.
+            temporary = f"{CURRENT}.{token_hex(8)}.tmp"
+            file = files.create(room, temporary)
+            try:
+                write_all(files, file, data)
+                files.sync(file)
+            finally:
+                let_go(files, file)
+            files.rename(room, temporary, name)
+        files.sync_directory(room)
+    except OSError as error:
+        raise StoreWriteFailed(
+            f"{path / ROOM / name}: the backup was not written: {reason(error)}\n"
+            "  on disk: the store as before",
+            next="look at the disk, then run the same command again",
+        ) from error
+    finally:
+        let_go(files, room)
+    return str(path / ROOM / name)

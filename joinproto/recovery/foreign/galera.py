@@ -1,0 +1,370 @@
+"""Galera: where a node stopped, and the last view it was in.
+
+    grastate.dat    uuid: the history (which cluster).  seqno: 0 or more: stopped in order at
+                    this position; -1: it runs, or crashed.  safe_to_bootstrap: 1: last to leave
+    gvwstate.dat    the last primary view, who this node was in it, and who else; removed by a
+                    stop in order.  A node gets a new my_uuid at every start
+
+After a crash the position is in the data; the server tells it (`mariadbd --wsrep-recover`),
+and the operator hands it on: a number, `<uuid>:<number>`, or the text of the server's log.
+
+The number of a view orders nothing by itself: it begins again when a cluster is founded
+from one node.  But a view tells who went on: if y was with x in x's last view and has a
+later one without x, then x was not last.
+
+Galera takes a missing or an unreadable file for safe.  Here it is unknown.
+
+Source: recovery, "Foreign formats"; Galera 26.4, seen on real nodes (`tools/fixtures`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from joinproto.recovery.foreign.text import NULL_UUID, UUID, NotAsWritten, shown, text_of
+from joinproto.recovery.found import Fact, Format, Found, LastView, Raw, RawFile, State
+
+FORMAT = Format.GALERA
+
+STATE = "grastate.dat"
+VIEW = "gvwstate.dat"
+NAMES = (STATE, VIEW)
+
+KEYS = ("version", "uuid", "seqno", "safe_to_bootstrap", "cert_index")
+NUMBER = re.compile(r"-1|[0-9]{1,19}")
+POSITION = re.compile(rf"({UUID.pattern}):(-1|[0-9]{{1,19}})")
+# "," and what follows it is MariaDB's own id of the transaction.
+RECOVERED = re.compile(
+    rf"WSREP: Recovered position:? *({UUID.pattern}):(-1|[0-9]{{1,19}})(?![0-9])"
+)
+PRIMARY = "3"
+MEMBERS_MAX = 4_096
+
+
+@frozen(kw_only=True)
+class SavedState:
+    """What `grastate.dat` says.  `is_safe`: None: the line is not there."""
+
+    uuid: str
+    seqno: int
+    is_safe: bool | None
+
+
+@frozen(kw_only=True)
+class View:
+    """What `gvwstate.dat` says."""
+
+    my_uuid: str
+    kind: str
+    id: str
+    number: int
+    bootstrap: str
+    members: tuple[str, ...]
+
+    @property
+    def is_primary(self) -> bool:
+        return self.kind == PRIMARY and self.my_uuid in self.members
+
+    @property
+    def name(self) -> str:
+        return f"{self.id}:{self.number}"
+
+
+@frozen
+class Recovered:
+    """A position that the operator supplied.  `uuid`: "" if only a number was given."""
+
+    uuid: str
+    seqno: int
+
+
+def read(raw: Raw) -> Found:
+    """Return what a node's directory says; never raises, whatever the bytes are."""
+    if raw.problem:
+        return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
+    if all(raw.file(name).is_absent for name in NAMES):
+        return Found.of(raw, state=State.NONE, problems=(f"no {STATE} here",))
+    unreadable = [f"{n}: {raw.file(n).problem}" for n in NAMES if raw.file(n).problem]
+    if raw.file(STATE).is_absent:
+        unreadable.append(f"{STATE}: is not there, beside {VIEW}")
+    if unreadable:
+        return Found.of(raw, state=State.UNREADABLE, problems=tuple(unreadable))
+
+    problems: list[str] = []
+    saved = view = recovered = None
+    try:
+        saved = saved_state(raw.file(STATE))
+    except NotAsWritten as error:
+        problems.append(str(error))
+    try:
+        view = None if raw.file(VIEW).is_absent else view_of(raw.file(VIEW))
+    except NotAsWritten as error:
+        problems.append(str(error))
+    is_whole = not problems
+    try:
+        recovered = recovered_position(raw.recovered)
+    except NotAsWritten as error:
+        problems.append(str(error))
+    if saved is None:
+        facts = _facts(None, view, recovered)
+        return Found.of(raw, state=State.CORRUPT, problems=tuple(problems), facts=facts)
+    problems += _contradictions(saved, view, recovered)
+    return Found.of(
+        raw,
+        state=_state(saved, view) if is_whole else State.CORRUPT,
+        member=view.my_uuid if view else "",
+        cluster="" if saved.uuid == NULL_UUID else saved.uuid,
+        seq=_position(saved, view, recovered),
+        last_view=LastView(members=frozenset(view.members), number=None, id=view.name)
+        if view and view.is_primary
+        else None,
+        stopped_last=is_whole and _stopped_last(saved, view),
+        problems=tuple(problems),
+        facts=_facts(saved, view, recovered),
+    )
+
+
+@frozen(kw_only=True)
+class NotLast:
+    """A store that was not last, and the one whose later view shows it; both by `Found.name`."""
+
+    store: str
+    by: str
+    line: str
+
+
+def not_last(stores: Sequence[Found]) -> tuple[NotLast, ...]:
+    """Return which of these stores were not last, by the view files alone."""
+    known = [(store, view) for store in stores if (view := _primary(store)) is not None]
+    found = []
+    for one, mine in known:
+        for other, theirs in known:
+            went_on = (
+                one.cluster == other.cluster
+                and theirs.my_uuid != mine.my_uuid
+                and theirs.my_uuid in mine.members
+                and mine.my_uuid not in theirs.members
+                and theirs.number > mine.number
+            )
+            if went_on:
+                line = (
+                    f"{one.name} was not last: {other.name} was with it in its last view"
+                    f" ({mine.number}), and later in a view without it ({theirs.number})"
+                )
+                found.append(NotLast(store=one.name, by=other.name, line=line))
+                break
+    return tuple(found)
+
+
+# -- the files -----------------------------------------------------------------------------
+
+
+def saved_state(file: RawFile) -> SavedState:
+    """Return what `grastate.dat` says; raises `NotAsWritten`."""
+    text = text_of(file)
+    found: dict[str, str] = {}
+    # Rewritten in place and padded with blanks: what is behind the last line is cut off, or
+    # of an older content.
+    *lines, rest = text.split("\n")
+    if rest.strip(" "):
+        raise NotAsWritten(f"{file.name}: ends within the line {shown(rest)}: cut off")
+    for line in lines:
+        if not line.strip(" ") or line.startswith("#"):
+            continue
+        key, colon, value = line.partition(":")
+        if not colon or key not in KEYS:
+            raise NotAsWritten(f"{file.name}: {shown(line)} is no line of this file")
+        if key in found:
+            raise NotAsWritten(f"{file.name}: has two lines {key}")
+        found[key] = value.strip(" ")
+    for key in ("uuid", "seqno"):
+        if key not in found:
+            raise NotAsWritten(f"{file.name}: has no line {key}: cut off")
+    safe = found.get("safe_to_bootstrap")
+    if safe not in (None, "0", "1"):
+        raise NotAsWritten(f"{file.name}: safe_to_bootstrap is {shown(safe)}, expected 0 or 1")
+    return SavedState(
+        uuid=_uuid(file, found["uuid"]),
+        seqno=_number(file, found["seqno"]),
+        is_safe=None if safe is None else safe == "1",
+    )
+
+
+def view_of(file: RawFile) -> View:
+    """Return what `gvwstate.dat` says; raises `NotAsWritten`."""
+    text = text_of(file)
+    lines = text.removesuffix("\n").split("\n")
+    if lines[-1] != "#vwend":
+        raise NotAsWritten(f"{file.name}: does not end with #vwend: cut off")
+    if len(lines) < 6 or lines[1] != "#vwbeg":
+        raise NotAsWritten(f"{file.name}: expected my_uuid, #vwbeg, the view, and #vwend")
+    if len(lines) > MEMBERS_MAX:
+        raise NotAsWritten(f"{file.name}: has {len(lines)} lines")
+    kind, name, number = _values(file, lines[2], "view_id", 3)
+    (bootstrap,) = _values(file, lines[3], "bootstrap", 1)
+    members = [_values(file, line, "member", 2)[0] for line in lines[4:-1]]
+    if len(set(members)) < len(members):
+        raise NotAsWritten(f"{file.name}: lists a member twice")
+    (mine,) = _values(file, lines[0], "my_uuid", 1)
+    return View(
+        my_uuid=_uuid(file, mine),
+        kind=str(_number(file, kind)),
+        id=_uuid(file, name),
+        number=_number(file, number),
+        bootstrap=bootstrap,
+        members=tuple(_uuid(file, member) for member in members),
+    )
+
+
+def recovered_position(given: bytes) -> Recovered | None:
+    """Return the position that the operator supplied, None if none; raises `NotAsWritten`.
+
+    Of a log with several such lines the last one counts.
+    """
+    text = given.decode("utf-8", "replace").strip()
+    if not text:
+        return None
+    if NUMBER.fullmatch(text):
+        found = Recovered("", int(text))
+    elif whole := POSITION.fullmatch(text):
+        found = Recovered(whole[1], int(whole[2]))
+    elif lines := RECOVERED.findall(text):
+        found = Recovered(lines[-1][0], int(lines[-1][1]))
+    else:
+        raise NotAsWritten(
+            f"the position supplied is no number, no UUID:NUMBER, and no log with a line"
+            f' "WSREP: Recovered position": {shown(text)}'
+        )
+    if found.seqno < 0:
+        raise NotAsWritten("the position supplied is -1: the server did not find any in the data")
+    return found
+
+
+def _values(file: RawFile, line: str, key: str, count: int) -> list[str]:
+    head, *values = line.split(" ")
+    if head != f"{key}:" or len(values) != count:
+        raise NotAsWritten(f"{file.name}: {shown(line)}, expected a line {key}")
+    return values
+
+
+def _uuid(file: RawFile, text: str) -> str:
+    if UUID.fullmatch(text) is None:
+        raise NotAsWritten(f"{file.name}: {shown(text)} is no UUID")
+    return text
+
+
+def _number(file: RawFile, text: str) -> int:
+    if NUMBER.fullmatch(text) is None:
+        raise NotAsWritten(f"{file.name}: {shown(text)} is no number")
+    return int(text)
+
+
+# -- what follows --------------------------------------------------------------------------
+
+
+def _state(saved: SavedState, view: View | None) -> State:
+    if saved.uuid == NULL_UUID:
+        # A new node's file looks the same as the one of a node that was being copied to.
+        return State.UNFINISHED
+    # A node that was stopped in order has no view any more.
+    is_clean = saved.seqno >= 0 and view is None and saved.is_safe is not None
+    return State.CLEAN if is_clean else State.DIRTY
+
+
+def _position(saved: SavedState, view: View | None, recovered: Recovered | None) -> int | None:
+    """Return how far the data are, None if nothing says it or two things say it differently."""
+    if saved.uuid == NULL_UUID:
+        return None
+    is_of_another = recovered is not None and recovered.uuid not in ("", saved.uuid)
+    if recovered is not None:
+        differs = saved.seqno >= 0 and view is None and saved.seqno != recovered.seqno
+        return None if is_of_another or differs else recovered.seqno
+    return saved.seqno if saved.seqno >= 0 and view is None else None
+
+
+def _stopped_last(saved: SavedState, view: View | None) -> bool:
+    if saved.uuid == NULL_UUID or not saved.is_safe:
+        return False
+    # A mark beside a view with others in it was made by hand.
+    return saved.seqno >= 0 if view is None else view.is_primary and len(view.members) == 1
+
+
+def _contradictions(
+    saved: SavedState, view: View | None, recovered: Recovered | None
+) -> tuple[str, ...]:
+    found = []
+    if saved.uuid == NULL_UUID:
+        found.append(
+            f"{STATE} names no history: a node that is new, or whose data were being copied from"
+            " another one when it stopped (both look the same)"
+        )
+    if saved.is_safe is None:
+        found.append(f"{STATE}: has no line safe_to_bootstrap: of an old version, or cut off")
+    if saved.seqno < 0 and view is None:
+        found.append(f"{VIEW} is not there: who ran when this node stopped is not known")
+    if saved.seqno >= 0 and view is not None:
+        found.append(
+            f"{STATE} says that it was stopped in order, and {VIEW} that it was started again:"
+            f" its position {saved.seqno} may be of the time before"
+        )
+    if view is not None and not view.is_primary:
+        found.append(
+            f"{VIEW}: not a view of the primary component with this node in it: it shows nothing"
+        )
+    if saved.is_safe and view is not None and view.is_primary and len(view.members) > 1:
+        found.append(
+            f"safe_to_bootstrap is 1, and the last view had {len(view.members)} members: the mark"
+            " was made by hand, or by another start; it shows nothing"
+        )
+    if recovered is not None and recovered.uuid not in ("", saved.uuid):
+        found.append(
+            f"the position supplied is of another history: {recovered.uuid}, here {saved.uuid}"
+        )
+    elif recovered is not None and 0 <= saved.seqno != recovered.seqno and view is None:
+        found.append(
+            f"the position supplied is {recovered.seqno}, and {STATE} says {saved.seqno}: one of"
+            " them is of another node, or of another time"
+        )
+    if saved.seqno < 0 and recovered is None and saved.uuid != NULL_UUID:
+        found.append(
+            "how far the data are is not in these files: run the server with --wsrep-recover"
+            " and supply what it says with --position"
+        )
+    return tuple(found)
+
+
+def _primary(store: Found) -> View | None:
+    if store.format is not Format.GALERA or store.state not in (State.DIRTY, State.CLEAN):
+        return None
+    try:
+        view = view_of(store.raw.file(VIEW))
+    except NotAsWritten:
+        return None
+    return view if view.is_primary else None
+
+
+def _facts(
+    saved: SavedState | None, view: View | None, recovered: Recovered | None
+) -> tuple[Fact, ...]:
+    found = []
+    if saved is not None:
+        safe = {None: "not there", True: "1", False: "0"}[saved.is_safe]
+        found += [
+            Fact("uuid", saved.uuid),
+            Fact("seqno", str(saved.seqno)),
+            Fact("safe_to_bootstrap", safe),
+        ]
+    if view is not None:
+        found += [
+            Fact("my_uuid", view.my_uuid),
+            Fact("view_id", f"{view.kind} {view.id} {view.number}"),
+            Fact("bootstrap", shown(view.bootstrap).strip("'")),
+            Fact("members", ", ".join(view.members)),
+        ]
+    if recovered is not None:
+        said = f"{recovered.uuid}:{recovered.seqno}" if recovered.uuid else str(recovered.seqno)
+        found.append(Fact("recovered position", said))
+    return tuple(found)

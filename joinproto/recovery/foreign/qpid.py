@@ -1,0 +1,146 @@
+"""Qpid C++: the store status, in the two layouts that were released.
+
+    0.8 to 0.18    cluster/store.status: cluster-id and shutdown-id, one line each
+    0.6            cluster/cluster.uuid and cluster/shutdown.uuid, without a newline;
+                   some builds of early 2010 add cluster/config.seq, a decimal number
+
+A null shutdown-id (all zeros) is a dirty store, any other a clean one.  These ids are random:
+equality is all there is.  So of several dirty stores nothing says which is the latest, and
+two clean ones with different ids are not the same.  `config.seq` counts the changes of
+membership: it orders, but equal numbers do not mean equal data, and nobody says who else
+was there.
+
+Source: recovery, "Foreign formats"; `joinproto/core/qpid/store_status.py` for its life.
+"""
+
+from __future__ import annotations
+
+import re
+
+from joinproto.recovery.foreign.text import NULL_UUID, UUID, NotAsWritten, shown, text_of
+from joinproto.recovery.found import Fact, Format, Found, Raw, RawFile, State
+
+FORMAT = Format.QPID
+
+STATUS = "cluster/store.status"
+CLUSTER_ID = "cluster/cluster.uuid"
+SHUTDOWN_ID = "cluster/shutdown.uuid"
+CONFIG_SEQ = "cluster/config.seq"
+OLD = (CLUSTER_ID, SHUTDOWN_ID, CONFIG_SEQ)
+NAMES = (STATUS, *OLD)
+
+NO_ORDER = (
+    "Qpid's ids are random and only equality can be asked of them: among several dirty stores"
+    " nothing says which is the latest"
+)
+NO_STORE = (
+    f"no {STATUS}: a broker would take this for an empty store, also if it has data of a time"
+    " when it ran alone"
+)
+SEQUENCE = re.compile(r"[0-9]{1,19}")
+
+
+def read(raw: Raw) -> Found:
+    """Return what the status files say; never raises, whatever the bytes are."""
+    if raw.problem:
+        return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
+    unreadable = [file for file in _files(raw) if file.problem]
+    if unreadable:
+        said = tuple(f"{file.name}: {file.problem}" for file in unreadable)
+        return Found.of(raw, state=State.UNREADABLE, problems=said)
+    try:
+        if not raw.file(STATUS).is_absent:
+            return _new(raw)
+        if any(not raw.file(name).is_absent for name in OLD):
+            return _old(raw)
+    except NotAsWritten as error:
+        return Found.of(raw, state=State.CORRUPT, problems=(str(error),))
+    return Found.of(raw, state=State.NONE, problems=(NO_STORE,))
+
+
+def _files(raw: Raw) -> list[RawFile]:
+    """Return the files that count: beside a `store.status` the older ones do not."""
+    status = raw.file(STATUS)
+    return [raw.file(name) for name in OLD] if status.is_absent else [status]
+
+
+def _new(raw: Raw) -> Found:
+    file = raw.file(STATUS)
+    lines = text_of(file).split("\n")
+    # Without its last newline it may have been cut off; only right after a whole id is that
+    # without harm.
+    if lines[-1] == "":
+        lines.pop()
+    if len(lines) < 2:
+        raise NotAsWritten(
+            f"{file.name}: has {len(lines)} of 2 lines: it is rewritten in place, and was cut off"
+        )
+    if len(lines) > 2:
+        raise NotAsWritten(f"{file.name}: has {len(lines)} lines, expected 2")
+    cluster, shutdown = (_uuid(file, line) for line in lines)
+    beside = [name for name in OLD if not raw.file(name).is_absent]
+    return _said(
+        raw,
+        cluster,
+        shutdown,
+        layout="0.8 to 0.18",
+        more=(Fact("of version 0.6, ignored", ", ".join(beside)),) if beside else (),
+    )
+
+
+def _old(raw: Raw) -> Found:
+    cluster_file, shutdown_file = raw.file(CLUSTER_ID), raw.file(SHUTDOWN_ID)
+    if cluster_file.is_absent:
+        there = ", ".join(name for name in OLD if not raw.file(name).is_absent)
+        raise NotAsWritten(f"{CLUSTER_ID}: not there, beside {there}")
+    cluster = _uuid(cluster_file, text_of(cluster_file))
+    shutdown = NULL_UUID
+    if not shutdown_file.is_absent:
+        shutdown = _uuid(shutdown_file, text_of(shutdown_file))
+    number: int | None = None
+    more: tuple[Fact, ...] = ()
+    if not raw.file(CONFIG_SEQ).is_absent:
+        number = _sequence(raw.file(CONFIG_SEQ))
+        more = (Fact("config.seq", str(number)),)
+    return _said(raw, cluster, shutdown, layout="0.6", seq=number, more=more)
+
+
+def _said(
+    raw: Raw,
+    cluster: str,
+    shutdown: str,
+    *,
+    layout: str,
+    seq: int | None = None,
+    more: tuple[Fact, ...] = (),
+) -> Found:
+    if cluster == NULL_UUID:
+        raise NotAsWritten("the cluster-id is null: no broker writes that, and none starts with it")
+    is_clean = shutdown != NULL_UUID
+    return Found.of(
+        raw,
+        state=State.CLEAN if is_clean else State.DIRTY,
+        cluster=cluster,
+        final=shutdown if is_clean else "",
+        seq=seq,
+        problems=() if is_clean or seq is not None else (NO_ORDER,),
+        facts=(
+            Fact("layout", layout),
+            Fact("cluster-id", cluster),
+            Fact("shutdown-id", shutdown if is_clean else "null"),
+            *more,
+        ),
+    )
+
+
+def _uuid(file: RawFile, text: str) -> str:
+    if UUID.fullmatch(text) is None:
+        raise NotAsWritten(f"{file.name}: {shown(text)} is no UUID as Qpid writes it")
+    return text
+
+
+def _sequence(file: RawFile) -> int:
+    text = text_of(file).removesuffix("\n")
+    if SEQUENCE.fullmatch(text) is None:
+        raise NotAsWritten(f"{file.name}: {shown(text)} is no count")
+    return int(text)

@@ -1,0 +1,48 @@
+"""What the foreign readers have in common: bytes to lines, and how bad bytes are shown."""
+
+from __future__ import annotations
+
+import re
+
+from joinproto.recovery.found import RawFile
+
+TEXT_BYTES_MAX = 1 << 20
+"""These files have some hundred bytes; a cluster of thousands of nodes stays below this."""
+
+SHOWN_MAX = 60
+"""Characters of a wrong value that are shown."""
+
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+NULL_UUID = "00000000-0000-0000-0000-000000000000"
+
+
+class NotAsWritten(Exception):
+    """A file does not say what its broker writes there; the message is for the operator."""
+
+
+def text_of(file: RawFile) -> str:
+    """Return the content of a file that is there; raises `NotAsWritten`.
+
+    All of these formats are plain ASCII, so any other byte is damage.
+    """
+    data = file.data or b""
+    if not data:
+        raise NotAsWritten(f"{file.name}: is empty")
+    if len(data) > TEXT_BYTES_MAX:
+        raise NotAsWritten(f"{file.name}: has {len(data)} bytes, which is no file of this kind")
+    try:
+        text = data.decode("ascii")
+    except UnicodeDecodeError as error:
+        raise NotAsWritten(
+            f"{file.name}: byte {error.start} is {data[error.start]:#04x}, which is no ASCII text"
+        ) from None
+    for at, char in enumerate(text):
+        if char not in "\t\n\r" and not " " <= char <= "~":
+            raise NotAsWritten(f"{file.name}: byte {at} is {ord(char):#04x}, which is no text")
+    return text
+
+
+def shown(value: str) -> str:
+    """Return a value from a file in quotes, without what could harm a terminal, cut if long."""
+    cut = value if len(value) <= SHOWN_MAX else value[:SHOWN_MAX] + "..."
+    return ascii(cut)

@@ -1,0 +1,178 @@
+"""What is found in a directory, whatever wrote it: first the bytes, then what they say.
+
+    Raw     the bytes of the few files that matter, and how reading them went
+    Found   what those bytes say: member, cluster, state, how far the store is
+
+Two steps, because `collect` carries a `Raw` to another machine, where it is judged again:
+what a store says is never believed from a text that somebody else wrote about it.
+
+A format is one module with three names (`joinproto/recovery/foreign/qpid.py`, and so on):
+
+    FORMAT = Format.QPID
+    NAMES = ("cluster/store.status",)         # files it reads, relative to the directory given
+    def read(raw: Raw) -> Found: ...          # pure; never raises, whatever the bytes are
+
+`gather.py` opens the files (read only, links refused, at most `FILE_BYTES_MAX` bytes each) and
+fills a `Raw`.  `--format auto` takes the format of which a name is there: ours before all
+others; among several others the operator chooses.
+
+A reader looks at `raw.file(name)`: `data` is None if the file is not there or cannot be read;
+then `problem` says why, "" meaning that it is not there.  `raw.recovered` is what the operator
+gave with `--position DIR=...`: a number, or the text of a log.
+
+What a reader has to fill in:
+
+    path host format     copied from `raw` (use `Found.of(raw, ...)`)
+    state                see `State`; a missing or half-readable file is UNREADABLE or CORRUPT,
+                         never CLEAN and never EMPTY: unknown is never clean
+    member               the name that *other* stores of the cluster use for this one in their
+                         last view (Galera: my_uuid; RabbitMQ: node name); "" if not known
+    cluster              initial signature: equal for stores of one cluster; "" if not known
+    cluster_name         for people; "" if the format has none
+    seq                  count of frames, comparable in one cluster; None if not known
+    final                final signature of a CLEAN store: stores with equal ones have equal
+                         data; "" if the format has none
+    last_view            `LastView(members, number, id)`: who ran when this one stopped; None
+                         if not known.  `number` only if it orders the views of one cluster
+    stopped_last         it says itself that nobody else ran any more (it lists only itself,
+                         safe_to_bootstrap: 1 with a seqno)
+    problems             what is wrong, one sentence each, the worst first
+    facts                what to show to a person: `Fact("seqno", "-1")`, in the file's order
+    record               None: only stores of joinproto have one
+
+What follows from several of these (which is latest, what is missing) is not decided here but
+in `joinproto/core/pick/`, from `Found.candidate`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from hashlib import sha256
+from typing import Any
+
+from attrs import field, frozen
+
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.pick.candidate import Candidate, LastView, State
+
+__all__ = ["Fact", "Format", "Found", "LastView", "Raw", "RawFile", "State"]
+
+FILE_BYTES_MAX = 64 << 20
+"""A larger file is not read: it is none of those that are looked for."""
+
+
+class Format(Enum):
+    """Who wrote a directory."""
+
+    JOINPROTO = "joinproto"
+    QPID = "qpid"
+    GALERA = "galera"
+    RABBITMQ = "rabbitmq"
+
+
+@frozen
+class RawFile:
+    """One file as it was read.  `modified`: seconds since 1970, shown and never compared."""
+
+    name: str
+    data: bytes | None = field(default=None, repr=False)
+    problem: str = ""
+    modified: float | None = None
+
+    @property
+    def is_absent(self) -> bool:
+        return self.data is None and self.problem == ""
+
+
+@frozen(kw_only=True)
+class Raw:
+    """A directory as it was read on `host`, at the time `read_at` (seconds since 1970).
+
+    `format`: None: nothing in it is known.  `in_use`: who has it open, "" if nobody.
+    `lock_problem`: why that could not be found out.  `problem`: why the directory itself
+    could not be read.  `leftovers`: names of files that were being written.
+    """
+
+    path: str
+    host: str
+    format: Format | None
+    files: tuple[RawFile, ...] = ()
+    in_use: str = ""
+    lock_problem: str = ""
+    problem: str = ""
+    leftovers: tuple[str, ...] = ()
+    recovered: bytes = b""
+    read_at: float = 0.0
+
+    def file(self, name: str) -> RawFile:
+        """Return the file with this name, an absent one if it was not there."""
+        return next((file for file in self.files if file.name == name), RawFile(name))
+
+    @property
+    def digest(self) -> str:
+        """Return a hash of everything that was read; equal if and only if nothing changed."""
+        total = sha256(b"joinproto found 1\n")
+        for file in sorted(self.files, key=lambda one: one.name):
+            said = b"-" if file.data is None else sha256(file.data).digest()
+            total.update(b"%d:%b" % (len(file.name.encode()), file.name.encode()) + said)
+        total.update(self.recovered)
+        return total.hexdigest()
+
+
+@frozen
+class Fact:
+    """One thing that a store says, as it is shown to a person."""
+
+    name: str
+    value: str
+
+
+@frozen(kw_only=True)
+class Found:
+    """What one directory says of itself.
+
+    `label`: a name of its own where `host` and `path` do not tell it from another one.
+    """
+
+    path: str
+    host: str
+    format: Format | None
+    state: State
+    raw: Raw = field(repr=False)
+    member: str = ""
+    cluster: str = ""
+    cluster_name: str = ""
+    record: StoreRecord | None = field(default=None, repr=False)
+    seq: int | None = None
+    final: str = ""
+    last_view: LastView | None = None
+    stopped_last: bool = False
+    problems: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    label: str = ""
+
+    @classmethod
+    def of(cls, raw: Raw, *, state: State, **more: Any) -> Found:
+        """Return what `raw` says; a process that has it open comes before everything else."""
+        state = State.IN_USE if raw.in_use else state
+        return cls(path=raw.path, host=raw.host, format=raw.format, state=state, raw=raw, **more)
+
+    @property
+    def name(self) -> str:
+        """Return where it is, the host too: a path alone is on every machine."""
+        return self.label or f"{self.host}:{self.path}"
+
+    @property
+    def candidate(self) -> Candidate:
+        """Return what matters for which store is the latest."""
+        return Candidate(
+            name=self.name,
+            state=self.state,
+            member=self.member,
+            cluster=self.cluster or None,
+            record=self.record,
+            seq=self.seq,
+            final=self.final or None,
+            last_view=self.last_view,
+            stopped_last=self.stopped_last,
+        )

@@ -1,0 +1,177 @@
+"""Reading directories: the bytes of the few files that matter, and nothing is changed.
+
+Files are opened for reading only, links in their place are refused, no lock file is made
+and no lock kept.  So it works on a read-only mount and beside a running broker.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from joinproto.errors import StoreError, UsageProblem
+from joinproto.recovery import own
+from joinproto.recovery.found import FILE_BYTES_MAX, Format, Found, Raw, RawFile, State
+from joinproto.store.filesystem import REAL, FileSystem, let_go, read_all, reason
+from joinproto.store.lock import LockState, look_at_lock
+from joinproto.store.places import open_data_directory
+from joinproto.store.slots import ROOM, TEMPORARY
+
+_READERS = {
+    Format.QPID: "joinproto.recovery.foreign.qpid",
+    Format.GALERA: "joinproto.recovery.foreign.galera",
+    Format.RABBITMQ: "joinproto.recovery.foreign.rabbitmq",
+}
+"""Reached when a directory is none of ours: most never are."""
+
+
+def reader_of(kind: Format) -> Any:
+    """Return the module that reads this format: see `found.py` for its three names."""
+    return own if kind is Format.JOINPROTO else import_module(_READERS[kind])
+
+
+def read(raw: Raw) -> Found:
+    """Return what was found in a directory, by the reader of its format."""
+    if raw.format is None:
+        found = (raw.problem,) if raw.problem else ("no store of a known format is here",)
+        state = State.UNREADABLE if raw.problem else State.NONE
+        return Found.of(raw, state=state, problems=found)
+    found_here: Found = reader_of(raw.format).read(raw)
+    return found_here
+
+
+def gather(
+    path: Path,
+    *,
+    host: str,
+    kind: Format | None = None,
+    recovered: bytes = b"",
+    files: FileSystem = REAL,
+) -> Raw:
+    """Return the files of the data directory `path`; `kind` None: of whatever format is there.
+
+    What is wrong with a store is part of what is found.  Raises `UsageProblem` for a directory
+    with files of several brokers.
+    """
+    shown = str(path)
+    now = time.time()
+    try:
+        directory = open_data_directory(files, path)
+    except StoreError as error:
+        problem = error.message.partition("\n")[0]
+        return Raw(path=shown, host=host, format=kind, problem=problem, read_at=now)
+    try:
+        there = {}
+        for each in [kind] if kind else list(Format):
+            read_files = tuple(_read(files, directory, name) for name in reader_of(each).NAMES)
+            is_there = any(not file.is_absent for file in read_files)
+            if is_there or kind or _has_room(files, directory, each):
+                there[each] = read_files
+            if each is Format.JOINPROTO and there:
+                break  # ours, whatever else lies beside it
+        if len(there) > 1:
+            several = ", ".join(each.value for each in there)
+            raise UsageProblem(
+                f"{path}: has files of several formats: {several}",
+                next=f"say which one counts: --format {next(iter(there)).value}",
+            )
+        for each, found in there.items():
+            raw = Raw(
+                path=shown,
+                host=host,
+                format=each,
+                files=found,
+                recovered=recovered,
+                read_at=now,
+            )
+            return _with_room(files, directory, raw) if each is Format.JOINPROTO else raw
+        return Raw(
+            path=shown, host=host, format=None, problem=_hint(files, directory, path), read_at=now
+        )
+    finally:
+        let_go(files, directory)
+
+
+def _hint(files: FileSystem, directory: int, path: Path) -> str:
+    """Return where a store may be, if not here; "" if nothing tells."""
+    from joinproto.recovery.foreign.detect import hint
+
+    try:
+        said = hint(files.names(directory))
+    except OSError as error:
+        said = f"cannot be listed: {reason(error)}"
+    return f"{path}: {said}" if said else ""
+
+
+def _has_room(files: FileSystem, directory: int, kind: Format) -> bool:
+    if kind is not Format.JOINPROTO:
+        return False
+    try:
+        with _inside(files, directory, (ROOM,)) as room:
+            return room is not None
+    except OSError:
+        return True  # something of this name is there, whatever is wrong with it
+
+
+def _with_room(files: FileSystem, directory: int, raw: Raw) -> Raw:
+    """Return `raw` with what the directory of a store says beside its two files."""
+    from attrs import evolve
+
+    try:
+        with _inside(files, directory, (ROOM,)) as room:
+            if room is None:
+                return raw
+            names = files.names(room)
+            lock = look_at_lock(files, room)
+    except OSError as error:
+        return evolve(raw, lock_problem=f"{ROOM}: {reason(error)}")
+    else:
+        leftovers = tuple(name for name in names if TEMPORARY.fullmatch(name))
+        in_use = str(lock.holder) if lock.state is LockState.HELD else ""
+        return evolve(raw, in_use=in_use, lock_problem=lock.problem, leftovers=leftovers)
+
+
+def _read(files: FileSystem, directory: int, name: str) -> RawFile:
+    """Return one file, below the open directory."""
+    *folders, last = name.split("/")
+    try:
+        with _inside(files, directory, folders) as folder:
+            if folder is None:
+                return RawFile(name)
+            file = files.open_to_read(folder, last)
+            try:
+                data = read_all(files, file, bytes_max=FILE_BYTES_MAX)
+                modified = os.fstat(file).st_mtime
+            finally:
+                let_go(files, file)
+    except FileNotFoundError:
+        return RawFile(name)
+    except OSError as error:
+        is_link = getattr(error, "errno", None) == 40
+        why = "is a symbolic link, which is not followed" if is_link else reason(error)
+        return RawFile(name, problem=why)
+    if len(data) > FILE_BYTES_MAX:
+        return RawFile(name, problem=f"is larger than {FILE_BYTES_MAX} bytes")
+    return RawFile(name, data, modified=modified)
+
+
+@contextmanager
+def _inside(files: FileSystem, directory: int, folders: Sequence[str]) -> Iterator[int | None]:
+    """Give the directory below `directory`, None if there is none; raises `OSError`."""
+    opened: list[int] = []
+    try:
+        for folder in folders:
+            try:
+                opened.append(files.open_directory_in(opened[-1] if opened else directory, folder))
+            except FileNotFoundError:
+                yield None
+                return
+        yield opened[-1] if opened else directory
+    finally:
+        for each in reversed(opened):
+            let_go(files, each)

@@ -1,0 +1,42 @@
+"""The history in a store: what operators did to it, each entry bound to the one before.
+
+An entry's `hash` is made of all its other fields, the former entry's hash among them.  So
+an entry that was changed or taken out shows.  It is no proof against somebody who writes
+the whole chain anew; it is against accidents, and for whoever asks later.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+Entry = Mapping[str, Any]
+
+
+def chained(history: Sequence[Entry], fields: Mapping[str, str]) -> tuple[Any, ...]:
+    """Return the history with one entry more."""
+    last = history[-1].get("hash") if history else None
+    entry = {**fields, "previous": last if isinstance(last, str) else None}
+    return (*history, {**entry, "hash": _hash(entry)})
+
+
+def broken_link(history: Sequence[Entry]) -> str:
+    """Return which entry is not as it was written, "" if all are."""
+    last: object = None
+    for number, entry in enumerate(history, start=1):
+        rest = {key: value for key, value in entry.items() if key != "hash"}
+        if "hash" not in entry:
+            return f"entry {number} of the history has no hash"
+        if entry["hash"] != _hash(rest):
+            return f"entry {number} of the history is not as it was written"
+        if entry.get("previous") != last:
+            return f"before entry {number} of the history another one was changed or removed"
+        last = entry["hash"]
+    return ""
+
+
+def _hash(entry: Entry) -> str:
+    text = json.dumps(entry, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()

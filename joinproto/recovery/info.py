@@ -1,0 +1,109 @@
+"""The .info file: a directory as it was read, to carry to another machine.
+
+JSON with the bytes themselves, so that everything is judged again where it arrives, and a
+hash, so that what was cut off or changed on the way shows.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+from joinproto.errors import StoreCorrupt, StoreNewer
+from joinproto.recovery.found import Format, Raw, RawFile
+
+MAGIC = "joinproto-info"
+VERSION = 1
+FILE_BYTES_MAX = 512 << 20
+
+
+def write(stores: Sequence[Raw], *, tool: str) -> str:
+    """Return the text of an .info file, with a newline at its end."""
+    tree: dict[str, Any] = {MAGIC: VERSION, "tool": tool, "stores": [_tree(raw) for raw in stores]}
+    tree["sha256"] = _hash(tree)
+    return json.dumps(tree, indent=1) + "\n"
+
+
+def read(data: bytes, *, name: str) -> tuple[Raw, ...]:
+    """Return the directories in an .info file; raises `StoreError` if it is not whole."""
+    again = "collect it again: joinproto recover collect DIR > FILE.info"
+    try:
+        tree = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError):
+        tree = None
+    if not isinstance(tree, dict) or MAGIC not in tree:
+        raise StoreCorrupt(f"{name}: is no .info file, or was cut off", next=again)
+    if tree[MAGIC] != VERSION:
+        raise StoreNewer(
+            f"{name}: was collected by a newer version ({MAGIC} {tree[MAGIC]})",
+            next="use the version that collected it, or a newer one",
+        )
+    said = tree.pop("sha256", None)
+    if said != _hash(tree):
+        raise StoreCorrupt(f"{name}: is not as it was collected: its checksum differs", next=again)
+    try:
+        return tuple(_raw(one) for one in tree["stores"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StoreCorrupt(
+            f"{name}: lacks a field, or has a wrong one: {error}", next=again
+        ) from None
+
+
+def _tree(raw: Raw) -> dict[str, Any]:
+    return {
+        "path": raw.path,
+        "host": raw.host,
+        "format": None if raw.format is None else raw.format.value,
+        "in_use": raw.in_use,
+        "lock_problem": raw.lock_problem,
+        "problem": raw.problem,
+        "leftovers": list(raw.leftovers),
+        "recovered": base64.b64encode(raw.recovered).decode(),
+        "read_at": raw.read_at,
+        "files": [
+            {
+                "name": file.name,
+                "data": None if file.data is None else base64.b64encode(file.data).decode(),
+                "problem": file.problem,
+                "modified": file.modified,
+            }
+            for file in raw.files
+        ],
+    }
+
+
+def _raw(tree: Any) -> Raw:
+    return Raw(
+        path=_text(tree["path"]),
+        host=_text(tree["host"]),
+        format=None if tree["format"] is None else Format(tree["format"]),
+        in_use=_text(tree["in_use"]),
+        lock_problem=_text(tree["lock_problem"]),
+        problem=_text(tree["problem"]),
+        leftovers=tuple(map(_text, tree["leftovers"])),
+        recovered=base64.b64decode(tree["recovered"], validate=True),
+        read_at=float(tree["read_at"]),
+        files=tuple(
+            RawFile(
+                _text(file["name"]),
+                None if file["data"] is None else base64.b64decode(file["data"], validate=True),
+                _text(file["problem"]),
+                None if file["modified"] is None else float(file["modified"]),
+            )
+            for file in tree["files"]
+        ),
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _hash(tree: dict[str, Any]) -> str:
+    text = json.dumps(tree, sort_keys=True, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()

@@ -1,0 +1,239 @@
+"""The reader of joinproto's own stores: what the two files of a store say.
+
+The same code judges a directory on this machine and the bytes that came in an .info file.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+
+from joinproto.core.chain.ids import short
+from joinproto.core.chain.malformed import Malformed
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.view import Position, View
+from joinproto.errors import StoreMissing, StoreNewer, StoreUnreadable
+from joinproto.recovery.found import Fact, Format, Found, Raw, RawFile, State
+from joinproto.recovery.history import broken_link
+from joinproto.store.contents import Contents
+from joinproto.store.envelope import Validity
+from joinproto.store.slots import CURRENT, PREVIOUS, ROOM, Slot, Slots, judge, problems, refusal
+
+FORMAT = Format.JOINPROTO
+NAMES = (f"{ROOM}/{CURRENT}", f"{ROOM}/{PREVIOUS}")
+
+SALVAGED_MAX = 120
+"""Characters of a damaged value that are shown."""
+
+
+def read(raw: Raw) -> Found:
+    """Return what the files of a store say; never raises, whatever the bytes are."""
+    if raw.problem:
+        return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
+    slots = Slots(_slot(raw, NAMES[0]), _slot(raw, NAMES[1]))
+    refused = refusal(slots)
+    found = list(problems(slots))
+    if raw.lock_problem:
+        found.append(f"whether it is open in a process is not known: {raw.lock_problem}")
+    if refused is None:
+        # Not refused, so valid.
+        assert slots.current.contents is not None
+        return _whole(raw, slots.current, slots.current.contents, found)
+
+    state = State.CORRUPT
+    if isinstance(refused, StoreMissing):
+        state = State.NONE
+        found.append(f"there is a directory {ROOM}, and no store in it")
+    elif isinstance(refused, StoreNewer):
+        state = State.NEWER
+    elif isinstance(refused, StoreUnreadable):
+        state = State.UNREADABLE
+    # Of a damaged store the member's name helps to find it; it counts for nothing.
+    newest = slots.current.contents or slots.previous.contents
+    return Found.of(
+        raw,
+        state=state,
+        member="" if newest is None else newest.member,
+        problems=tuple(found) or (str(refused).partition("\n")[0],),
+        facts=(*_damaged(slots.current), *_damaged(slots.previous)),
+    )
+
+
+def _recovered(raw: Raw, record: StoreRecord) -> tuple[StoreRecord, str]:
+    """Return the record with the position that the operator gave, and what is wrong with it.
+
+    A broker that keeps positions with its frames writes them here only now and then; its
+    own recovery says where the data really ends.
+    """
+    text = raw.recovered.decode("ascii", "replace").strip()
+    if not text:
+        return record, ""
+    held = None if record.held is None else record.lineage.find(record.held)
+    if not text.isdecimal() or held is None or not held.is_open:
+        return record, f"--position {text[:40]}: expected a number, and a store that was ready"
+    seq = int(text)
+    if record.position is not None and seq == record.position.seq:
+        return record, ""
+    if record.position is not None and seq < record.position.seq:
+        return record, f"--position {seq}: the store says {record.position.seq} already"
+    try:
+        return evolve(record, position=Position(held.id, seq)), ""
+    except Malformed as malformed:
+        return record, f"--position {seq}: {malformed}"
+
+
+def _slot(raw: Raw, name: str) -> Slot:
+    file = raw.file(name)
+    path = Path(raw.path) / name
+    if file.data is not None:
+        return judge(path, file.data)
+    validity = Validity.ABSENT if file.is_absent else Validity.UNREADABLE
+    return Slot(path=path, validity=validity, problem=file.problem)
+
+
+def state_of(record: StoreRecord) -> State:
+    """Return the state of a store that can be read."""
+    if record.update_unfinished:
+        return State.UNFINISHED
+    return State(record.state.value)
+
+
+def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str]) -> Found:
+    record, wrong = _recovered(raw, contents.record)
+    if wrong:
+        found.insert(0, wrong)
+        # What was said about it is not what it says: nothing follows from such a store.
+        return Found.of(raw, state=State.UNREADABLE, member=contents.member, problems=tuple(found))
+    contents = evolve(contents, record=record)
+    tip = record.tip
+    link = broken_link(contents.history)
+    if link:
+        found.append(link)
+    return Found.of(
+        raw,
+        state=state_of(record),
+        member=contents.member,
+        cluster=str(record.lineage.initial or ""),
+        cluster_name=(tip.cluster_name if tip else contents.cluster_name) or "",
+        record=record,
+        seq=None if record.position is None else record.position.seq,
+        problems=tuple(found),
+        facts=_facts(raw, slot, contents),
+    )
+
+
+# -- for people ----------------------------------------------------------------------------
+
+
+def _facts(raw: Raw, slot: Slot, contents: Contents) -> tuple[Fact, ...]:
+    record = contents.record
+    lineage = record.lineage
+    accepted = record.accepted
+    facts = [
+        Fact("member", contents.member),
+        Fact("store id", record.store_id),
+        Fact("cluster", _cluster(contents)),
+        Fact("state", state_of(record).value),
+        Fact("generation", f"{slot.generation}, written {_time(raw.file(NAMES[0]))}"),
+        Fact("tip", "none" if record.tip is None else _view(record.tip)),
+        Fact("views", f"{lineage.length}, {lineage.forgotten} of them forgotten"),
+        Fact("held", _held(record)),
+        Fact("position", _position(record.position, record)),
+        Fact("update", "unfinished" if record.update_unfinished else "none open"),
+        Fact("promised", "nothing" if record.promised is None else str(record.promised.round)),
+        Fact("accepted", "nothing" if accepted is None else _view(accepted.view)),
+        Fact("mark", _mark(record)),
+    ]
+    facts += [Fact("history", _entry(entry)) for entry in contents.history]
+    facts += [Fact("leftover", f"{name}: of a write that did not end") for name in raw.leftovers]
+    return tuple(facts)
+
+
+def _cluster(contents: Contents) -> str:
+    initial = contents.record.lineage.initial
+    name = contents.cluster_name or (contents.record.tip and contents.record.tip.cluster_name)
+    if initial is None:
+        return f"none yet; for {name}" if name else "none yet"
+    return f"{name} {initial}" if name else str(initial)
+
+
+def _view(view: View) -> str:
+    when = datetime.fromtimestamp(view.time / 1000, UTC) if view.time < 1 << 43 else None
+    shown = f", {when:%Y-%m-%d %H:%M:%S} UTC by its proposer's clock" if when else ""
+    return f"{view}{shown}"
+
+
+def _held(record: StoreRecord) -> str:
+    if record.held is None:
+        return "no view"
+    number = record.lineage.number_of(record.held)
+    return f"view {number if number is not None else '?'} ({short(record.held)})"
+
+
+def _position(position: Position | None, record: StoreRecord) -> str:
+    if position is None:
+        return "no frame"
+    number = record.lineage.number_of(position.view)
+    return f"frame {position.seq} of view {number if number is not None else '?'}"
+
+
+def _mark(record: StoreRecord) -> str:
+    if record.mark is None:
+        return "none"
+    return "a restart from the tip is permitted" if record.is_marked else "void: not for the tip"
+
+
+def _entry(entry: Any) -> str:
+    words = [str(entry.get(key, "")) for key in ("when", "what", "who", "host", "why")]
+    return ", ".join(word for word in words if word)
+
+
+def _time(file: RawFile) -> str:
+    if file.modified is None:
+        return "at an unknown time"
+    return f"{datetime.fromtimestamp(file.modified, UTC):%Y-%m-%d %H:%M:%S} UTC by this clock"
+
+
+# -- of a damaged file ----------------------------------------------------------------------
+
+
+def _damaged(slot: Slot) -> tuple[Fact, ...]:
+    """Return what can be read of a file that is not taken: to look at, never to go on from."""
+    name = slot.path.name
+    if slot.validity in (Validity.ABSENT, Validity.UNREADABLE):
+        return (Fact(name, slot.validity.value),)
+    facts = [Fact(name, f"{slot.validity.value}, {len(slot.raw)} bytes")]
+    text = slot.raw.decode("utf-8", "replace")
+    head, brace, payload = text.partition("{")
+    facts += [Fact(f"{name} head", _printable(line)) for line in head.splitlines()[:6]]
+    if brace:
+        facts += [Fact(f"{name} {key}", value) for key, value in _salvaged(brace + payload)]
+    return tuple(facts)
+
+
+def _salvaged(payload: str) -> list[tuple[str, str]]:
+    """Return each field of the payload that can still be read, one after the other."""
+    decoder = json.JSONDecoder()
+    found: list[tuple[str, str]] = []
+    at = payload.find('"')
+    while at != -1 and len(found) < 20:
+        try:
+            key, after = decoder.raw_decode(payload, at)
+            colon = payload.index(":", after)
+            start = len(payload) - len(payload[colon + 1 :].lstrip())
+            value, at = decoder.raw_decode(payload, start)
+        except (ValueError, RecursionError):
+            found.append(("from here on", "cannot be read"))
+            break
+        found.append((_printable(str(key)), _printable(json.dumps(value))))
+        at = payload.find('"', at)
+    return found
+
+
+def _printable(text: str) -> str:
+    shown = "".join(char if char.isprintable() else "?" for char in text)
+    return shown if len(shown) <= SALVAGED_MAX else f"{shown[:SALVAGED_MAX]}.."

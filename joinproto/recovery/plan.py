@@ -1,0 +1,451 @@
+"""The plan: what would be written, where, and bound to what.  A value and its file; no deed.
+
+    {"joinproto-plan": 1, "hash": ..., "made": {who, host, when, tool, why},
+     "cluster", "cluster_name", "verdict", "evidence", "missing",
+     "inputs": [{"name", "path", "host", "sha256"}],
+     "step": {"do": "mark" | "force", "path", "host", "member", "store_id", "before", ...}}
+
+The hash stands for all but `made`: the same stores give the same mark, whoever plans it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from joinproto.core.chain.ids import short
+from joinproto.core.chain.lineage import Lineage
+from joinproto.core.chain.malformed import Malformed
+from joinproto.core.chain.view import Position, Seat, View, restart
+from joinproto.core.pick.table import Verdict
+from joinproto.errors import JoinprotoError, StoreCorrupt, StoreNewer, UsageProblem
+from joinproto.recovery.found import Format, Found
+from joinproto.recovery.judgement import Judgement
+from joinproto.recovery.own import NAMES
+
+MAGIC = "joinproto-plan"
+VERSION = 1
+STALE = 7
+DECLINED = 8
+
+HASH_SHOWN = 16
+
+
+class Refused(JoinprotoError):
+    """There is no plan for these stores; the verdict's exit code says why."""
+
+
+@frozen(kw_only=True)
+class Input:
+    """A store that the plan rests on, and the hash of what was read of it."""
+
+    name: str
+    host: str
+    path: str
+    sha256: str
+
+
+@frozen(kw_only=True)
+class Force:
+    """A RESTART with other electors, for hosts that are lost for good.
+
+    Not proven, and outside of what the protocol promises: `nonce` and `time` are the plan's,
+    so that applying it twice makes one view and not two.
+    """
+
+    electors: tuple[Seat, ...]
+    position: Position | None
+    parent: str
+    wait_for: int
+    options_digest: str
+    nonce: str
+    time: int
+
+
+@frozen(kw_only=True)
+class Step:
+    """The one write of a plan.
+
+    `before`: SHA-256 of the metadata file as it was inspected.  `tip`: of the mark.
+    """
+
+    host: str
+    path: str
+    member: str
+    store_id: str
+    before: str
+    tip: str
+    accepted: str | None = None
+    force: Force | None = None
+
+    @property
+    def what(self) -> str:
+        return "mark" if self.force is None else "force"
+
+
+@frozen(kw_only=True)
+class Plan:
+    """What `apply` does, and what it rests on.  `lineage`: of a force; the chain it goes on."""
+
+    cluster: str
+    cluster_name: str
+    verdict: str
+    is_proven: bool
+    loses_nothing: bool
+    step: Step
+    inputs: tuple[Input, ...]
+    evidence: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    made: Mapping[str, str] = field(factory=dict)
+
+    @property
+    def hash(self) -> str:
+        text = json.dumps(_bound(self), sort_keys=True, separators=(",", ":"))
+        return sha256(text.encode()).hexdigest()
+
+    @property
+    def to_type(self) -> str:
+        """Return what the operator types to agree: more where less is proven."""
+        if self.step.force is not None:
+            return f"force {self.cluster_name}"
+        return self.cluster_name if self.is_proven else f"{self.cluster_name} unproven"
+
+
+def plan_for(judgement: Judgement, *, unproven: bool = False) -> Plan:
+    """Return the plan that permits a restart from the latest store.
+
+    `unproven`: the operator accepts a verdict that is not proven.  Raises `Refused` where
+    there is nothing to write, or where it must not be.
+    """
+    verdict = judgement.verdict
+    latest = [one for one in judgement.latest if one.format is Format.JOINPROTO]
+    tip = judgement.pick.findings.lineage.tip
+    if verdict is Verdict.CLEAN:
+        raise Refused(judgement.sentence, next=judgement.next, code=0)
+    if any(one.format not in (Format.JOINPROTO, None) for one in judgement.stores):
+        raise Refused(
+            "stores of other brokers are read and never written", next=judgement.next, code=2
+        )
+    may_be_accepted = verdict is Verdict.UNPROVEN and bool(latest)
+    if verdict not in (Verdict.PROVEN, Verdict.TIE) and not (unproven and may_be_accepted):
+        hint = " (plan --unproven accepts that)" if may_be_accepted else ""
+        raise Refused(judgement.sentence, next=f"{judgement.next}{hint}", code=judgement.code)
+    assert tip is not None
+    if not tip.is_open:
+        raise Refused(
+            f"the cluster was stopped in order, and {judgement.sentence[0].lower()}"
+            f"{judgement.sentence[1:]}\n  a mark permits nothing here",
+            next="look for a store that is clean; or plan --electors NAME,NAME with those left",
+            code=judgement.code or 5,
+        )
+    # The mark names a tip, so it is written where the newest tip is known; which data the
+    # restart begins with, the members find out themselves (the mark permits, never chooses).
+    here = [one for one in latest if _tip(one) == tip.id]
+    everywhere = [one for one in judgement.stores if _tip(one) == tip.id]
+    target = (here or everywhere)[0]
+    record = target.record
+    assert record is not None
+    step = _step(target, tip)
+    return _plan(judgement, step)
+
+
+def forced_plan(
+    judgement: Judgement,
+    *,
+    electors: Sequence[str],
+    wait_for: int | None,
+    nonce: str,
+    time: int,
+) -> Plan:
+    """Return the plan that begins anew with these electors, although nothing is proven."""
+    lineage = judgement.pick.findings.lineage
+    tip = lineage.tip
+    refused = (Verdict.IN_USE, Verdict.DIVERGED, Verdict.DIFFERENT_CLUSTERS)
+    rows = {row.id: row for row in judgement.pick.findings.rows}
+    if judgement.verdict in refused or any(row.is_copy for row in rows.values()) or tip is None:
+        raise Refused(judgement.sentence, next=judgement.next, code=judgement.code or 5)
+    usable = {
+        one.member: one
+        for one in judgement.stores
+        if one.record is not None and one.state.is_readable and one.record.tip is not None
+    }
+    absent = [name for name in electors if name not in usable]
+    if absent or not electors:
+        raise UsageProblem(
+            f"--electors {','.join(electors)}: no usable store of {', '.join(absent) or 'any'}",
+            next=f"stores that are here: {', '.join(sorted(usable)) or 'none'}",
+        )
+    chosen = [usable[name] for name in electors]
+    covering = judgement.pick.findings.covering
+    sources = [one for one in chosen if one.name in judgement.pick.latest]
+    sources = sources or [one for one in chosen if one.name in covering]
+    sources = sources or [
+        one for one in chosen if one.record is not None and not one.record.update_unfinished
+    ]
+    if not sources:
+        raise Refused(
+            "every store of these electors was being updated: their data means nothing",
+            next="name a store that was not",
+            code=5,
+        )
+    source = sources[0].record
+    # Where the new view is written; it is there that its parent must be known.
+    targets = [one for one in (*sources, *chosen) if _tip(one) == tip.id]
+    if not targets:
+        raise UsageProblem(
+            f"none of the electors {', '.join(electors)} knows the newest view, {tip}",
+            next="name one more that does: joinproto recover compare shows which",
+        )
+    target = targets[0]
+    assert source is not None
+    seats = tuple(Seat(one.member, one.record.store_id) for one in chosen if one.record is not None)
+    count = tip.wait_for if wait_for is None else wait_for
+    # What must match (I2) ends with N; see `Config.digest`.
+    options = tip.options_digest.removesuffix(f"/{tip.wait_for}")
+    digest = tip.options_digest if options == tip.options_digest else f"{options}/{count}"
+    force = Force(
+        electors=seats,
+        position=tip.position if not tip.is_open and one_is_clean(judgement) else source.position,
+        parent=str(tip.id),
+        wait_for=count,
+        options_digest=digest,
+        nonce=nonce,
+        time=time,
+    )
+    try:
+        lineage.append(forced_view(lineage, force))
+    except Malformed as malformed:
+        raise UsageProblem(
+            f"these electors cannot begin anew: {malformed}",
+            next="name enough electors, or give --wait-for with what they are started with",
+        ) from malformed
+    return _plan(judgement, evolve(_step(target, tip), force=force))
+
+
+def one_is_clean(judgement: Judgement) -> bool:
+    """Return whether a store has all that the cluster's orderly stop closed."""
+    return bool(judgement.pick.findings.clean)
+
+
+def forced_view(lineage: Lineage, force: Force) -> View:
+    """Return the RESTART that `force` stands for."""
+    tip = lineage.tip
+    assert tip is not None
+    return restart(
+        tip,
+        members=force.electors,
+        electors=force.electors,
+        position=force.position,
+        wait_for=force.wait_for,
+        options_digest=force.options_digest,
+        nonce=force.nonce,
+        time=force.time,
+    )
+
+
+def _plan(judgement: Judgement, step: Step) -> Plan:
+    proven = judgement.verdict in (Verdict.PROVEN, Verdict.TIE) and step.force is None
+    tip = judgement.pick.findings.lineage.tip
+    assert tip is not None
+    return Plan(
+        cluster=str(judgement.pick.findings.lineage.initial),
+        cluster_name=tip.cluster_name,
+        verdict="unproven" if step.force is not None else judgement.verdict.value,
+        is_proven=proven,
+        loses_nothing=judgement.pick.loses_nothing,
+        step=step,
+        inputs=tuple(
+            Input(name=one.name, host=one.host, path=one.path, sha256=one.raw.digest)
+            for one in judgement.stores
+        ),
+        evidence=(judgement.sentence, *judgement.evidence),
+        missing=tuple(f"{item.member}: {item.why}" for item in judgement.missing),
+    )
+
+
+def _step(target: Found, tip: View) -> Step:
+    record = target.record
+    data = target.raw.file(NAMES[0]).data
+    assert record is not None
+    assert data is not None
+    return Step(
+        host=target.host,
+        path=target.path,
+        member=target.member,
+        store_id=record.store_id,
+        before=sha256(data).hexdigest(),
+        tip=str(tip.id),
+        accepted=None if record.accepted is None else str(record.accepted.view.id),
+    )
+
+
+def _tip(found: Found) -> object:
+    record = found.record
+    return None if record is None or record.tip is None else record.tip.id
+
+
+# -- the file --------------------------------------------------------------------------------
+
+
+def dump(plan: Plan) -> str:
+    """Return the text of the plan's file."""
+    tree = {MAGIC: VERSION, "hash": plan.hash, "made": dict(plan.made), **_bound(plan)}
+    return json.dumps(tree, indent=1) + "\n"
+
+
+def load(data: bytes, *, name: str) -> Plan:
+    """Return the plan in a file; raises `StoreError` if it is not as it was written."""
+    again = "make it again: joinproto recover plan DIR|INFO... -o plan.json"
+    try:
+        tree = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError):
+        tree = None
+    if not isinstance(tree, dict) or MAGIC not in tree:
+        raise UsageProblem(f"{name}: is no plan", next=again)
+    if tree[MAGIC] != VERSION:
+        raise StoreNewer(f"{name}: a plan of a newer version", next="use the version that made it")
+    try:
+        plan = _plan_of(tree)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StoreCorrupt(
+            f"{name}: lacks a field, or has a wrong one: {error}", next=again
+        ) from None
+    if tree.get("hash") != plan.hash:
+        raise StoreCorrupt(
+            f"{name}: is not as it was made: its hash is not of what it says", next=again
+        )
+    return plan
+
+
+def _bound(plan: Plan) -> dict[str, Any]:
+    step, force = plan.step, plan.step.force
+    tree: dict[str, Any] = {
+        "cluster": plan.cluster,
+        "cluster_name": plan.cluster_name,
+        "verdict": plan.verdict,
+        "is_proven": plan.is_proven,
+        "loses_nothing": plan.loses_nothing,
+        "evidence": list(plan.evidence),
+        "missing": list(plan.missing),
+        "inputs": [
+            {"name": one.name, "host": one.host, "path": one.path, "sha256": one.sha256}
+            for one in plan.inputs
+        ],
+        "step": {
+            "do": step.what,
+            "host": step.host,
+            "path": step.path,
+            "member": step.member,
+            "store_id": step.store_id,
+            "before": step.before,
+            "tip": step.tip,
+            "accepted": step.accepted,
+        },
+    }
+    if force is not None:
+        position = force.position
+        tree["step"]["force"] = {
+            "electors": {seat.member: seat.store_id for seat in force.electors},
+            "position": None if position is None else [str(position.view), position.seq],
+            "parent": force.parent,
+            "wait_for": force.wait_for,
+            "options_digest": force.options_digest,
+            "nonce": force.nonce,
+            "time": force.time,
+        }
+    return tree
+
+
+def _plan_of(tree: Mapping[str, Any]) -> Plan:
+    said = tree["step"]
+    forced = said.get("force")
+    step = Step(
+        host=_plain(said["host"]),
+        path=_plain(said["path"]),
+        member=_plain(said["member"]),
+        store_id=_text(said["store_id"]),
+        before=_text(said["before"]),
+        tip=_text(said["tip"]),
+        accepted=None if said["accepted"] is None else _text(said["accepted"]),
+        force=None if forced is None else _force(forced),
+    )
+    return Plan(
+        cluster=_text(tree["cluster"]),
+        cluster_name=_plain(tree["cluster_name"]),
+        verdict=_text(tree["verdict"]),
+        is_proven=tree["is_proven"] is True,
+        loses_nothing=tree["loses_nothing"] is True,
+        step=step,
+        inputs=tuple(
+            Input(
+                name=_text(one["name"]),
+                host=_text(one["host"]),
+                path=_text(one["path"]),
+                sha256=_text(one["sha256"]),
+            )
+            for one in tree["inputs"]
+        ),
+        evidence=tuple(map(_text, tree["evidence"])),
+        missing=tuple(map(_text, tree["missing"])),
+        made={_text(key): _text(value) for key, value in tree.get("made", {}).items()},
+    )
+
+
+def _force(tree: Mapping[str, Any]) -> Force:
+    position = tree["position"]
+    return Force(
+        electors=tuple(Seat(member, store) for member, store in tree["electors"].items()),
+        position=None if position is None else Position(_text(position[0]), int(position[1])),
+        parent=_text(tree["parent"]),
+        wait_for=int(tree["wait_for"]),
+        options_digest=_text(tree["options_digest"]),
+        nonce=_text(tree["nonce"]),
+        time=int(tree["time"]),
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _plain(value: object) -> str:
+    """Return a text that messages repeat: nothing in it that a terminal obeys."""
+    text = _text(value)
+    if not text.isprintable():
+        raise ValueError(f"{text!r} cannot be shown")
+    return text
+
+
+def describe(plan: Plan) -> tuple[str, ...]:
+    """Return what the plan writes, for a person."""
+    step = plan.step
+    if step.force is None:
+        what = (
+            f"permits a restart from view {short(step.tip)}, once; it is void when a view follows"
+        )
+    else:
+        names = ", ".join(seat.member for seat in step.force.electors)
+        what = (
+            f"begins anew with the electors {names} and wait_for {step.force.wait_for}:"
+            " UNPROVEN, and what the lost hosts have is lost"
+        )
+    return (
+        f"cluster   {plan.cluster_name} ({short(plan.cluster)})",
+        f"store     {step.member} at {step.host}:{step.path}",
+        f"writes    {what}",
+        f"backup    joinproto/{backup_name(plan)} beside it, the metadata as it is now",
+        f"verdict   {plan.verdict}",
+        *(f"missing   {line}" for line in plan.missing),
+        f"plan      {plan.hash}",
+    )
+
+
+def backup_name(plan: Plan) -> str:
+    """Return the name of the file that keeps the former metadata."""
+    return f"store.meta.before-{plan.hash[:HASH_SHOWN]}"

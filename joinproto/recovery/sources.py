@@ -1,0 +1,146 @@
+"""From the words of a command line to what was found: directories here, .info files from afar."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from attrs import evolve, frozen
+
+from joinproto.errors import StoreUnreadable, UsageProblem
+from joinproto.recovery import info
+from joinproto.recovery.found import Format, Found, Raw
+from joinproto.recovery.gather import gather, read
+from joinproto.store.filesystem import REAL, FileSystem
+
+INFO_BYTES_MAX = info.FILE_BYTES_MAX
+
+
+def this_host() -> str:
+    """Return the name of this machine, as messages show it."""
+    return platform.node() or "unknown"
+
+
+@frozen(kw_only=True)
+class Sources:
+    """Everything that was named, looked at once.
+
+    `stores`: each under a name of its own.  `notes`: what was left out, and why.
+    """
+
+    stores: tuple[Found, ...]
+    notes: tuple[str, ...] = ()
+
+
+def look(
+    words: Sequence[str],
+    *,
+    kind: Format | None = None,
+    positions: Sequence[str] = (),
+    host: str | None = None,
+    files: FileSystem = REAL,
+) -> Sources:
+    """Return what is found in these directories and .info files (`-`: standard input).
+
+    What is wrong with a store is part of what is found.  Raises `StoreError` for an .info
+    file that is not whole, `UsageProblem` for a position of no store.
+    """
+    here = host or this_host()
+    recovered = _positions(positions)
+    raws: list[tuple[Raw, str]] = []
+    notes: list[str] = []
+    seen: set[tuple[int, int]] = set()
+    for word in words:
+        if word == "-" or Path(word).is_file():
+            data = _info_bytes(word)
+            raws += [(raw, word) for raw in info.read(data, name=word)]
+            continue
+        path = Path(os.path.abspath(word))  # noqa: PTH100  a link in it stays as it was typed
+        place = _place(path)
+        if place is not None and place in seen:
+            notes.append(f"{word} is given twice, and counted once")
+            continue
+        seen |= set() if place is None else {place}
+        position = recovered.pop(_key(word), b"")
+        raws.append((gather(path, host=here, kind=kind, recovered=position, files=files), ""))
+    for word, position in list(recovered.items()):
+        mine = [
+            at for at, (raw, _) in enumerate(raws) if word in (raw.path, f"{raw.host}:{raw.path}")
+        ]
+        if len(mine) != 1:
+            raise UsageProblem(
+                f"--position for {word}: no store of this name was given",
+                next="write --position DIR=SEQNO with DIR as in the command, or HOST:PATH",
+            )
+        raws[mine[0]] = (evolve(raws[mine[0]][0], recovered=position), raws[mine[0]][1])
+    return Sources(stores=_named(raws, notes), notes=tuple(notes))
+
+
+def _named(raws: Sequence[tuple[Raw, str]], notes: list[str]) -> tuple[Found, ...]:
+    """Return what each says; equal names with equal bytes are one store, others are two."""
+    found: dict[str, Found] = {}
+    for raw, source in raws:
+        one = read(raw)
+        if one.name in found:
+            before = found[one.name].raw
+            if (before.digest, before.in_use) == (raw.digest, raw.in_use):
+                notes.append(f"{one.name} is given twice, and counted once")
+                continue
+            # Two machines of one name, or one store at two times: nobody knows which.
+            again = len([name for name in found if name.startswith(one.name)]) + 1
+            origin = f"from {source}" if source and source != "-" else f"number {again}"
+            one = evolve(one, label=f"{one.name} ({origin})")
+        found[one.name] = one
+    return tuple(found.values())
+
+
+def _place(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _key(word: str) -> str:
+    return os.path.normpath(word)
+
+
+def _positions(positions: Sequence[str]) -> dict[str, bytes]:
+    """Return what `--position DIR=SEQNO` gives; SEQNO may be a file with a log."""
+    found: dict[str, bytes] = {}
+    for text in positions:
+        word, equals, value = text.rpartition("=")
+        if not equals or not word or not value:
+            raise UsageProblem(
+                f"--position {text!r}: expected DIR=SEQNO, or DIR=LOGFILE",
+                next="give the number that the recovery of the engine printed",
+            )
+        is_number = value.removeprefix("-").isdecimal()
+        found[_key(word)] = value.encode() if is_number else _log_bytes(Path(value))
+    return found
+
+
+def _log_bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(INFO_BYTES_MAX)
+    except OSError as error:
+        raise UsageProblem(
+            f"{path}: cannot be read: {error.strerror}", next="give a number, or a log file"
+        ) from error
+
+
+def _info_bytes(word: str) -> bytes:
+    try:
+        if word == "-":
+            return sys.stdin.buffer.read(INFO_BYTES_MAX)
+        with Path(word).open("rb") as file:
+            return file.read(INFO_BYTES_MAX)
+    except OSError as error:
+        raise StoreUnreadable(
+            f"{word}: cannot be read: {error.strerror or error}", next="check the path"
+        ) from error

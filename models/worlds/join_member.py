@@ -1,0 +1,664 @@
+"""A member of the join worlds: the shipped `Member`, its store, and the host around both.
+
+Nothing is decided here.  The host does what `Member.poll` asks for, in the order in which a
+broker must: persist, send, act.  Its store keeps frames, and the position is written with
+them.  Time is only "the deadline has come", at any moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any, ClassVar, cast
+
+from attrs import define, evolve, fields, frozen
+
+from joinproto.core.chain.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
+from joinproto.core.chain.config import Config
+from joinproto.core.chain.ids import Name, ViewId, by_content
+from joinproto.core.chain.member import IMPOSSIBLE, Frame, Lapse, Member, Rule
+from joinproto.core.chain.messages import (
+    Abort,
+    CompareAndSet,
+    Hello,
+    Message,
+    OpenForClients,
+    PhaseChanged,
+    Ready,
+    Sent,
+    ServeUpdate,
+    StartUpdate,
+    Waiting,
+    WantUpdate,
+    Welcome,
+)
+from joinproto.core.chain.phases import Phase
+from joinproto.core.chain.store import Accepted, StoreRecord
+from joinproto.core.chain.view import Position, Seat, View
+from joinproto.core.vocabulary import Store
+from models.events import NOT_ENABLED, Broadcast, Maybe, Persist, Record, Send
+from models.events import Message as Arrived
+from models.events import Rule as Took
+
+REGISTER = "register"
+"""The name under which the outside register takes part in a world."""
+
+
+# -- what happens beside messages --------------------------------------------------------------
+
+
+@frozen
+class Deadline:
+    """Choice: the member's deadline has come."""
+
+    def __str__(self) -> str:
+        return "the deadline has come"
+
+
+@frozen
+class Suspect:
+    """Choice: the others are not heard of for longer than patience allows, truly or not."""
+
+    def __str__(self) -> str:
+        return "the others are not heard of"
+
+
+@frozen
+class Write:
+    """Choice: a client writes a frame."""
+
+    def __str__(self) -> str:
+        return "a client writes"
+
+
+@frozen
+class ShutDown:
+    """Choice: the operator stops the whole cluster, in order."""
+
+    def __str__(self) -> str:
+        return "the operator stops the cluster"
+
+
+@frozen
+class Leave:
+    """Choice: the operator lets this member leave."""
+
+    def __str__(self) -> str:
+        return "the operator lets it leave"
+
+
+@frozen
+class StartAgain:
+    """Choice: a process that ended in order is started again."""
+
+    def __str__(self) -> str:
+        return "is started again"
+
+
+# -- what the host and the register add to the messages ------------------------------------------
+
+
+@frozen(cache_hash=True)
+class FrameMessage:
+    view: ViewId
+    seq: int
+
+    def __str__(self) -> str:
+        return f"frame {self.seq} of {self.view}"
+
+
+@frozen(cache_hash=True)
+class Data:
+    """A source's whole data: what a real host streams."""
+
+    view: ViewId
+    position: Position | None
+    frames: tuple[Position, ...]
+
+    def __str__(self) -> str:
+        return f"data up to {_at(self.position)}"
+
+
+@frozen(cache_hash=True)
+class Cas:
+    """To the register: let `view` be the successor of its parent, if there is none."""
+
+    view: View
+
+    def __str__(self) -> str:
+        return f"set the successor: {self.view.id}"
+
+
+@frozen(cache_hash=True)
+class Says:
+    """From the register: `view` is its parent's successor."""
+
+    view: View
+
+    def __str__(self) -> str:
+        return f"the successor is {self.view.id}"
+
+
+# -- what the ledger hears -----------------------------------------------------------------------
+
+
+@frozen(cache_hash=True)
+class Kept:
+    """A frame is durable at a seat that is ready in the frame's view."""
+
+    seat: Seat
+    frame: Position
+
+    def __str__(self) -> str:
+        return f"{self.seat.member} keeps {_at(self.frame)}"
+
+
+@frozen(cache_hash=True)
+class Opened:
+    """A member serves clients in a view."""
+
+    view: ViewId
+
+    def __str__(self) -> str:
+        return f"serves in {self.view}"
+
+
+@frozen(cache_hash=True)
+class ReadyIn:
+    """A member is ready in a view."""
+
+    seat: Seat
+    view: ViewId
+
+    def __str__(self) -> str:
+        return f"{self.seat.member} is ready in {self.view}"
+
+
+@frozen(cache_hash=True)
+class Returned:
+    """A process was started again before it had answered: what it had in memory is gone."""
+
+    seat: Seat
+    tip: ViewId | None
+
+    def __str__(self) -> str:
+        return f"{self.seat.member} was stopped"
+
+
+@frozen(cache_hash=True)
+class Proposed:
+    """Somebody asks the register for this view."""
+
+    view: ViewId
+
+    def __str__(self) -> str:
+        return f"proposed: {self.view}"
+
+
+@frozen(cache_hash=True)
+class ChosenView:
+    """The register has set a successor."""
+
+    view: ViewId
+
+    def __str__(self) -> str:
+        return f"chosen: {self.view}"
+
+
+@frozen(cache_hash=True)
+class Vote:
+    """An acceptance is durable."""
+
+    seat: Seat
+    accepted: Accepted
+
+    def __str__(self) -> str:
+        return f"{self.seat.store_id} accepts {self.accepted.view.id}"
+
+
+class ProtocolBug(Exception):
+    """A member met what no correct run can show it; the search ends here."""
+
+
+# -- the member ----------------------------------------------------------------------------------
+
+
+@frozen(cache_hash=True)
+class Plan:
+    """What never changes about a member.
+
+    `views`: a chain is at most so long; `frames`: so many are written at most, counted
+    over the chain.  `proposes`, `suspects`, `leaves`, `closes`: whether it does.  `forgets`:
+    its disk does.
+    """
+
+    config: Config
+    record: StoreRecord
+    peers: frozenset[str]
+    views: int
+    frames: int
+    proposes: bool = True
+    suspects: bool = True
+    leaves: bool = False
+    closes: bool = True
+    forgets: bool = False
+    left_out: frozenset[Rule] = frozenset()
+
+    def __str__(self) -> str:
+        return self.config.member
+
+
+@frozen
+class Shown:
+    """What claims see of a member.  `frames`: its data, while it is ready in its tip.
+
+    `wrong`: what is wrong with it, seen by itself alone.
+    """
+
+    phase: Phase
+    tip: Name | None
+    frames: tuple[Position, ...] | None
+    options: str
+    wrong: str
+
+
+_CHANGING = (
+    "choice",
+    "phase",
+    "ready_in",
+    "was_active",
+    "answers",
+    "ready",
+    "guests",
+    "source",
+    "closes",
+    "leaves",
+    "is_done",
+    "verdict",
+    "frozen_peers",
+)
+_CONSTANT = ("config", "seed", "epoch", "digest", "left_out", "in_reach", "next_beat")
+_OUTBOX = ("_persist", "_sends", "_actions", "_events")
+assert {*_CHANGING, *_CONSTANT, *_OUTBOX, "patience_until"} == {
+    item.name for item in fields(Member)
+}
+
+
+@define
+class Node:
+    """`kept`, `frames`: on disk.  `memory`: the member, as values; none before its start.
+
+    `lives`: how often a transient member was started: each time it draws another store id.
+    """
+
+    persistent: ClassVar[tuple[str, ...]] = ("kept", "frames", "lives")
+
+    plan: Plan
+    kept: StoreRecord
+    frames: tuple[Position, ...] = ()
+    lives: int = 0
+    memory: tuple[Hashable, ...] = ()
+    is_armed: bool = False
+
+    # -- what a member of a world is asked -------------------------------------------------
+
+    def start(self) -> Iterator[Any]:
+        plan = self.plan
+        if plan.record.transient:
+            self.lives += 1
+            name = plan.config.member
+            self.kept = evolve(plan.record, store_id=f"{name}{self.lives}")
+            self.frames = ()
+            yield Persist()
+        member = Member.start(
+            0,
+            plan.config,
+            self.kept,
+            seed="-",
+            in_reach=plan.peers,
+            digest=by_content,
+            left_out=plan.left_out,
+        )
+        # Whoever had answered a ballot before it was stopped has had its say.
+        if (self.kept.lineage.views or self.lives > 1) and self.kept.promised is None:
+            tip = self.kept.tip
+            yield Record(Returned(self._former_seat(), None if tip is None else tip.id))
+        if self.kept.accepted is not None:
+            # A crash between the write and the ledger's hearing of it: it hears of it now.
+            yield Record(Vote(member.seat, self.kept.accepted))
+        yield from self._perform(member)
+
+    def choices(self) -> Iterator[Any]:
+        plan, member = self.plan, self._member()
+        tip = member.view
+        number = 0 if tip is None else tip.number
+        if member.phase is Phase.STOPPED:
+            if tip is not None and self._is_restartable(tip):
+                yield StartAgain()
+            return
+        may = plan.proposes and number < plan.views and member.choice.may_begin
+        if self.is_armed and (member.choice.is_free or may):
+            yield Deadline()
+        runs = tip is not None and tip.is_open and member.seat in tip.members
+        if plan.suspects and runs and may and not member.choice.is_frozen:
+            yield Maybe(Suspect())
+        if member.is_serving:
+            stays = may and not member.closes and not member.leaves
+            if plan.closes and stays:
+                yield Maybe(ShutDown())
+            if plan.leaves and stays:
+                yield Maybe(Leave())
+            last = self.kept.position
+            if member.is_sequencer and (0 if last is None else last.seq) < plan.frames:
+                yield Maybe(Write())
+
+    def receive(self, event: Any) -> Any:
+        if isinstance(event, StartAgain):
+            return self.start()
+        member = self._member()
+        if member.phase in (Phase.STOPPED, Phase.ABORTED):
+            return NOT_ENABLED
+        match event:
+            case Deadline():
+                member.patience_until = 0
+                member.tick(0)
+            case Suspect():
+                member.in_reach = frozenset()
+                member.patience_until = 0
+                member.tick(0)
+                member.in_reach = self.plan.peers
+            case ShutDown():
+                member.shutdown_cluster(0)
+                member.tick(0)
+            case Leave():
+                member.leave(0)
+                member.tick(0)
+            case Write():
+                return self._write(member)
+            case Arrived(sender, FrameMessage(view, seq)):
+                if member.may_append(view, seq) is not Frame.TAKE:
+                    return None
+                return self._append(member, view, seq)
+            case Arrived(sender, Data() as data):
+                return self._take_data(member, sender, data)
+            case Arrived(_, Says(view)):
+                member.register_says(0, view)
+            case Arrived(sender, message):
+                member.receive(0, sender, cast("Message", message))
+        return self._perform(member)
+
+    def shows(self) -> Shown:
+        member = self._member()
+        tip = member.view
+        is_ready = tip is not None and member.ready_in == tip.id
+        return Shown(
+            member.phase,
+            None if tip is None else _name(tip.id),
+            self.frames if is_ready else None,
+            member.config.digest,
+            self._wrong(member),
+        )
+
+    def horizon(self) -> int:
+        """Return how far it has come: two steps for each view, one more once it is frozen."""
+        if self.plan.forgets:
+            return 0
+        return 2 * self.kept.lineage.length + (self.kept.promised is not None)
+
+    # -- the host --------------------------------------------------------------------------
+
+    def _perform(self, member: Member) -> Iterator[Any]:
+        """Do what the member asks for, and go on from there."""
+        while batch := member.poll():
+            self._remember(member)
+            ready_in = self.kept.held
+            if batch.persist is not None:
+                before, self.kept = self.kept, batch.persist
+                yield Persist()
+                accepted = self.kept.accepted
+                if accepted is not None and accepted != before.accepted:
+                    yield Record(Vote(member.seat, accepted))
+            if self.kept.held != ready_in and self.kept.held is not None:
+                yield Record(ReadyIn(member.seat, self.kept.held))
+            yield from self._send(member, batch.sends)
+            for action in batch.actions:
+                yield from self._act(member, action)
+            for event in batch.events:
+                match event:
+                    case Waiting(case=case, detail=detail) if case == IMPOSSIBLE:
+                        if not self.plan.left_out:
+                            raise ProtocolBug(detail)
+                    case PhaseChanged() | Waiting():
+                        yield Took(f"{event.label} {event.case}")
+            member.advance(batch)
+        self._remember(member)
+
+    def _send(self, member: Member, sends: tuple[Sent, ...]) -> Iterator[Any]:
+        """Send; what goes to all others is one message, and may still reach some of them only.
+
+        A set forgets no message that is of use, so what was said to all is not said again.
+        """
+        names = {
+            sent.message: {other.to for other in sends if other.message == sent.message}
+            for sent in sends
+        }
+        for message, to in names.items():
+            if isinstance(message, Ready) and to != self.plan.peers:
+                continue
+            if isinstance(message, Hello) and member.phase is Phase.UPDATING:
+                continue  # it asks who is ready; whoever is has said so to all
+            # A view that is chosen is no secret: telling all is one message instead of several.
+            if to >= self.plan.peers or isinstance(message, Chosen):
+                yield Broadcast(message)
+                continue
+            for name in sorted(to & self.plan.peers):
+                yield Send(name, message)
+
+    def _act(self, member: Member, action: Any) -> Iterator[Any]:
+        match action:
+            case CompareAndSet(_, view):
+                yield Record(Proposed(view.id))
+                yield Send(REGISTER, Cas(view))
+            case ServeUpdate(to, view) if to in self.plan.peers:
+                yield Send(to, Data(view.id, self.kept.position, self.frames))
+            case StartUpdate() if Lapse.UPDATE_MARKED in self.plan.left_out:
+                # In place: the old data is gone before the new is there.
+                self.frames = ()
+                yield Persist()
+            case OpenForClients(view):
+                yield Record(Opened(view.id))
+            case Abort():
+                pass
+
+    def _write(self, member: Member) -> Iterator[Any]:
+        tip = member.view
+        assert tip is not None
+        last = self.kept.position
+        seq = 1 if last is None else last.seq + 1
+        yield from self._append(member, tip.id, seq)
+        yield Broadcast(FrameMessage(tip.id, seq))
+
+    def _append(self, member: Member, view: ViewId, seq: int) -> Iterator[Any]:
+        frame = Position(view, seq)
+        self.frames = (*self.frames, frame)
+        member.appended(view, seq)
+        self.kept = evolve(self.kept, position=frame)
+        self._remember(member)
+        yield Persist()
+        yield Record(Kept(member.seat, frame))
+
+    def _take_data(self, member: Member, sender: str, data: Data) -> Any:
+        tip = member.view
+        waits = member.source == sender
+        if not waits or tip is None or tip.id != data.view:
+            return NOT_ENABLED
+        if member.phase is Phase.UPDATING and data.position != tip.position:
+            return NOT_ENABLED
+        return self._switch(member, data)
+
+    def _switch(self, member: Member, data: Data) -> Iterator[Any]:
+        # The data first, then the record that says so: a crash in between leaves an
+        # unfinished update, and the mark on the disk says that it is one.
+        self.frames = data.frames
+        yield Persist()
+        member.update_done(0, data.position)
+        yield from self._perform(member)
+
+    # -- small parts -----------------------------------------------------------------------
+
+    def _member(self) -> Member:
+        plan = self.plan
+        changing = dict(zip(_CHANGING, self.memory, strict=True))
+        member = Member(
+            config=plan.config,
+            digest=by_content,
+            left_out=plan.left_out,
+            in_reach=plan.peers,
+            **changing,  # type: ignore[arg-type]
+        )
+        member.patience_until = 0 if self.is_armed else None
+        return member
+
+    def _remember(self, member: Member) -> None:
+        if member.phase in (Phase.STOPPED, Phase.ABORTED):
+            # The process has ended, and what it had in memory with it.
+            ended = Member.start(0, member.config, self.kept, seed="-", digest=by_content)
+            ended.phase = member.phase
+            ended.verdict = member.verdict
+            member = ended
+        self.memory = tuple([getattr(member, name) for name in _CHANGING])
+        self.is_armed = member.patience_until is not None
+
+    def _former_seat(self) -> Seat:
+        name = self.plan.config.member
+        return Seat(name, f"{name}{self.lives - 1}" if self.lives else self.kept.store_id)
+
+    def _is_restartable(self, tip: View) -> bool:
+        return tip.number < self.plan.views
+
+    def _wrong(self, member: Member) -> str:
+        """Return what is wrong with this member alone, "" for nothing."""
+        tip, kept = member.view, self.kept
+        if member.is_serving and kept.state is Store.CLEAN:
+            return "dirty_before_serving: it serves, and its disk reads clean"
+        if kept.update_unfinished or (not kept.lineage.views and not self.frames):
+            return ""
+        if _frames_at(kept.position, kept) != self.frames:
+            return "position_is_data: its frames are not those of its position"
+        if member.is_serving and tip is not None and member.seat not in tip.members:
+            return "no_wrong_store: it serves, and is not in the view"
+        return ""
+
+    def story(self) -> dict[str, Any]:
+        member = self._member()
+        record = member.record
+        tip = member.view
+        told: dict[str, Any] = {
+            "phase": member.phase.value,
+            "tip": "-" if tip is None else str(tip.id),
+            "at": _at(record.position) + (", unfinished" if record.update_unfinished else ""),
+            "held": "-" if record.held is None else str(record.held),
+        }
+        if member.choice.is_frozen:
+            told["frozen"] = "yes"
+        if member.answers:
+            told["answers"] = "; ".join(sorted(str(item) for item in member.answers))
+        if member.ready:
+            told["ready"] = " ".join(sorted(item.member for item in member.ready))
+        return told
+
+
+def _frames_at(position: Position | None, record: StoreRecord) -> tuple[Position, ...]:
+    """Return the frames that a store with this position must have."""
+    frames: tuple[Position, ...] = ()
+    while position is not None:
+        view = record.lineage.find(position.view)
+        assert view is not None
+        first = 1 if view.position is None else view.position.seq + 1
+        here = tuple(Position(view.id, seq) for seq in range(first, position.seq + 1))
+        frames = (*here, *frames)
+        position = view.position
+    return frames
+
+
+def _name(view_id: ViewId) -> Name:
+    assert isinstance(view_id, Name)
+    return view_id
+
+
+def _at(position: Position | None) -> str:
+    if position is None:
+        return "-"
+    return f"{position.seq} of {position.view}"
+
+
+# -- the register ----------------------------------------------------------------------------------
+
+
+@define
+class Register:
+    """The outside register: an atomic compare-and-set for each view.  It does not fail."""
+
+    persistent: ClassVar[tuple[str, ...]] = ("chosen",)
+
+    chosen: frozenset[View] = frozenset()
+
+    def receive(self, event: Any) -> Any:
+        if not isinstance(event, Arrived) or not isinstance(event.content, Cas):
+            return NOT_ENABLED
+        view = event.content.view
+        there = next((item for item in self.chosen if item.parent == view.parent), None)
+        if there is not None:
+            return [Send(event.sender, Says(there))]
+        self.chosen |= {view}
+        return [Persist(), Record(ChosenView(view.id)), Send(event.sender, Says(view))]
+
+    def shows(self) -> str:
+        return "register"
+
+    def story(self) -> dict[str, Any]:
+        chain = sorted(self.chosen, key=lambda view: view.number)
+        return {"chosen": ", ".join(str(view.id) for view in chain) or "-"}
+
+
+def expiry(
+    names: tuple[str, ...], votes: bool, sender: str, to: str | None, content: Any
+) -> list[tuple[str, int]]:
+    """Return for whom a message is of use, and up to which horizon.
+
+    Whatever is about a view's successor changes nothing any more at a store that knows it;
+    what is about the view itself, at a store that is frozen.  What would be answered is of
+    use as long as the asker can use the answer.
+    """
+    others = [name for name in names if name != sender] if to is None else [to]
+    match content:
+        case Prepare(parent):
+            # Without ballots, a frozen store would say the same again.
+            at = 2 * _number(parent)
+            return [(sender, at + 1), *[(name, at + votes) for name in others]]
+        case Accept(parent):
+            at = 2 * _number(parent) + 1
+            return [(name, at) for name in (sender, *others)]
+        case Promise(parent) | Voted(parent) | Nack(parent):
+            at = 2 * _number(parent) + 1
+        case Chosen():
+            at = 2 * content.views[-1].number - 1
+        case Says(view):
+            at = 2 * view.number - 1
+        case Cas(view):
+            return [(sender, 2 * view.number - 1)]
+        case Hello():
+            at = 2 * content.number
+            return [(sender, at), *[(name, at + 1) for name in others]]
+        case Data(view):
+            at = 2 * _number(view) + 1
+        case Ready(view) | Welcome(view) | FrameMessage(view):
+            at = 2 * _number(view)
+        case WantUpdate(view):
+            return [(sender, 2 * _number(view) + 1)]
+        case _:
+            return []
+    return [(name, at) for name in others]
+
+
+def _number(view: ViewId | None) -> int:
+    return 0 if view is None else _name(view).number

@@ -1,0 +1,67 @@
+"""The stories can be played again, and the files say the same again."""
+
+from pathlib import Path
+
+import pytest
+
+from joinproto.recovery.foreign.rabbitmq import wait_graphs
+from joinproto.recovery.gather import gather, read
+from tests.recovery.foreign.directories import stories, story
+from tools.fixtures import galera, rabbitmq
+from tools.fixtures.story import Story
+
+
+def ignore(_: str) -> None:
+    """Say nothing."""
+
+
+def test_every_story_was_played_and_kept() -> None:
+    """What the script tells is what lies in data/, each with its story.txt."""
+    assert sorted(rabbitmq.STORIES) == stories("rabbitmq")
+    assert sorted(galera.STORIES) == stories("galera")
+
+
+def test_a_story_keeps_the_files_and_says_what_was_done(tmp_path: Path) -> None:
+    """A file that is not there is said, too; an earlier telling is replaced."""
+    (tmp_path / "one" / "old").mkdir(parents=True)
+    (tmp_path / "state").write_bytes(b"1 \n")
+    told = Story("one", "About it.", ("server 1.0",), ignore)
+
+    told.did("started")
+    told.keep({"a": tmp_path}, ["state", "view"])
+    told.write(tmp_path)
+
+    assert b"1 \n" == (tmp_path / "one" / "a" / "state").read_bytes()
+    text = (tmp_path / "one" / "story.txt").read_text("utf-8")
+    assert "server 1.0" in text
+    assert "1. started\n2. (no view in a)\n" in text
+    assert not (tmp_path / "one" / "old").exists()
+
+
+@pytest.mark.slow
+def test_real_rabbitmq_nodes_leave_the_same_lists_again(tmp_path: Path) -> None:
+    """Killed in turn: about half a minute."""
+    if not Path(rabbitmq.PROGRAMS, "rabbitmq-server").is_file():
+        pytest.skip("rabbitmq-server is not installed")
+    name = "rabbitmq-killed-in-turn"
+
+    rabbitmq.tell(name, ignore).write(tmp_path)
+
+    found = [read(gather(path, host="h")) for path in sorted((tmp_path / name).glob("*@*"))]
+    assert wait_graphs(list(story(name).values())) == wait_graphs(found)
+
+
+@pytest.mark.slow
+def test_real_galera_nodes_leave_the_same_state_again(tmp_path: Path) -> None:
+    """Stopped in turn: about half a minute; the ids are new each time."""
+    if not Path(galera.PROVIDER).is_file():
+        pytest.skip("galera-4 is not installed")
+    name = "galera-stopped-in-turn"
+
+    galera.tell(name, ignore).write(tmp_path)
+
+    found = [read(gather(path, host="h")) for path in sorted((tmp_path / name).glob("n*"))]
+    assert [item.stopped_last for item in story(name).values()] == [
+        item.stopped_last for item in found
+    ]
+    assert [item.state for item in story(name).values()] == [item.state for item in found]

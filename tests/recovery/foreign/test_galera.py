@@ -1,0 +1,233 @@
+"""Galera's state files: by example, and as real servers left them."""
+
+import pytest
+
+from joinproto.core.pick.pick import pick
+from joinproto.core.pick.table import Verdict
+from joinproto.recovery.foreign.galera import not_last
+from joinproto.recovery.foreign.text import NULL_UUID
+from joinproto.recovery.found import Format, Found, State
+from tests.recovery.foreign.directories import said, story
+
+HISTORY = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+OTHER = "886313e1-3b8a-5372-9b90-0c9aee199e5d"
+A, B, C = (f"{n * 8}-0000-11d1-80b4-00c04fd430c8" for n in "abc")
+
+
+def grastate(*, uuid: str = HISTORY, seqno: int = -1, safe: int | None = 0) -> str:
+    last = "" if safe is None else f"safe_to_bootstrap: {safe}\n"
+    return f"# GALERA saved state\nversion: 2.1\nuuid:    {uuid}\nseqno:   {seqno}\n{last}"
+
+
+def gvwstate(*members: str, mine: str = A, number: int = 3, kind: int = 3) -> str:
+    lines = [f"my_uuid: {mine}", "#vwbeg", f"view_id: {kind} {A} {number}", "bootstrap: 0"]
+    lines += [*(f"member: {member} 0" for member in members), "#vwend"]
+    return "\n".join(lines) + "\n"
+
+
+def node(state: str, view: str | None = None, *, recovered: str = "", path: str = "n") -> Found:
+    files = (
+        {"grastate.dat": state} if view is None else {"grastate.dat": state, "gvwstate.dat": view}
+    )
+    return said(Format.GALERA, files, recovered=recovered, path=path)
+
+
+# -- by example ----------------------------------------------------------------------------
+
+
+def test_stopped_in_order_is_clean_at_its_position() -> None:
+    """A seqno of 0 or more, and no view file."""
+    found = node(grastate(seqno=7, safe=1))
+
+    assert (State.CLEAN, 7, HISTORY) == (found.state, found.seq, found.cluster)
+    assert found.stopped_last
+    assert () == found.problems
+
+
+def test_a_crashed_node_is_dirty_and_its_position_unknown() -> None:
+    """-1; the sentence says how the position is found."""
+    found = node(grastate(), gvwstate(A, B))
+
+    assert (State.DIRTY, None, A) == (found.state, found.seq, found.member)
+    assert found.last_view is not None
+    assert {A, B} == found.last_view.members
+    assert "--wsrep-recover" in found.problems[0]
+
+
+@pytest.mark.parametrize(
+    "recovered",
+    [
+        "12",
+        f"{HISTORY}:12\n",
+        f"WSREP: Recovered position: {HISTORY}:12",
+        f"x [Note] WSREP: Recovered position: {HISTORY}:12,0-1-5\nmore",
+        f"WSREP: Recovered position: {HISTORY}:3\nWSREP: Recovered position: {HISTORY}:12\n",
+    ],
+)
+def test_a_position_can_be_supplied(recovered: str) -> None:
+    """A number, a position, or a log; of several lines the last one counts."""
+    found = node(grastate(), gvwstate(A, B), recovered=recovered)
+
+    assert 12 == found.seq
+    assert () == found.problems
+
+
+@pytest.mark.parametrize(
+    ("state", "recovered", "problem"),
+    [
+        (grastate(), f"{OTHER}:12", "of another history"),
+        (grastate(), f"{HISTORY}:-1", "did not find any"),
+        (grastate(), "no such line", "is no number"),
+        (grastate(), "9" * 30, "is no number"),
+        (grastate(seqno=7), "12", "of another time"),
+    ],
+)
+def test_a_position_that_does_not_fit_counts_for_nothing(
+    state: str, recovered: str, problem: str
+) -> None:
+    """Two things that say it differently say nothing."""
+    found = node(state, recovered=recovered)
+
+    assert any(problem in line for line in found.problems)
+    if state == grastate():
+        assert found.seq is None
+
+
+def test_a_mark_beside_a_view_with_others_shows_nothing() -> None:
+    """Galera writes safe_to_bootstrap: 1 only where nobody else is left."""
+    assert node(grastate(safe=1), gvwstate(A)).stopped_last
+    by_hand = node(grastate(safe=1), gvwstate(A, B))
+
+    assert not by_hand.stopped_last
+    assert any("by hand" in line for line in by_hand.problems)
+
+
+def test_a_position_beside_a_view_is_of_the_time_before() -> None:
+    """It was stopped in order, started again, and crashed: never clean."""
+    found = node(grastate(seqno=7), gvwstate(A, B))
+
+    assert (State.DIRTY, None) == (found.state, found.seq)
+
+
+def test_a_node_without_a_history_is_never_picked() -> None:
+    """New, or being copied to: both look the same."""
+    found = node(grastate(uuid=NULL_UUID, safe=1))
+
+    assert (State.UNFINISHED, "") == (found.state, found.cluster)
+    assert not found.stopped_last
+
+
+@pytest.mark.parametrize(
+    ("state", "view", "problem"),
+    [
+        ("", None, "is empty"),
+        (grastate()[:-1], None, "cut off"),
+        (grastate()[:60], None, "cut off"),
+        (grastate().replace("seqno", "seqn0"), None, "is no line"),
+        (grastate() + "seqno: 5\n", None, "two lines seqno"),
+        (grastate(safe=2), None, "expected 0 or 1"),
+        (grastate(uuid="x"), None, "is no UUID"),
+        (grastate(seqno=-2), None, "is no number"),
+        (grastate(), "", "is empty"),
+        (grastate(), gvwstate(A, B)[:-8], "cut off"),
+        (grastate(), gvwstate(A, A), "twice"),
+        (grastate(), gvwstate(A).replace("member", "menber"), "expected a line member"),
+        (grastate(), gvwstate(), "expected my_uuid"),
+    ],
+)
+def test_what_galera_does_not_write_is_corrupt(state: str, view: str | None, problem: str) -> None:
+    """Galera itself takes some of these for safe."""
+    found = node(state, view)
+
+    assert State.CORRUPT == found.state
+    assert not found.stopped_last
+    assert any(problem in line for line in found.problems)
+
+
+def test_a_missing_state_file_beside_a_view_is_unreadable() -> None:
+    """Galera would take it for safe to found a cluster from."""
+    found = said(Format.GALERA, {"gvwstate.dat": gvwstate(A)})
+
+    assert State.UNREADABLE == found.state
+
+
+def test_without_the_line_safe_to_bootstrap_it_is_not_clean() -> None:
+    """Of an old version, or cut off; the position is whole."""
+    found = node(grastate(seqno=7, safe=None))
+
+    assert (State.DIRTY, 7) == (found.state, found.seq)
+
+
+def test_a_view_that_is_not_primary_shows_nothing() -> None:
+    """Nothing was committed in it."""
+    assert node(grastate(), gvwstate(A, B, kind=1)).last_view is None
+    assert node(grastate(), gvwstate(B, C)).last_view is None
+
+
+def test_who_went_on_without_it_shows_that_it_was_not_last() -> None:
+    """b and c were with a in view 3, and have view 4 without it."""
+    a = node(grastate(), gvwstate(A, B, C, mine=A), path="a")
+    b = node(grastate(), gvwstate(B, C, mine=B, number=4), path="b")
+    c = node(grastate(), gvwstate(B, C, mine=C, number=4), path="c")
+
+    assert [("h:a", "h:b")] == [(item.store, item.by) for item in not_last([a, b, c])]
+
+
+def test_the_numbers_of_views_alone_show_nothing() -> None:
+    """A cluster that was founded anew counts from 1."""
+    old = node(grastate(), gvwstate(A, mine=A, number=9), path="old")
+    new = node(grastate(), gvwstate(B, C, mine=B, number=2), path="new")
+
+    assert () == not_last([old, new])
+    assert all(item.last_view is None or item.last_view.number is None for item in (old, new))
+
+
+# -- as real servers left them -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "latest"),
+    [
+        ("galera-stopped-in-turn", Verdict.CLEAN, ["n3"]),
+        ("galera-killed-in-turn", Verdict.TIE, ["n1", "n2"]),
+        ("galera-killed-together", Verdict.TIE, ["n1", "n2", "n3"]),
+        ("galera-last-one-killed", Verdict.PROVEN, ["n3"]),
+        ("galera-started-again", Verdict.TIE, ["n1", "n3"]),
+    ],
+)
+def test_with_the_positions_the_right_ones_are_picked(
+    name: str, verdict: Verdict, latest: list[str]
+) -> None:
+    """The story says who was last; see story.txt beside the files."""
+    found = story(name, positions=True)
+
+    picked = pick([item.candidate for item in found.values()])
+
+    assert verdict == picked.verdict
+    assert latest == [node for node, item in found.items() if item.name in picked.latest]
+
+
+def test_the_view_files_alone_show_that_the_third_was_not_last() -> None:
+    """All three say -1 and 0."""
+    found = story("galera-killed-in-turn")
+
+    assert [(-1, "0")] * 3 == [
+        (int(facts["seqno"]), facts["safe_to_bootstrap"])
+        for facts in ({fact.name: fact.value for fact in item.facts} for item in found.values())
+    ]
+    assert [found["n3"].name] == [item.store for item in not_last(list(found.values()))]
+
+
+def test_after_a_new_start_the_later_view_has_the_smaller_number() -> None:
+    """Why `LastView.number` stays empty."""
+    found = story("galera-started-again")
+
+    numbers = {
+        node: int(fact.value.split()[-1])
+        for node, item in found.items()
+        for fact in item.facts
+        if fact.name == "view_id"
+    }
+
+    assert numbers["n1"] == numbers["n3"] < numbers["n2"]
+    assert () == not_last(list(found.values()))

@@ -1,0 +1,203 @@
+"""RabbitMQ's Mnesia directory: by example, and as real nodes left it."""
+
+import pytest
+
+from joinproto.core.pick.pick import pick
+from joinproto.core.pick.table import Verdict
+from joinproto.core.pick.wait_graph import Start
+from joinproto.recovery.foreign.rabbitmq import lines, refused, wait_graphs
+from joinproto.recovery.found import Format, Found, State
+from tests.recovery.foreign.directories import said, stories, story
+
+ABC = "{[a@h,b@h,c@h],[a@h,b@h,c@h]}.\n"
+
+
+def node(running: str, cluster: str = ABC, *, path: str = "a@h", **more: str) -> Found:
+    files = {"cluster_nodes.config": cluster, "nodes_running_at_shutdown": running, **more}
+    return said(Format.RABBITMQ, files, path=path)
+
+
+# -- by example ----------------------------------------------------------------------------
+
+
+def test_a_list_says_who_ran() -> None:
+    """Stopped or killed looks the same, so it is never clean."""
+    found = node("[a@h,c@h].\n", path="x/a@h")
+
+    assert (State.DIRTY, "a@h") == (found.state, found.member)
+    assert found.last_view is not None
+    assert {"a@h", "c@h"} == found.last_view.members
+    assert not found.stopped_last
+
+
+def test_a_node_that_lists_only_itself_stopped_last() -> None:
+    """The one that waits for nobody."""
+    assert node("[a@h].").stopped_last
+
+
+def test_a_list_without_the_node_itself_says_nothing() -> None:
+    """A start that was cut off wrote down what another node saw."""
+    found = node("[b@h].")
+
+    assert found.last_view is None
+    assert not found.stopped_last
+    assert "cut off" in found.problems[0]
+
+
+@pytest.mark.parametrize("path", ["copy", ".", "", "d@h"])
+def test_a_directory_of_another_name_does_not_say_which_node_it_is(path: str) -> None:
+    """The name is in no text file."""
+    found = node("[a@h].", path=path)
+
+    assert ("", None, False) == (found.member, found.last_view, found.stopped_last)
+    assert "which node this is" in found.problems[0]
+
+
+def test_a_lone_node_is_known_whatever_its_directory_is_called() -> None:
+    """There is only one it can be."""
+    assert "a@h" == node("[a@h].", "{[a@h],[a@h]}.", path="copy").member
+
+
+def test_a_ram_node_keeps_nothing() -> None:
+    """And those that it outlived say so."""
+    cluster = "{[a@h,b@h],[a@h]}."
+    ram, disc = node("[b@h].", cluster, path="b@h"), node("[a@h,b@h].", cluster)
+
+    assert State.EMPTY == ram.state
+    assert not disc.stopped_last
+    assert "kept nothing on disc" in disc.problems[0]
+
+
+def test_a_forced_start_that_was_asked_for_is_said() -> None:
+    """rabbitmqctl force_boot leaves an empty file."""
+    found = node("[a@h,b@h].", force_load="")
+
+    assert any("waits for nobody" in line for line in found.problems)
+
+
+def test_quoted_names_are_names() -> None:
+    """Hosts may have a dash or a dot."""
+    name = "rabbit@mq-0.example"
+    found = node(f"['{name}'].", f"{{['{name}'],['{name}']}}.", path=f"mnesia/{name}")
+
+    assert name == found.member
+
+
+@pytest.mark.parametrize(
+    ("cluster", "running", "problem"),
+    [
+        ("", "[a@h].", "is empty"),
+        (ABC[:-3], "[a@h].", "cut off"),
+        (ABC, "[a@h]", "cut off"),
+        (ABC, "[a@h", "cut off"),
+        (ABC, "[a@h]. [b@h].", "more text"),
+        (ABC, "{a@h}.", "expected a list"),
+        (ABC, "[[a@h]].", "expected names"),
+        (ABC, "[a@h,a@h].", "twice"),
+        (ABC, "[a].", "no name of a node"),
+        (ABC, "[x@h].", "no node of the cluster"),
+        ("[a@h].", "[a@h].", "expected two lists"),
+        ("{[a@h]}.", "[a@h].", "expected two lists"),
+        ("{[],[]}.", "[].", "names no node"),
+        (ABC, "[1].", "not expected"),
+        (ABC, '["a@h"].', "not expected"),
+        (ABC, "['a@\\x{e9}'].", "escape"),
+        (ABC, "[" * 5000, "nested"),
+        (ABC, "[a@h,].", "expected a name"),
+        (ABC, "\N{SNOWMAN}", "no ASCII"),
+    ],
+)
+def test_what_rabbitmq_does_not_write_is_corrupt(cluster: str, running: str, problem: str) -> None:
+    """The sentence names the file and what was found."""
+    found = node(running, cluster)
+
+    assert State.CORRUPT == found.state
+    assert problem in found.problems[0]
+
+
+@pytest.mark.parametrize("name", ["cluster_nodes.config", "nodes_running_at_shutdown"])
+def test_one_file_without_the_other_is_unreadable(name: str) -> None:
+    """What is not there is not known."""
+    text = {"cluster_nodes.config": ABC, "nodes_running_at_shutdown": "[a@h]."}[name]
+
+    assert State.UNREADABLE == said(Format.RABBITMQ, {name: text}, path="a@h").state
+
+
+def test_of_two_copies_of_a_node_none_is_believed() -> None:
+    """Nobody knows with which of them it went on."""
+    lists = [node("[a@h]."), node("[a@h,b@h,c@h].", path="old/a@h"), node("[b@h,c@h].", path="b@h")]
+
+    (graph,) = wait_graphs(lists)
+
+    assert Start.SUPPLY == graph.start
+    assert "a@h" in graph.unheard
+
+
+# -- as real nodes left it -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "last", "order", "verdict"),
+    [
+        ("stopped-in-turn", Start.IN_ORDER, "c", "c b a", Verdict.PROVEN),
+        ("killed-in-turn", Start.IN_ORDER, "a", "a b c", Verdict.PROVEN),
+        ("killed-together", Start.TOGETHER, "abc", "abc", Verdict.TIE),
+        ("smallest-is-older", Start.FORCE, "bc", "b c a", Verdict.TIE),
+        ("smallest-is-older-forced", Start.FORCE, "bc", "b c a", Verdict.TIE),
+        ("start-cut-off", Start.SUPPLY, "ab", "", Verdict.UNPROVEN),
+        ("ram-node-last", Start.IN_ORDER, "a", "a b c", Verdict.UNPROVEN),
+        ("forgotten", Start.IN_ORDER, "a", "a b", Verdict.PROVEN),
+        ("split", Start.SPLIT, "ab", "", Verdict.DIVERGED),
+    ],
+)
+def test_the_lists_say_what_happened(
+    name: str, start: Start, last: str, order: str, verdict: Verdict
+) -> None:
+    """The story says who was last, and what a start did; see story.txt beside the files."""
+    found = list(story(f"rabbitmq-{name}").values())
+
+    graph = wait_graphs(found)[0]
+
+    assert start == graph.start
+    assert [f"{node}@localhost" for node in last] == list(graph.last)
+    assert [[f"{node}@localhost" for node in stage] for stage in order.split()] == [
+        list(stage) for stage in graph.order
+    ]
+    assert verdict == pick([item.candidate for item in found]).verdict
+
+
+def test_every_story_is_looked_at() -> None:
+    """A new one needs its line above."""
+    assert 9 == len(stories("rabbitmq"))
+    assert 5 == len(stories("galera"))
+
+
+def test_the_advice_says_why_not_to_start_all_at_once() -> None:
+    """Real nodes lost two queues that way, and none with the advice."""
+    (graph,) = wait_graphs(list(story("rabbitmq-smallest-is-older").values()))
+
+    *_, advice = lines(graph)
+
+    assert "do not just start all" in advice
+    assert "rabbitmqctl -n b@localhost force_boot" in advice
+
+
+def test_a_forgotten_node_is_named() -> None:
+    """It counts the others, and they do not count it."""
+    found = list(story("rabbitmq-forgotten").values())
+
+    assert 2 == len(refused(found))
+    assert all(line.startswith("c@localhost") for line in refused(found))
+
+
+def test_a_lost_disc_says_who_may_be_forced_and_what_is_lost() -> None:
+    """c stopped last and its disc is gone: b ran longer than a."""
+    found = story("rabbitmq-stopped-in-turn")
+    del found["c@localhost"]
+
+    (graph,) = wait_graphs(list(found.values()), gone=["c@localhost"])
+
+    assert Start.FORCE_AND_LOSE == graph.start
+    assert ("b@localhost",) == graph.force
+    assert ("c@localhost",) == graph.later
+    assert "c@localhost is lost" in lines(graph)[-2]

@@ -1,0 +1,285 @@
+"""A small cluster of real members: their disks are values, everything else may fail.
+
+Nothing is decided here.  The host does what `Member.poll` asks for: persist, send, act.  A
+frame is written with the position in one piece, and is acknowledged when every member of
+its view has it, which the ledger counts.
+
+    life = Life("abc", wait_for=2)
+    life.start("a"), ...; life.settle()      the members found the cluster
+    life.write(); life.kill("a"); life.settle()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from attrs import Factory, define, evolve, field
+
+from joinproto.core.chain.config import Config
+from joinproto.core.chain.ids import ViewId
+from joinproto.core.chain.member import Frame, Member
+from joinproto.core.chain.messages import (
+    Message,
+    ServeUpdate,
+    StartUpdate,
+    Stop,
+    Waiting,
+)
+from joinproto.core.chain.phases import Phase
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.view import Position
+
+ROUNDS_IDLE = 4
+"""Rounds without progress after which nothing more is expected: each backs off once."""
+
+Written = tuple[ViewId, int]
+
+
+@define
+class Letter:
+    """A message on its way: of the protocol, or a frame, or a source's whole data."""
+
+    sender: str
+    to: str
+    content: object
+
+
+@define
+class FrameSent:
+    view: ViewId
+    seq: int
+
+
+@define
+class DataSent:
+    view: ViewId
+    position: Position | None
+    frames: tuple[Written, ...]
+
+
+@define
+class Life:
+    """The world: `disks` and `frames` survive everything, `members` live until they are killed.
+
+    `electors`: who may vote; "": all.
+
+    `acknowledged`: frames that every member of their view had durably, in the order in which
+    that happened.
+    """
+
+    names: str
+    wait_for: int = 2
+    electors: str = ""
+    now: float = 0.0
+    disks: dict[str, StoreRecord] = Factory(dict)
+    frames: dict[str, tuple[Written, ...]] = Factory(dict)
+    members: dict[str, Member] = Factory(dict)
+    letters: list[Letter] = Factory(list)
+    split: tuple[frozenset[str], ...] = ()
+    acknowledged: list[Written] = Factory(list)
+    lives: int = 0
+    waiting: list[Waiting] = Factory(list)
+    on_write: Callable[[str, StoreRecord], None] = field(default=lambda _name, _record: None)
+
+    def __attrs_post_init__(self) -> None:
+        for name in self.names:
+            self.disks[name] = StoreRecord(store_id=f"{name}'")
+            self.frames[name] = ()
+
+    # -- what may happen -----------------------------------------------------------------------
+
+    def start(self, name: str) -> None:
+        """Start a member from its disk; without effect if it runs."""
+        if name in self.members:
+            return
+        self.lives += 1
+        config = Config(
+            member=name,
+            electors=frozenset(self.electors or self.names),
+            wait_for=self.wait_for,
+            options="o",
+            heartbeat=0.0,
+        )
+        peers = frozenset(other for other in self.members if self._reaches(name, other))
+        member = Member.start(
+            self.now,
+            config,
+            self.disks[name],
+            seed=f"{name}{self.lives}",
+            in_reach=peers,
+        )
+        self.members[name] = member
+        self.perform(name)
+        for other in sorted(peers):
+            self.members[other].peer_up(self.now, name)
+            self.perform(other)
+            if name in self.members:
+                self.members[name].peer_up(self.now, other)
+                self.perform(name)
+
+    def kill(self, name: str) -> None:
+        """End a process; the others notice when `settle` looks."""
+        if self.members.pop(name, None) is None:
+            return
+        self.letters = [one for one in self.letters if name not in (one.sender, one.to)]
+        for other in sorted(self.members):
+            if self._reaches(name, other):
+                self.members[other].peer_down(self.now, name)
+                self.perform(other)
+
+    def part(self, *sides: str) -> None:
+        """Split the network; without sides: heal it."""
+        before = {
+            (one, other)
+            for one in self.members
+            for other in self.members
+            if one < other and self._reaches(one, other)
+        }
+        self.split = tuple(map(frozenset, sides))
+        for one in sorted(self.members):
+            for other in sorted(self.members):
+                if one == other or one not in self.members or other not in self.members:
+                    continue
+                was = (min(one, other), max(one, other)) in before
+                if was and not self._reaches(one, other):
+                    self.members[one].peer_down(self.now, other)
+                elif not was and self._reaches(one, other):
+                    self.members[one].peer_up(self.now, other)
+                self.perform(one)
+        self.letters = [one for one in self.letters if self._reaches(one.sender, one.to)]
+
+    def deliver(self, at: int = 0) -> None:
+        """Deliver one letter."""
+        letter = self.letters.pop(at)
+        member = self.members.get(letter.to)
+        if member is None or not self._reaches(letter.sender, letter.to):
+            return
+        match letter.content:
+            case FrameSent(view, seq):
+                if member.may_append(view, seq) is Frame.TAKE:
+                    self._append(letter.to, view, seq)
+            case DataSent():
+                self._take(letter.to, letter.sender, letter.content)
+            case _:
+                message: Message = letter.content  # type: ignore[assignment]
+                member.receive(self.now, letter.sender, message)
+        self.perform(letter.to)
+
+    def tick(self, name: str) -> None:
+        """Let a member's deadline come."""
+        member = self.members.get(name)
+        if member is None or member.deadline is None:
+            return
+        self.now = max(self.now, member.deadline)
+        member.tick(self.now)
+        self.perform(name)
+
+    def write(self) -> bool:
+        """Let a client write a frame, wherever one is served; return whether one was."""
+        for name in sorted(self.members):
+            member = self.members[name]
+            tip = member.view
+            if member.is_serving and member.is_sequencer and tip is not None:
+                last = self.disks[name].position
+                seq = 1 if last is None else last.seq + 1
+                if member.may_append(tip.id, seq) is not Frame.TAKE:
+                    continue
+                self._append(name, tip.id, seq)
+                for seat in sorted(tip.members, key=lambda one: one.member):
+                    if seat.member != name and self._reaches(name, seat.member):
+                        self.letters.append(Letter(name, seat.member, FrameSent(tip.id, seq)))
+                return True
+        return False
+
+    def settle(self, *, rounds_max: int = 100) -> None:
+        """Let everything arrive, and time go on, until nothing comes of it any more."""
+        idle = 0
+        for _ in range(rounds_max):
+            before = self._progress()
+            while self.letters:
+                self.deliver()
+            for name in sorted(self.members):
+                self.tick(name)
+            # Who waits begins a ballot at each tick, for ever; that is no progress.
+            idle = 0 if before != self._progress() else idle + 1
+            if idle > ROUNDS_IDLE:
+                return
+
+    def _progress(self) -> object:
+        known = [(one.lineage.length, one.held, one.position) for one in self.disks.values()]
+        return known, self.serving, len(self.acknowledged)
+
+    # -- the host ------------------------------------------------------------------------------
+
+    def perform(self, name: str) -> None:
+        """Do what a member asks for."""
+        while name in self.members and (batch := self.members[name].poll()):
+            member = self.members[name]
+            if batch.persist is not None:
+                self._persist(name, batch.persist)
+            self.letters += [
+                Letter(name, sent.to, sent.message)
+                for sent in batch.sends
+                if sent.to in self.members and self._reaches(name, sent.to)
+            ]
+            for action in batch.actions:
+                match action:
+                    case ServeUpdate(to, view):
+                        data = DataSent(view.id, self.disks[name].position, self.frames[name])
+                        self.letters.append(Letter(name, to, data))
+                    case StartUpdate():
+                        pass
+                    case Stop():
+                        self.members.pop(name)
+            self.waiting += [event for event in batch.events if isinstance(event, Waiting)]
+            member.advance(batch)
+
+    def _persist(self, name: str, record: StoreRecord) -> None:
+        self.disks[name] = record
+        self.on_write(name, record)
+
+    def _append(self, name: str, view: ViewId, seq: int) -> None:
+        self.frames[name] = (*self.frames[name], (view, seq))
+        self.members[name].appended(view, seq)
+        self._persist(name, evolve(self.disks[name], position=Position(view, seq)))
+        tip = self.members[name].view
+        assert tip is not None
+        holders = {other for other in self.names if (view, seq) in self.frames[other]}
+        if {seat.member for seat in tip.members} <= holders:
+            self.acknowledged.append((view, seq))
+
+    def _take(self, name: str, sender: str, data: DataSent) -> None:
+        member = self.members[name]
+        tip = member.view
+        if member.source != sender or tip is None or tip.id != data.view:
+            return
+        if member.phase is Phase.UPDATING and data.position != tip.position:
+            # The source has gone on: take its data up to where the view starts.
+            cut = 0 if tip.position is None else tip.position.seq
+            frames = tuple(one for one in data.frames if one[1] <= cut)
+            data = DataSent(data.view, tip.position, frames)
+        self.frames[name] = data.frames
+        member.update_done(self.now, data.position)
+
+    def _reaches(self, one: str, other: str) -> bool:
+        if not self.split:
+            return True
+        return any({one, other} <= side for side in self.split)
+
+    # -- what is seen --------------------------------------------------------------------------
+
+    @property
+    def serving(self) -> list[str]:
+        """Return who serves clients."""
+        return [name for name in sorted(self.members) if self.members[name].is_serving]
+
+    def lost(self, name: str) -> list[Written]:
+        """Return the acknowledged frames that this store does not have: the slow definition."""
+        return [one for one in self.acknowledged if one not in self.frames[name]]
+
+
+def alive(life: Life, names: Iterable[str]) -> None:
+    """Start these members, and let them come to rest."""
+    for name in names:
+        life.start(name)
+    life.settle()

@@ -1,0 +1,111 @@
+"""The generated parts of docs/recovery.md: the picture, the example, the table of the JSON.
+
+A block stands between `<!-- recover: NAME -->` and `<!-- end -->`.  `pytest tests/recovery
+--rewrite` writes them anew; a test compares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+
+from joinproto.core.pick.table import verdicts
+from joinproto.recovery import info
+from joinproto.recovery.gather import gather
+from joinproto.recovery.schema import RESULT
+from tests.recovery.disks import lay
+from tests.tools.running import Done
+from tools.diagrams.mermaid import table_as_mermaid
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "recovery.md"
+BLOCK = re.compile(r"(<!-- recover: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+DATA = "/var/lib/broker"
+
+Ask = Callable[..., Done]
+
+
+def regenerate(text: str, folder: Path, run: Ask) -> str:
+    """Return the page with every block written anew; the example is run in `folder`."""
+    made = {"picture": picture(), "json": as_table(), "example": example(folder, run)}
+
+    def block(found: re.Match[str]) -> str:
+        start, name, end = found.groups()
+        return f"{start}\n{made[name]}\n\n{end}"
+
+    return BLOCK.sub(block, text)
+
+
+def picture() -> str:
+    """Return the decision as a flow chart that GitHub draws."""
+    return f"```mermaid\n{table_as_mermaid(verdicts())}\n```"
+
+
+def as_table() -> str:
+    """Return the keys of the JSON object."""
+    lines = ["| key | type | |", "|---|---|---|"]
+    lines += [f"| `{key}` | {kind} | {about} |" for key, kind, about in _keys(RESULT)]
+    return "\n".join(lines)
+
+
+def _keys(schema: dict[str, Any], before: str = "") -> Iterator[tuple[str, str, str]]:
+    for name, inner in schema["properties"].items():
+        kinds = inner["type"] if isinstance(inner["type"], list) else [inner["type"]]
+        about = inner["description"]
+        if "enum" in inner:
+            values = ", ".join(f"`{value}`" for value in inner["enum"] if value is not None)
+            about = f"{about}: {values}"
+        yield f"{before}{name}", " or ".join(kinds), about
+        items = inner.get("items", inner)
+        if "properties" in items:
+            yield from _keys(items, f"{before}{name}{'[]' if 'items' in inner else ''}.")
+
+
+def example(folder: Path, run: Ask) -> str:
+    """Return the worked example: the commands, and what they really print."""
+    disks = lay(folder, "F C1:ab@F.5", a="C1 C1.6", b="C1 C1.7", c="F F.5 of F")
+    for name, path in disks.items():
+        raw = evolve(gather(path, host=f"node-{name}"), path=DATA)
+        (folder / f"node-{name}.info").write_text(info.write([raw], tool="0"))
+    few = ("node-a.info", "node-c.info")
+    every = ("node-a.info", "node-b.info", "node-c.info")
+    parts = [
+        _shown(run, folder, "pick", *few),
+        "Then `b` is reached, too.",
+        _shown(run, folder, "pick", *every),
+        _shown(run, folder, "plan", *every, "-o", "plan.json", tail=9),
+    ]
+    # The same on `b` itself: only the names of places differ.
+    here = run("plan", *map(str, disks.values()), "-o", str(folder / "here.json"))
+    digest = re.findall(r"plan      (\w{64})", here.out)[0]
+    shown = re.findall(r"plan      (\w{64})", parts[-1])[0]
+    agreed = run("apply", str(folder / "here.json"), "--yes", "--plan-hash", digest)
+    host = re.findall(r"store     b at (.*?):/", agreed.out)[0]
+    said = [
+        line
+        for line in agreed.out.replace(str(disks["b"]), DATA)
+        .replace(digest, shown)
+        .replace(digest[:16], shown[:16])
+        .replace(f" {host}:", " node-b:")
+        .splitlines()
+        if not line.startswith("not examined again")
+    ]
+    cut = next(at for at, line in enumerate(said) if line.startswith("b at "))
+    asked = ["", "To go on, type: cluster", "> cluster"]
+    parts.append("On `node-b`:")
+    parts.append(_indented("joinproto recover apply plan.json", [*said[:cut], *asked, *said[cut:]]))
+    return "\n\n".join(parts)
+
+
+def _shown(run: Ask, folder: Path, *words: str, tail: int = 0) -> str:
+    there = [str(folder / word) if word.endswith((".info", ".json")) else word for word in words]
+    out = run(*there).out.replace(f"{folder}/", "")
+    lines = out.splitlines()
+    return _indented(f"joinproto recover {' '.join(words)}", lines[-tail:])
+
+
+def _indented(command: str, lines: list[str]) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in [f"$ {command}", "", *lines])

@@ -1,0 +1,546 @@
+"""Plan, apply, undo, mark-clean: what is written, when it is refused, and every interruption.
+
+Source: recovery, "Commands" and below "Verdicts"; join protocol, 3.4 for the mark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from joinproto.core.chain.lineage import Lineage
+from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
+from joinproto.core.chain.view import found
+from joinproto.errors import JoinprotoError
+from joinproto.recovery import deeds
+from joinproto.recovery.deeds import Outcome
+from joinproto.recovery.gather import gather, read
+from joinproto.recovery.history import broken_link
+from joinproto.recovery.plan import Plan, load
+from joinproto.store.filesystem import RealFileSystem
+from joinproto.store.handle import open_store
+from joinproto.store.inspection import inspect
+from tests.core.chain.pictures import seats, views
+from tests.recovery.asking import ask, ask_json, snapshot
+from tests.recovery.disks import lay, put
+
+CHAIN = "F C1:ab@F.5"
+MADE = {"who": "an operator", "when": "now", "host": "here", "tool": "0"}
+
+Ask = Callable[..., Any]
+
+
+def _disks(tmp_path: Path) -> dict[str, Path]:
+    return lay(tmp_path, CHAIN, a="C1 C1.6", b="C1 C1.7", c="F F.5 of F")
+
+
+def _planned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *words: object
+) -> tuple[Path, Plan]:
+    file = tmp_path / "plan.json"
+    done = ask(capsys, "plan", *words, "-o", file)
+    assert 0 == done.code, done.out + done.err
+    return file, load(file.read_bytes(), name="plan")
+
+
+def _record(path: Path) -> StoreRecord:
+    contents = inspect(path).contents
+    assert contents is not None
+    return contents.record
+
+
+def test_a_plan_marks_the_latest_store_and_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The mark names its tip; position, held and promises stay (protocol 3.4)."""
+    disks = _disks(tmp_path)
+    before = _record(disks["b"])
+    file, plan = _planned(tmp_path, capsys, *disks.values())
+
+    done = ask(
+        capsys, "apply", file, "--yes", "--plan-hash", plan.hash, "--why", "all hosts failed"
+    )
+
+    assert 0 == done.code
+    assert evolve(before, mark=views(CHAIN)["C1"].id) == _record(disks["b"])
+    assert _record(disks["a"]).mark is None
+    entry = inspect(disks["b"]).contents.history[-1]  # type: ignore[union-attr]
+    assert ("mark", plan.hash, "all hosts failed") == (entry["what"], entry["plan"], entry["why"])
+
+
+def test_planning_changes_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is written without apply, undo or mark-clean."""
+    disks = _disks(tmp_path)
+    before = snapshot(disks["b"])
+
+    _planned(tmp_path, capsys, *disks.values())
+
+    assert before == snapshot(disks["b"])
+
+
+def test_equal_stores_give_an_equal_plan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hash stands for what was inspected and what is written, not for when or by whom."""
+    disks = _disks(tmp_path)
+
+    _, one = _planned(tmp_path, capsys, *disks.values(), "--why", "this")
+    (tmp_path / "plan.json").unlink()
+    _, other = _planned(tmp_path, capsys, *disks.values(), "--why", "that")
+
+    assert one.hash == other.hash
+    assert one.made["why"] != other.made["why"]
+
+
+def test_a_plan_applied_twice_writes_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Idempotent: the second time nothing changes, exit 0."""
+    disks = _disks(tmp_path)
+    file, plan = _planned(tmp_path, capsys, *disks.values())
+    agreed = ("apply", file, "--yes", "--plan-hash", plan.hash)
+    assert 0 == ask(capsys, *agreed).code
+    before = snapshot(tmp_path)
+
+    done = ask(capsys, *agreed)
+
+    assert 0 == done.code
+    assert "applied before" in done.out
+    assert before == snapshot(tmp_path)
+
+
+def test_the_former_metadata_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Keeps the former metadata as a backup, whole."""
+    disks = _disks(tmp_path)
+    former = (disks["b"] / "joinproto" / "store.meta").read_bytes()
+    file, plan = _planned(tmp_path, capsys, *disks.values())
+
+    code, said = ask_json(capsys, "apply", file, "--yes", "--plan-hash", plan.hash)
+
+    assert 0 == code
+    assert former == Path(said["backup"]).read_bytes()
+
+
+@pytest.mark.parametrize("which", ["b", "a"])
+def test_a_store_that_changed_makes_the_plan_stale(
+    which: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """7: bound by hash to what was inspected, the picked store and the others."""
+    disks = _disks(tmp_path)
+    file, plan = _planned(tmp_path, capsys, *disks.values())
+    with open_store(disks[which]) as store:
+        store.write(evolve(store.record, promised=Ballot(9, "x")))
+
+    done = ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash)
+
+    assert 7 == done.code
+    assert _record(disks["b"]).mark is None
+
+
+def test_a_plan_that_was_changed_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its hash is of what it says."""
+    disks = _disks(tmp_path)
+    file, plan = _planned(tmp_path, capsys, *disks.values())
+    tree = json.loads(file.read_text())
+    tree["is_proven"] = not tree["is_proven"]
+    file.write_text(json.dumps(tree))
+
+    done = ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash)
+
+    assert 1 == done.code
+    assert "hash" in done.err
+
+
+def test_without_a_terminal_it_asks_for_yes_and_a_hash(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """8: refuses without a terminal; 7: a hash that is not the plan's."""
+    disks = _disks(tmp_path)
+    file, _ = _planned(tmp_path, capsys, *disks.values())
+    before = snapshot(tmp_path)
+
+    silent = ask(capsys, "apply", file)
+    wrong = ask(capsys, "apply", file, "--yes", "--plan-hash", "0" * 64)
+    bare = ask(capsys, "apply", file, "--yes")
+
+    assert (8, 7, 7) == (silent.code, wrong.code, bare.code)
+    assert before == snapshot(tmp_path)
+
+
+def test_a_plan_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An older plan may be in somebody's hands."""
+    disks = _disks(tmp_path)
+    file, _ = _planned(tmp_path, capsys, *disks.values())
+
+    done = ask(capsys, "plan", *disks.values(), "-o", file)
+
+    assert 2 == done.code
+
+
+def test_a_store_in_use_is_not_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """6: a running member."""
+    disks = _disks(tmp_path)
+    file, plan = _planned(tmp_path, capsys, *disks.values())
+
+    with open_store(disks["b"]):
+        done = ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash)
+
+    assert 6 == done.code
+
+
+def test_the_plan_says_where_it_belongs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On another machine: the message names the host and the path."""
+    disks = _disks(tmp_path)
+    file, plan = _planned(tmp_path, capsys, *disks.values())
+    disks["b"].rename(tmp_path / "gone")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("joinproto.recovery.cli_do.this_host", lambda: "elsewhere")
+        afar = ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash)
+    here = ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash)
+
+    assert (1, 1) == (afar.code, here.code)
+    assert f"run this on {plan.step.host}" in afar.err
+    assert "look at the disk" in here.err
+
+
+def test_clean_and_unproven_stores_get_no_plan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Clean: nothing to do, 0.  Unproven: 5, and nothing is written."""
+    clean = lay(tmp_path / "one", "F X@F.5", a="F F.5", b="F F.5")
+    alone = lay(tmp_path / "two", "F", a="F F.5", b="F F.5")
+
+    nothing = ask(capsys, "plan", *clean.values(), "-o", tmp_path / "plan")
+    unproven = ask(capsys, "plan", *alone.values(), "-o", tmp_path / "plan")
+
+    assert (0, 5) == (nothing.code, unproven.code)
+    assert not (tmp_path / "plan").exists()
+
+
+def test_an_unproven_plan_needs_the_operators_word_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--unproven` when it is planned, and again when it is applied."""
+    disks = lay(tmp_path, "F", a="F F.5", b="F F.5")
+    file, plan = _planned(tmp_path, capsys, *disks.values(), "--unproven")
+
+    once = ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash)
+    twice = ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash, "--unproven")
+
+    assert (8, 0) == (once.code, twice.code)
+    assert not plan.is_proven
+
+
+def test_mark_clean_is_plan_and_apply_for_one_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same checks: alone it is proven only where it was alone."""
+    view = found(
+        members=seats("a"),
+        electors=seats("a"),
+        wait_for=1,
+        options_digest="o/1",
+        cluster_name="alone",
+        nonce="n",
+        time=0,
+    )
+    what = StoreRecord(store_id="a'", lineage=Lineage().append(view), held=view.id)
+    alone = put(tmp_path / "one" / "a", "a", what, cluster_name="alone")
+    of_three = lay(tmp_path / "two", "F", a="F F.5")["a"]
+
+    declined = ask(capsys, "mark-clean", of_three)
+    offered = ask(capsys, "mark-clean", alone)
+
+    assert (5, 8) == (declined.code, offered.code)
+    assert "alone" in offered.out
+
+
+def test_mark_clean_marks_with_the_hash_it_showed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For scripts: run it once for the hash, look, run it again with it."""
+    disks = _disks(tmp_path)
+    _, plan = _planned(tmp_path, capsys, disks["b"], "--unproven")
+
+    done = ask(capsys, "mark-clean", disks["b"], "--unproven", "--yes", "--plan-hash", plan.hash)
+
+    assert 0 == done.code
+    assert _record(disks["b"]).is_marked
+
+
+# -- undo --------------------------------------------------------------------------------------
+
+
+def _marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Path], Plan]:
+    disks = _disks(tmp_path)
+    file, plan = _planned(tmp_path, capsys, *disks.values())
+    assert 0 == ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash).code
+    return disks, plan
+
+
+def test_undo_takes_the_mark_back_and_keeps_promises(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A voter that forgets lets one view have two successors: only the mark goes."""
+    disks, _ = _marked(tmp_path, capsys)
+    with open_store(disks["b"]) as store:
+        store.write(evolve(store.record, promised=Ballot(9, "x")))
+    promised = _record(disks["b"])
+
+    done = ask(capsys, "undo", disks["b"])
+    again = ask(capsys, "undo", disks["b"])
+
+    assert (0, 0) == (done.code, again.code)
+    assert evolve(promised, mark=None) == _record(disks["b"])
+    history = inspect(disks["b"]).contents.history  # type: ignore[union-attr]
+    assert ["mark", "undo"] == [entry["what"] for entry in history]
+    assert "" == broken_link(history)
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_undo_is_refused_once_a_successor_was_accepted(
+    learned: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Until a successor of the mark has been accepted; after that it tells, and changes nothing."""
+    disks, _ = _marked(tmp_path, capsys)
+    later = f"{CHAIN} R:ab"
+    view = views(later)["R"]
+    with open_store(disks["b"]) as store:
+        if learned:
+            store.write(store.record.learn(store.record.lineage.append(view)))
+        else:
+            ballot = Ballot(1, "a'")
+            accepted = Accepted(ballot, view)
+            store.write(evolve(store.record, promised=ballot, accepted=accepted))
+    before = _record(disks["b"])
+
+    done = ask(capsys, "undo", disks["b"])
+
+    assert 7 == done.code
+    assert before == _record(disks["b"])
+
+
+def test_a_history_that_was_changed_is_noticed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Hash-chained: an entry that was changed or taken out shows."""
+    disks, _ = _marked(tmp_path, capsys)
+    ask(capsys, "undo", disks["b"])
+    with open_store(disks["b"]) as store:
+        assert "" == broken_link(store.contents.history)
+        store.write_contents(evolve(store.contents, history=store.contents.history[1:]))
+
+    done = ask(capsys, "inspect", disks["b"])
+
+    assert "history" in done.out.partition("member")[0]
+
+
+# -- lost for good -------------------------------------------------------------------------------
+
+
+def test_a_forced_plan_begins_anew_and_says_unproven(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """plan --electors: forced, says unproven, needs its own confirmation."""
+    disks = lay(tmp_path, "F", a="F F.5", b="F F.4")
+    file, plan = _planned(tmp_path, capsys, *disks.values(), "--electors", "a,b")
+
+    once = ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash)
+    done = ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash, "--unproven")
+
+    record = _record(disks["a"])
+    assert (8, 0) == (once.code, done.code)
+    assert ("unproven", "force cluster") == (plan.verdict, plan.to_type)
+    assert record.tip is not None
+    assert {"a", "b"} == {seat.member for seat in record.tip.electors}
+    assert record.tip.position == record.position
+
+
+def test_a_forced_plan_is_undone_only_while_unused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Others may know the forced view as soon as the store was used."""
+    disks = lay(tmp_path, "F", a="F F.5", b="F F.4")
+    before = _record(disks["a"])
+    file, plan = _planned(tmp_path, capsys, *disks.values(), "--electors", "a,b")
+    agreed = ("apply", file, "--yes", "--plan-hash", plan.hash, "--unproven")
+    ask(capsys, *agreed)
+
+    undone = ask(capsys, "undo", disks["a"])
+
+    assert 0 == undone.code
+    assert evolve(before, promised=None) == _record(disks["a"])
+
+
+def test_a_forced_store_that_was_used_is_not_undone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A member that starts on it writes `held` first of all."""
+    disks = lay(tmp_path, "F", a="F F.5", b="F F.4")
+    file, plan = _planned(tmp_path, capsys, *disks.values(), "--electors", "a,b")
+    ask(capsys, "apply", file, "--yes", "--plan-hash", plan.hash, "--unproven")
+    with open_store(disks["a"]) as store:
+        assert store.record.tip is not None
+        store.write(evolve(store.record, held=store.record.tip.id))
+
+    done = ask(capsys, "undo", disks["a"])
+
+    assert 7 == done.code
+
+
+def test_fewer_electors_than_n_must_say_their_n(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """I1: a RESTART has at least wait_for members; N is given, never guessed."""
+    disks = lay(tmp_path, "F", a="F F.5")
+    words = ("plan", disks["a"], "--electors", "a", "-o", tmp_path / "plan")
+
+    refused = ask(capsys, *words)
+    done = ask(capsys, *words, "--wait-for", 1)
+
+    assert (2, 0) == (refused.code, done.code)
+
+
+# -- interrupted ---------------------------------------------------------------------------------
+
+
+class _Killed(BaseException):
+    """The process ends here."""
+
+
+class _Ends(RealFileSystem):
+    """Counts what it is asked; `at`: which one does not happen any more.  `error`: it fails.
+
+    `writes_only`: count only what changes the disk.
+    """
+
+    def __init__(self, at: int, *, error: OSError | None = None) -> None:
+        self.at = at
+        self.error = error
+        self.count = 0
+        self.open: set[int] = set()
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name.startswith("_") or name in ("at", "error", "count", "open", "die"):
+            return found
+
+        def asked(*arguments: Any, **more: Any) -> Any:
+            if name != "close":
+                self.count += 1
+                if self.count == self.at:
+                    raise self.error or _Killed
+            result = found(*arguments, **more)
+            if name.startswith(("open", "create")):
+                self.open.add(result)
+            if name == "close":
+                self.open.discard(arguments[0])
+            return result
+
+        return asked
+
+    def die(self) -> None:
+        """End the process: what it had open is closed, its locks are gone."""
+        for file in tuple(self.open):
+            RealFileSystem.close(self, file)
+
+
+def _count(deed: Callable[[RealFileSystem], object]) -> int:
+    files = _Ends(0)
+    deed(files)
+    return files.count
+
+
+def test_apply_may_be_interrupted_between_any_two_system_calls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Either as before or as after; and the same command finishes the work."""
+    disks = _disks(tmp_path / "0")
+    _, plan = _planned(tmp_path, capsys, *disks.values())
+    before = _record(disks["b"])
+    marked = evolve(before, mark=before.lineage.views[-1].id)
+    calls = _count(lambda files: deeds.apply(plan, host="here", made=MADE, files=files))
+    assert calls > 20
+
+    for at in range(1, calls + 1):
+        path = lay(tmp_path / str(at), CHAIN, b="C1 C1.7")["b"]
+        moved = evolve(plan, step=evolve(plan.step, path=str(path)), inputs=())
+        files = _Ends(at)
+        with pytest.raises(_Killed):
+            deeds.apply(moved, host="here", made=MADE, files=files)
+        files.die()
+        found = read(gather(path, host="here"))
+
+        assert found.record in (before, marked), at
+        assert found.candidate.state.is_readable
+
+        again = deeds.apply(moved, host="here", made=MADE)
+
+        assert again.outcome in (Outcome.DONE, Outcome.DONE_BEFORE)
+        assert marked == _record(path)
+        left = sorted(one.name for one in (path / "joinproto").iterdir())
+        assert ["store.lock", "store.meta"] == left[:2]
+        assert 4 == len(left), left
+        contents = inspect(path).contents
+        assert contents is not None
+        assert 1 == len(contents.history)
+
+
+def test_undo_may_be_interrupted_between_any_two_system_calls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Either marked or not, never anything else."""
+    disks = _disks(tmp_path / "0")
+    _, plan = _planned(tmp_path, capsys, *disks.values())
+    deeds.apply(plan, host="here", made=MADE)
+    marked = _record(disks["b"])
+    calls = _count(lambda files: deeds.undo(disks["b"], host="here", made=MADE, files=files))
+
+    for at in range(1, calls + 1):
+        path = lay(tmp_path / str(at), CHAIN, b="C1 C1.7")["b"]
+        moved = evolve(plan, step=evolve(plan.step, path=str(path)), inputs=())
+        deeds.apply(moved, host="here", made=MADE)
+        files = _Ends(at)
+        with pytest.raises(_Killed):
+            deeds.undo(path, host="here", made=MADE, files=files)
+        files.die()
+
+        assert _record(path) in (marked, evolve(marked, mark=None)), at
+
+        deeds.undo(path, host="here", made=MADE)
+
+        assert evolve(marked, mark=None) == _record(path)
+
+
+def test_a_disk_that_fails_at_any_call_is_a_named_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """9: write error, with the state on disk named; never an error of Python's own."""
+    disks = _disks(tmp_path / "0")
+    _, plan = _planned(tmp_path, capsys, *disks.values())
+    before = _record(disks["b"])
+    marked = evolve(before, mark=before.lineage.views[-1].id)
+    calls = _count(lambda files: deeds.apply(plan, host="here", made=MADE, files=files))
+    codes = set()
+
+    for at in range(1, calls + 1):
+        path = lay(tmp_path / str(at), CHAIN, b="C1 C1.7")["b"]
+        moved = evolve(plan, step=evolve(plan.step, path=str(path)), inputs=())
+        files = _Ends(at, error=OSError(5, "Input/output error"))
+        try:
+            deeds.apply(moved, host="here", made=MADE, files=files)
+        except JoinprotoError as error:
+            codes.add((error.code, error.next != ""))
+        files.die()
+
+        assert _record(path) in (before, marked), at
+
+    assert {(1, True), (7, True), (9, True)} >= codes >= {(9, True)}

@@ -1,0 +1,136 @@
+"""After a loss of power at any moment of apply and undo: marked or not, and what was said holds.
+
+The same enumeration as for the store itself (`tests/store/crashes.py`), over sequences of
+promises, plans that are applied, and marks that are taken back.
+
+Source: recovery, "The metadata on disk".
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from attrs import evolve, frozen
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from joinproto.core.chain.store import Ballot, StoreRecord
+from joinproto.recovery import deeds
+from joinproto.recovery.gather import gather, read
+from joinproto.recovery.judgement import judge
+from joinproto.recovery.plan import Plan, plan_for
+from joinproto.store.handle import create_store, open_store
+from tests.recovery.disks import record
+from tests.store.crashes import Enumerated, Judge, enumerate_crashes
+from tests.store.recording import Killed, Legal, Recording, WithoutDirectorySync
+
+FIRST = record("a", "F F.5", "F")
+JUDGE = Judge()
+MADE = {"who": "an operator", "when": "now"}
+
+
+@frozen
+class Step:
+    """`what`: promise, apply or undo.  `kill_in`: changing operations until the process ends."""
+
+    what: str
+    kill_in: int | None = None
+
+
+def run(steps: list[Step], files: Recording) -> Enumerated:
+    """Return what a crash may leave at any moment of these steps."""
+    with TemporaryDirectory() as name:
+        path = Path(name)
+        files.diary.append(Legal(frozenset({None, FIRST})))
+        create_store(path, FIRST, member="a", files=files).close()
+        files.diary.append(Legal(frozenset({FIRST})))
+        plan: Plan | None = None
+        for step in steps:
+            plan = _take(step, path, plan, files)
+    return enumerate_crashes(files.diary, JUDGE)
+
+
+def _take(step: Step, path: Path, plan: Plan | None, files: Recording) -> Plan | None:
+    with open_store(path, files=files) as store:
+        before = store.record
+    files.diary.append(Legal(frozenset({before})))
+    after: StoreRecord = before
+    match step.what:
+        case "promise":
+            number = 1 if before.promised is None else before.promised.round + 1
+            after = evolve(before, promised=Ballot(number, "b'"))
+        case "apply":
+            found = read(gather(path, host="h"))
+            plan = plan_for(judge([found]), unproven=True)
+            after = evolve(before, mark=FIRST.lineage.views[-1].id)
+        case "again" if plan is not None and before.is_marked:
+            pass
+        case "undo":
+            after = evolve(before, mark=None)
+        case _:
+            return plan
+    files.diary.append(Legal(frozenset({before, after})))
+    files.kill_in = step.kill_in
+    try:
+        _do(step.what, path, plan, after, files)
+        files.diary.append(Legal(frozenset({after})))
+    except Killed:
+        files.die()
+        if step.what == "apply" and plan is not None:
+            # The same command again, straight after: what it says must hold.
+            deeds.apply(plan, host="h", made=MADE, files=files)
+            files.diary.append(Legal(frozenset({after})))
+    finally:
+        files.kill_in = None
+    return plan
+
+
+def _do(what: str, path: Path, plan: Plan | None, after: StoreRecord, files: Recording) -> None:
+    match what:
+        case "promise":
+            with open_store(path, files=files) as store:
+                store.write(after)
+        case "apply" | "again":
+            assert plan is not None
+            if what == "apply" or plan.hash == _newest_plan(path):
+                deeds.apply(plan, host="h", made=MADE, files=files)
+        case "undo":
+            deeds.undo(path, host="h", made=MADE, files=files)
+
+
+def _newest_plan(path: Path) -> object:
+    found = read(gather(path, host="h"))
+    assert found.record is not None
+    contents = deeds._contents(found)
+    return contents.history[-1].get("plan") if contents.history else None
+
+
+steps = st.lists(
+    st.builds(
+        Step,
+        st.sampled_from(["promise", "apply", "again", "undo"]),
+        st.none() | st.integers(0, 16),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=30)
+@given(steps)
+def test_after_a_crash_it_is_marked_or_it_is_not(drawn: list[Step]) -> None:
+    """Either the old record or the new one; and what was said to be done is done."""
+    assert run(drawn, Recording()).bad is None
+
+
+@pytest.mark.parametrize("kill_in", range(20))
+def test_an_apply_that_was_killed_and_repeated_holds(kill_in: int) -> None:
+    """The second run may find the mark in memory only, and must not just believe it."""
+    assert run([Step("apply", kill_in)], Recording()).bad is None
+
+
+def test_a_missing_fsync_is_found() -> None:
+    """An enumeration that finds nothing anywhere would prove nothing."""
+    assert run([Step("apply")], WithoutDirectorySync()).bad is not None

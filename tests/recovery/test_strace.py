@@ -1,0 +1,106 @@
+"""The real command `apply`, whose system calls fail, or that is killed in one of them.
+
+Nothing of joinproto is replaced: what fails is the kernel's answer.
+
+Source: recovery, "The metadata on disk"; issue "recover", "Must show".
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from joinproto.recovery.plan import load
+from joinproto.store.inspection import inspect
+from tests.recovery.disks import lay
+from tests.tools.running import ROOT, run_apart
+
+CALLS = ("openat", "flock", "ftruncate", "write", "fsync", "renameat", "unlinkat")
+STRACE = shutil.which("strace")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(STRACE is None, reason="strace is not installed"),
+]
+
+
+def _prepared(folder: Path) -> tuple[Path, Path, str]:
+    """Return a store, a plan for it and the plan's hash."""
+    path = lay(folder, "F C1:ab@F.5", b="C1 C1.7")["b"]
+    plan = folder / "plan.json"
+    done = run_apart("recover", "plan", str(path), "--unproven", "-o", str(plan))
+    assert 0 == done.code, done.err
+    return path, plan, load(plan.read_bytes(), name="plan").hash
+
+
+def _traced(plan: Path, digest: str, *words: str) -> subprocess.CompletedProcess[str]:
+    agreed = ["--yes", "--unproven", "--plan-hash", digest]
+    command = [sys.executable, "-B", "-m", "joinproto", "recover", "apply", str(plan), *agreed]
+    return subprocess.run(
+        [str(STRACE), "-f", "-qq", *words, *command],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _calls(folder: Path) -> list[tuple[str, int]]:
+    """Return the calls from the first look at the store on, numbered over the whole process."""
+    path, plan, digest = _prepared(folder)
+    log = folder / "log"
+    done = _traced(plan, digest, "-o", str(log), "-e", f"trace={','.join(CALLS)}")
+    if done.returncode:
+        pytest.skip(f"strace does not trace here: {done.stderr.strip()}")
+    counted = dict.fromkeys(CALLS, 0)
+    found: list[tuple[str, int]] = []
+    for line in log.read_text().splitlines():
+        match = re.match(r"\d+ +(\w+)\(", line)
+        if match is None or match[1] not in counted:
+            continue
+        counted[match[1]] += 1
+        # Python's own files in between are its own matter.
+        is_ours = str(path) in line or (found and ".py" not in line and "/usr" not in line)
+        if is_ours:
+            found.append((match[1], counted[match[1]]))
+    return found
+
+
+@pytest.mark.parametrize("fault", ["error=EIO", "signal=KILL"])
+def test_apply_is_whole_whatever_call_fails(tmp_path: Path, fault: str) -> None:
+    """Marked or not, never anything else; and the same command finishes the work."""
+    points = _calls(tmp_path / "first")
+    assert {name for name, _ in points} >= {"openat", "write", "fsync", "renameat", "flock"}
+    codes: dict[int, list[object]] = {}
+
+    for at, (name, number) in enumerate(points):
+        path, plan, digest = _prepared(tmp_path / str(at))
+        contents = inspect(path).contents
+        assert contents is not None
+        before = contents.record
+        marked = evolve(before, mark=before.lineage.views[-1].id)
+        inject = f"inject={name}:{fault}:when={number}"
+        done = _traced(plan, digest, "-o", "/dev/null", "-e", inject)
+        codes.setdefault(done.returncode, []).append((name, number, done.stderr[:200]))
+        after = inspect(path).contents
+
+        assert after is not None
+        assert after.record in (before, marked), (name, number)
+        assert "Traceback" not in done.stderr, done.stderr
+        if done.returncode == 0:
+            assert marked == after.record, (name, number)
+
+        again = _traced(plan, digest, "-o", "/dev/null", "-e", "trace=none")
+        finished = inspect(path).contents
+        assert finished is not None
+        assert 0 == again.returncode, again.stderr
+        assert marked == finished.record
+
+    if fault == "error=EIO":
+        assert {0, 1, 7, 9} >= codes.keys() >= {9}, codes.get(10)
