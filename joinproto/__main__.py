@@ -1,7 +1,8 @@
 """The command `joinproto`, also `python -m joinproto`.
 
 Here a failure becomes an exit code and a text; every command is in `tools/cli`, reached
-by the one lazy import below (the arrow that otherwise never points this way).
+by the one lazy import below (the arrow that otherwise never points this way), but `recover`,
+which is in `joinproto/recovery`.
 
     0 done, all hold          3 stopped at a limit          130 interrupted (Ctrl-C)
     1 violated, a proof fails 4 something is not installed  141 the reader of our output
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from joinproto import __version__, rooms
 from joinproto.errors import (
@@ -29,9 +31,13 @@ from joinproto.errors import (
     missing_extra,
 )
 
+if TYPE_CHECKING:
+    import click
+
 BUG = 10
 INTERRUPTED = 130
 READER_GONE = 141
+RECOVER_WRITE_FAILED = 9
 RECOVER_EXTRA_MISSING = 11
 
 
@@ -57,34 +63,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    rooms.open_rooms()
     import click  # inside, so that a missing click is explained, too
 
-    from tools.cli.main import cli  # the one lazy import of tools
-
+    command, words, name = _reached(arguments)
     if "_JOINPROTO_COMPLETE" in os.environ:
-        cli.main(prog_name="joinproto")  # a shell asks for completions; does not return
-    # Not cli.main(): it answers a closed pipe with exit code 1, which here means violated.
+        command.main(prog_name="joinproto")  # a shell asks for completions; does not return
+    # Not command.main(): it answers a closed pipe with exit code 1, which here means violated.
     # A copy of the arguments, because click consumes the list it is given.
     try:
-        with cli.make_context("joinproto", list(arguments)) as context:
-            result = cli.invoke(context)
+        with command.make_context(name, words) as context:
+            result = command.invoke(context)
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.Abort:
         raise KeyboardInterrupt from None
     except click.ClickException as error:
         failed_in = getattr(error, "ctx", None)
-        command = failed_in.command_path if failed_in else "joinproto"
+        failed = failed_in.command_path if failed_in else "joinproto"
         if isinstance(error, click.exceptions.NoArgsIsHelpError):
-            message = f"{command}: no command given"
+            message = f"{failed}: no command given"
             if "--json" not in arguments:
                 click.echo(error.format_message(), err=True)
                 return 2
         else:
             message = error.format_message()
-        raise UsageProblem(message, next=f"{command} --help") from error
+        raise UsageProblem(message, next=f"{failed} --help") from error
     return result if type(result) is int else 0
+
+
+def _reached(arguments: list[str]) -> "tuple[click.Command, list[str], str]":
+    """Return the command to run, the words for it, and what it is called."""
+    if arguments[:1] == ["recover"] and "_JOINPROTO_COMPLETE" not in os.environ:
+        # Without the rooms: it must work where half of an installation is gone.
+        from joinproto.recovery.cli import recover
+
+        return recover, arguments[1:], "joinproto recover"
+    rooms.open_rooms()
+    from tools.cli.main import cli  # the one lazy import of tools
+
+    return cli, list(arguments), "joinproto"
 
 
 def _explain(error: Exception, arguments: list[str]) -> JoinprotoError | None:
@@ -99,9 +116,14 @@ def _explain(error: Exception, arguments: list[str]) -> JoinprotoError | None:
     elif isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
         problem = EnvironmentProblem(f"no space left: {error}", next="free some space")
     if _command(arguments) == "recover":
+        if isinstance(error, OSError) and error.errno == errno.EIO:
+            # What touches a store has its own words; this is the output, or a file beside it.
+            again = "look at the disk; the same command may be run again"
+            problem = EnvironmentProblem(f"a read or a write failed: {error}", next=again)
         # There 3 and 4 are verdicts (different clusters, diverged): never by accident.
         if isinstance(problem, EnvironmentProblem) and problem.code == problem.default_code:
-            problem.code = RECOVER_EXTRA_MISSING
+            is_disk = isinstance(error, OSError)
+            problem.code = RECOVER_WRITE_FAILED if is_disk else RECOVER_EXTRA_MISSING
         if isinstance(error, MemoryError):
             return None
     return problem

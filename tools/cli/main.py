@@ -59,6 +59,7 @@ COMMANDS: dict[str, Row] = {
     "simulate": Row("tools.cli.simulate:simulate", "Walk through a world at random."),
     "draw": Row("tools.cli.draw:draw", "Draw state machines and decision tables."),
     "decide": Row("tools.cli.decide:decide", "Judge a given set of members."),
+    "recover": Row("joinproto.recovery.cli:recover", "Which store is the latest, and the proof."),
 }
 
 

@@ -1,0 +1,189 @@
+"""What stores of other brokers say together: they keep no chain, so less follows.
+
+    a count of frames (Galera's seqno)            the larger one has more
+    the number of the last view (Galera)          who was in a later view stopped later
+    who ran when a store stopped (RabbitMQ)       a ran when b stopped, b not when a did: a is later
+    equal final signatures (Qpid, clean)          the same data
+    none of these (Qpid, dirty)                   nothing is known
+
+Whom nobody orders is never called the latest: unknown is never clean.
+
+Source: recovery, "Foreign formats"; Skeen 1985.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
+
+from attrs import evolve
+
+from joinproto.core.pick.candidate import Candidate, State
+from joinproto.core.pick.findings import Findings, Fork, Missing, Place, row_of
+from joinproto.core.pick.table import Row
+
+
+class Age(Enum):
+    """How one store's data stands to another's."""
+
+    SAME = "same"
+    OLDER = "older"
+    NEWER = "newer"
+    DIVERGED = "diverged"
+    UNKNOWN = "unknown"
+
+
+def examine(candidates: Sequence[Candidate], *, without: Collection[str] = ()) -> Findings:
+    """Return what stores of at most one cluster show; unreadable and empty ones may be there."""
+    rows = {item.name: row_of(item) for item in candidates}
+    stores = [item for item in candidates if rows[item.name].has_data]
+    copies = _copies([item for item in candidates if rows[item.name].is_readable])
+    believed = [
+        item for item in stores if item.name not in copies and item.state is not State.UNFINISHED
+    ]
+    ages = {
+        (one.name, other.name): compare(one, other)
+        for one in believed
+        for other in believed
+        if one is not other
+    }
+    forks = {one for (one, _), age in ages.items() if age is Age.DIVERGED}
+    latest = [
+        item
+        for item in believed
+        if not any(ages[item.name, other.name] is Age.OLDER for other in believed if other != item)
+    ]
+    unordered = {
+        item.name
+        for item in latest
+        for other in latest
+        if item is not other and ages[item.name, other.name] is Age.UNKNOWN
+    }
+    ran = frozenset().union(*(_ran(item) for item in latest))
+    absent = sorted(ran - {item.member for item in believed} - set(without))
+    silent = [item for item in latest if item.last_view is None and not item.stopped_last]
+    # Without an order, all that is known of several clean stores is that they are equal.
+    is_quiet = all(item.state is State.CLEAN for item in believed) and not unordered
+    is_shown = is_quiet and (not silent or all(item.final for item in latest))
+    for item in stores:
+        rows[item.name] = evolve(
+            rows[item.name],
+            is_copy=item.name in copies,
+            is_diverged=item.name in forks,
+            covers=item in latest,
+            is_latest=item in latest,
+            is_unordered=item.name in unordered
+            or (item in silent and not is_shown and len(stores) > 0),
+            is_clean=item in latest and item.state is State.CLEAN and (is_shown or not silent),
+        )
+    missing = tuple(
+        Missing(member, "", is_member=True, may_have_data=False, may_know_more=True)
+        for member in absent
+    )
+    return Findings(
+        rows=(
+            *rows.values(),
+            *(
+                Row(id=item.member, is_supplied=False, is_needed=True, may_know_more=True)
+                for item in missing
+            ),
+        ),
+        lines=tuple(_line(item, copies, latest, ages, believed) for item in stores),
+        latest=tuple(item.name for item in latest),
+        covering=tuple(item.name for item in latest),
+        clean=tuple(item.name for item in latest if item.state is State.CLEAN),
+        missing=missing,
+        forks=tuple(
+            Fork(name, common_number=0, common_max=0, common=None, one_beyond=(), other_beyond=())
+            for name in sorted(forks)
+        ),
+        places=tuple(
+            Place(
+                item.name,
+                order="latest" if item in latest else "behind",
+                views_behind=None,
+                covers=item in latest,
+            )
+            for item in stores
+        ),
+    )
+
+
+def compare(one: Candidate, other: Candidate) -> Age:
+    """Return how the data of `one` stands to the data of `other`, a store of its cluster."""
+    if one.final is not None and other.final is not None:
+        return Age.SAME if one.final == other.final else Age.DIVERGED
+    mine, theirs = one.last_view, other.last_view
+    if one.stopped_last and other.stopped_last and (one.seq is None or one.seq != other.seq):
+        # Only one of two is the last; both say so after each went on without the other, or
+        # after somebody forced one of them.
+        return Age.UNKNOWN if mine is None or theirs is None else Age.DIVERGED
+    if one.seq is not None and other.seq is not None:
+        return _by_number(one.seq, other.seq)
+    if mine is None or theirs is None:
+        return Age.UNKNOWN
+    if mine.number is not None and theirs.number is not None:
+        if mine.number != theirs.number:
+            return _by_number(mine.number, theirs.number)
+        same_view = mine.id == theirs.id or mine.id is None or theirs.id is None
+        return Age.UNKNOWN if same_view else Age.DIVERGED
+    saw_other, saw_one = other.member in mine.members, one.member in theirs.members
+    if saw_other and saw_one:
+        # They stopped together.  Where views have names, two may still be in two of them.
+        return Age.SAME if mine.id is None and theirs.id is None else Age.UNKNOWN
+    if not saw_other and not saw_one:
+        # A split; or a third one saw the one go, and was itself seen to go by the other.
+        return Age.UNKNOWN
+    return Age.OLDER if saw_other else Age.NEWER
+
+
+def _by_number(mine: int, theirs: int) -> Age:
+    if mine == theirs:
+        return Age.SAME
+    return Age.OLDER if mine < theirs else Age.NEWER
+
+
+def _ran(item: Candidate) -> frozenset[str]:
+    """Return who may have run when this store stopped, or later."""
+    if item.stopped_last or item.last_view is None:
+        return frozenset()
+    return item.last_view.members
+
+
+def _copies(stores: Sequence[Candidate]) -> set[str]:
+    by_member: dict[str, set[str]] = {}
+    for item in stores:
+        if item.member:
+            by_member.setdefault(item.member, set()).add(item.name)
+    return set().union(*(names for names in by_member.values() if len(names) > 1))
+
+
+def _line(
+    item: Candidate,
+    copies: Collection[str],
+    latest: Collection[Candidate],
+    ages: Mapping[tuple[str, str], Age],
+    believed: Sequence[Candidate],
+) -> str:
+    where = f"{item.member or 'a store'} ({item.name})"
+    if item.name in copies:
+        return f"{where} is a copy: another store says that it is {item.member}, too"
+    if item.state is State.UNFINISHED:
+        return f"{where} was being updated: its numbers mean nothing, and it is never picked"
+    says = [item.state.value]
+    if item.seq is not None:
+        says.append(f"at {item.seq}")
+    if item.last_view is not None:
+        number = "" if item.last_view.number is None else f" (view {item.last_view.number})"
+        says.append(f"when it stopped, {', '.join(sorted(item.last_view.members))} ran{number}")
+    if item.stopped_last:
+        says.append("it says that it stopped last")
+    said = "; ".join(says)
+    if item not in latest:
+        newer = next(
+            other
+            for other in believed
+            if other is not item and ages[item.name, other.name] is Age.OLDER
+        )
+        return f"{where}: {said}; older than {newer.member or newer.name}"
+    return f"{where}: {said}"

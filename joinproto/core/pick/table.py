@@ -1,0 +1,120 @@
+"""The verdict: what follows from several stores, as one table read from the top.
+
+A row is a store: one that was supplied, or one that was not and is known of.  `chain.py`
+makes the rows of joinproto's own stores, `others.py` those of other brokers.
+
+Source: recovery, "Verdicts of `pick`"; the labels are the numbers there.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import frozen
+
+from joinproto.core.tables import Case, Table
+from joinproto.core.terms import ALWAYS, Members
+
+
+class Verdict(Enum):
+    """What is known about which store is the latest."""
+
+    PROVEN = "proven"
+    TIE = "tie"  # several have the same data: any of them is right
+    UNPROVEN = "unproven"
+    DIVERGED = "diverged"
+    CLEAN = "clean"  # nothing to recover: the cluster starts as it is
+    CORRUPT = "corrupt"
+    DIFFERENT_CLUSTERS = "different-clusters"
+    IN_USE = "in-use"
+
+
+@frozen(kw_only=True)
+class Row:
+    """A store as the table sees it.
+
+    `is_readable`: what it says can be believed.  `has_data`: it is no empty one.
+    `contradicts`: it and another one cannot both be as they were written.  `is_copy`: a copy
+    or a backup, of another one or of what it was itself.  `is_diverged`: on another branch.
+    `covers`: it has every committed frame.  `is_latest`: none of those has more.
+    `is_unordered`: whether it or another one has more, nothing says.  `is_clean`, `is_closed`:
+    the cluster was stopped in order, and it has all of it, or it has not.
+
+    Of one that was not supplied, or cannot be read: `is_needed`: it ran in the newest view
+    that may have been active.  `may_know_more`: it and others like it are enough to have
+    gone on without those that were supplied.
+    """
+
+    id: str
+    is_supplied: bool = True
+    is_in_use: bool = False
+    is_readable: bool = False
+    has_data: bool = False
+    cluster: str | None = None
+    contradicts: bool = False
+    is_copy: bool = False
+    is_diverged: bool = False
+    covers: bool = False
+    is_latest: bool = False
+    is_unordered: bool = False
+    is_clean: bool = False
+    is_closed: bool = False
+    is_needed: bool = False
+    may_know_more: bool = False
+
+
+STORES = Members("stores", Row)
+G = STORES.where(is_supplied=True).named("G")  # what was given
+R = G.where(is_readable=True).named("R")
+BAD = G.where(is_readable=False).named("not readable")
+B = R.where(has_data=True).named("B")  # stores that belong to a cluster
+K = B.where(covers=True).named("K")
+L = B.where(is_latest=True).named("L")
+NEEDED = STORES.where(is_needed=True).named("needed")
+BEYOND = STORES.where(may_know_more=True).named("may know more")
+
+
+def verdicts() -> Table[Verdict]:
+    """Return the table of verdicts; it has the same answer whoever of the rows asks."""
+    return Table(
+        "recover-pick",
+        'recovery, "Verdicts of pick"; Skeen 1985 for what makes a proof',
+        (
+            Case("in use", "a store is open", G.some(is_in_use=True), Verdict.IN_USE),
+            Case("8", "no store can be read", R.is_empty, Verdict.CORRUPT),
+            Case(
+                "1",
+                "stores of several clusters",
+                B.disagrees_on("cluster"),
+                Verdict.DIFFERENT_CLUSTERS,
+            ),
+            Case(
+                "1", "two stores contradict each other", R.some(contradicts=True), Verdict.CORRUPT
+            ),
+            Case(
+                "2", "a store is there twice, or went back", R.some(is_copy=True), Verdict.UNPROVEN
+            ),
+            Case("3", "two branches", B.some(is_diverged=True), Verdict.DIVERGED),
+            Case("8", "the rest is empty", B.is_empty & ~BAD.is_empty, Verdict.CORRUPT),
+            Case("6", "all are empty", B.is_empty, Verdict.CLEAN),
+            Case(
+                "8",
+                "a store that matters cannot be read",
+                ~BAD.is_empty & (~NEEDED.is_empty | ~BEYOND.is_empty | K.is_empty),
+                Verdict.CORRUPT,
+            ),
+            Case("4", "nothing orders them", B.some(is_unordered=True), Verdict.UNPROVEN),
+            Case("4", "no store has all of the newest view", K.is_empty, Verdict.UNPROVEN),
+            Case("5", "the others may have gone on", ~BEYOND.is_empty, Verdict.UNPROVEN),
+            Case("6", "clean already", K.some(is_clean=True), Verdict.CLEAN),
+            Case(
+                "6",
+                "stopped in order, and no store has all of it",
+                B.some(is_closed=True),
+                Verdict.UNPROVEN,
+            ),
+            Case("5", "a member of the newest view is missing", ~NEEDED.is_empty, Verdict.UNPROVEN),
+            Case("5", "all are here, and one has the most", L.fewer_than(2), Verdict.PROVEN),
+            Case("4", "all are here, and several have the same", ALWAYS, Verdict.TIE),
+        ),
+    )

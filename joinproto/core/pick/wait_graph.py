@@ -1,0 +1,326 @@
+"""The wait graph of RabbitMQ's nodes: who waits for whom, and a start order that loses nothing.
+
+Each node keeps a list of the nodes that ran when it stopped.  What follows:
+
+    a lists b, b does not list a      b saw a go: b has more, a waits for b
+    a lists b, b lists a              they stopped together: the same data, each waits for the other
+    a lists only itself               nobody ran after a: a waits for nobody
+    neither lists the other           a third ran between them; or each went on without the
+                                      other: a split
+
+So "b ran when a stopped" leads from node to node towards those that were last.  It is lost
+at a node whose list is not here, and at a ram node: there any node without a list here may
+have followed.
+
+Where everybody waits, Mnesia waits until *all* disc nodes are up, and then the one with the
+smallest name loads its own data, be they the latest or not.  Seen on a real cluster: a is
+stopped, b and c go on and are killed together; with all three started again what b and c
+did without a is gone (`tests/recovery/foreign/data/rabbitmq-smallest-is-older`).  So the
+latest ones are named here, and whether an older one would load before them.
+
+Not seen in the lists: a start of one that was not last and waited for nobody, because it was
+forced, or because only a ram node ran on.  After it two nodes may look as after a split, or
+an older one as the last.
+
+Source: RabbitMQ 3.10 (`rabbit_node_monitor`), Mnesia 4.21 (`mnesia_controller`:
+`last_consistent_replica`, `orphan_tables`); recovery, "Foreign formats".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
+from itertools import combinations
+
+from attrs import frozen
+
+from joinproto.core.tables import Case, Table
+from joinproto.core.terms import ALWAYS, Members
+from joinproto.errors import MisuseError
+
+
+@frozen(kw_only=True)
+class NodeList:
+    """What one node's directory says.
+
+    `members`: all nodes of the cluster, `disc`: those of them that keep data, `running`: those
+    that ran when it stopped, itself included; None: not known.
+    """
+
+    name: str
+    members: frozenset[str]
+    disc: frozenset[str]
+    running: frozenset[str] | None
+
+    @property
+    def waits_for(self) -> frozenset[str]:
+        """Return the nodes that a start waits for; a ram node waits for any disc node."""
+        if self.name not in self.disc:
+            return self.disc
+        ran = self.disc if self.running is None else self.running
+        return (ran & self.disc) - {self.name}
+
+
+class Start(Enum):
+    """How the cluster is started so that nothing is lost."""
+
+    UNKNOWN = "unknown"  # no disc node says anything
+    SPLIT = "split"  # two sides went on without each other: one of them is lost
+    SUPPLY = "supply more"  # a node without a list here may have run longer
+    FORCE_AND_LOSE = "force one, and lose"  # such a node is lost for good
+    UNORDERED = "unordered"  # only a ram node ran between the last ones
+    IN_ORDER = "in order"  # one waits for nobody
+    FORCE = "force one"  # they would wait for ever, or an older one would load; nothing is lost
+    TOGETHER = "all together"  # all wait, and the one that will load first is right
+
+
+@frozen(kw_only=True)
+class Row:
+    """A disc node as the table sees it.
+
+    `is_known`: its list is here.  `is_last`: by the lists that are here.  `is_free`: it is
+    last and waits for nobody.  `is_unordered`: it is last, and so is one with other data.
+    `contradicts`: it and another one cannot both be right, unless they were split.
+    `may_be_later`: its list is not here, and it may have run longer than those that are
+    last.  `is_gone`: lost for good.  `is_too_soon`: it is older, and would load its own data
+    before the last ones do if all were started.
+    """
+
+    name: str
+    is_known: bool
+    is_last: bool = False
+    is_free: bool = False
+    is_unordered: bool = False
+    contradicts: bool = False
+    may_be_later: bool = False
+    is_gone: bool = False
+    is_too_soon: bool = False
+
+
+DISC = Members("disc nodes", Row)
+KNOWN = DISC.where(is_known=True).named("known")
+LAST = DISC.where(is_last=True).named("last")
+LATER = DISC.where(may_be_later=True).named("later")
+
+
+def starts() -> Table[Start]:
+    """Return the table; it has the same answer whoever of the rows asks."""
+    return Table(
+        "rabbitmq-start",
+        "RabbitMQ 3.10 with Mnesia 4.21: who loads its tables, and when",
+        (
+            Case("W1", "no list is here", KNOWN.is_empty, Start.UNKNOWN),
+            Case("W2", "two sides", KNOWN.some(contradicts=True), Start.SPLIT),
+            Case("W3", "one may have run longer", LATER.some(is_gone=False), Start.SUPPLY),
+            Case("W4", "a lost one may have", ~LATER.is_empty, Start.FORCE_AND_LOSE),
+            Case("W5", "nothing orders them", LAST.some(is_unordered=True), Start.UNORDERED),
+            Case("W6", "one waits for nobody", LAST.some(is_free=True), Start.IN_ORDER),
+            Case("W7", "all wait, one is lost", DISC.some(is_gone=True), Start.FORCE),
+            Case("W8", "an older one loads first", DISC.some(is_too_soon=True), Start.FORCE),
+            Case("W9", "all stopped together", ALWAYS, Start.TOGETHER),
+        ),
+    )
+
+
+@frozen(kw_only=True)
+class Waiting:
+    """A node whose list is here, and whom it waits for, sorted."""
+
+    node: str
+    waits_for: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class WaitGraph:
+    """What the lists of one cluster's nodes say together; every list of names is sorted.
+
+    `last`: the disc nodes that ran longest, by the lists that are here; with SPLIT and
+    UNORDERED they have different data.  `later`: disc nodes without a list here that may
+    have run longer than those.  `unheard`: all disc nodes without a list here.  `force`: who
+    may be forced where one must be; with FORCE_AND_LOSE what `later` did without them is
+    lost, with SPLIT and UNORDERED what the others have.  `order`: stages, one after the other;
+    the nodes of one stage may start together; with `force` the first one is forced.  It is
+    empty where it would depend on what is not known.  `lost_ram`: ram nodes that ran when one
+    of the last stopped: what was changed while only they ran is on no disc.
+    """
+
+    start: Start
+    rule: str
+    case: str
+    waits: tuple[Waiting, ...]
+    last: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
+    unheard: tuple[str, ...] = ()
+    force: tuple[str, ...] = ()
+    order: tuple[tuple[str, ...], ...] = ()
+    lost_ram: tuple[str, ...] = ()
+
+
+def clusters(lists: Sequence[NodeList]) -> tuple[tuple[NodeList, ...], ...]:
+    """Return the lists by cluster, the largest first: nodes that count each other as members.
+
+    There is no cluster id.  A node that the others do not count any more was forgotten, or
+    they were reset; RabbitMQ refuses it ("inconsistent_cluster").
+    """
+    rest = {item.name: item for item in _each_once(lists)}
+    found = []
+    while rest:
+        first = min(rest)
+        group, new = {first}, {first}
+        while new:
+            new = {
+                name
+                for name, item in rest.items()
+                if name not in group
+                and any(one in item.members and name in rest[one].members for one in group)
+            }
+            group |= new
+        found.append(tuple(rest.pop(name) for name in sorted(group)))
+    return tuple(sorted(found, key=lambda one: (-len(one), one[0].name)))
+
+
+def wait_graph(lists: Sequence[NodeList], *, gone: Collection[str] = ()) -> WaitGraph:
+    """Return who waits for whom in one cluster (see `clusters`), and how it is started.
+
+    `gone`: nodes whose disc is lost for good, by the operator's word.
+    """
+    items = {item.name: item for item in _each_once(lists)}
+    disc = frozenset().union(*(item.disc for item in items.values()))
+    ram = frozenset().union(*(item.members for item in items.values())) - disc
+    ran = {
+        name: item.running - {name}
+        for name, item in items.items()
+        if name in disc and item.running is not None and name not in gone
+    }
+    beyond = {name: _beyond(ran, name) for name in ran}
+    last = {one for one in ran if not any(_outlived(one, o, ran, beyond) for o in beyond[one])}
+    against = _contradicting(ran, beyond, last)
+    alone = {name for name in ran if not ran[name]}
+    if against:
+        last = last or against
+    elif alone:
+        # Whoever is not here, or led elsewhere, stopped before the one that was alone.
+        last = alone
+    is_sure = all(beyond[name] <= ran.keys() for name in last)
+    unheard = disc - ran.keys()
+    are_equal = all(other in ran[one] for one in last for other in last - {one})
+    waits = {name: ran[name] & disc for name in ran}
+    # By way of a ram node they may have seen all disc nodes go, and then wait for none.
+    hasty = unheard if ram else frozenset()
+    rows = tuple(
+        Row(
+            name=name,
+            is_known=name in ran,
+            is_last=name in last,
+            is_free=name in last and not waits[name],
+            is_unordered=name in last and not are_equal,
+            contradicts=name in against,
+            may_be_later=name in unheard and not is_sure,
+            is_gone=name in gone,
+            is_too_soon=name not in last and (name in hasty or name == min(disc)),
+        )
+        for name in sorted(disc)
+    )
+    case = starts().choose(rows or (Row(name="", is_known=False),), 0)
+    saw = frozenset().union(*(ran[name] for name in last))
+    return WaitGraph(
+        start=case.outcome,
+        rule=case.label,
+        case=case.name,
+        waits=tuple(
+            Waiting(node=name, waits_for=tuple(sorted(items[name].waits_for)))
+            for name in sorted(items)
+            if items[name].running is not None
+        ),
+        last=tuple(sorted(last)),
+        later=tuple(row.name for row in rows if row.may_be_later),
+        unheard=tuple(sorted(unheard)),
+        force=tuple(sorted(last)) if case.outcome in FORCED else (),
+        order=_order(
+            case.outcome, waits, last if are_equal else (), disc - set(gone), ram - set(gone)
+        ),
+        lost_ram=tuple(sorted(saw & ram)),
+    )
+
+
+FORCED = (Start.SPLIT, Start.FORCE_AND_LOSE, Start.UNORDERED, Start.FORCE)
+ORDERED = (Start.FORCE_AND_LOSE, Start.IN_ORDER, Start.FORCE, Start.TOGETHER)
+
+
+def _each_once(lists: Sequence[NodeList]) -> Sequence[NodeList]:
+    names = [item.name for item in lists]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise MisuseError(
+            f"two lists of {', '.join(sorted(twice))}: one of them is a copy",
+            next="give the list of each node once",
+        )
+    return lists
+
+
+def _beyond(ran: Mapping[str, frozenset[str]], node: str) -> frozenset[str]:
+    """Return who ran when this node stopped, when one of those stopped, and so on; itself too."""
+    found: set[str] = set()
+    new = {node}
+    while new:
+        found |= new
+        new = {name for one in new for name in ran.get(one, frozenset())} - found
+    return frozenset(found)
+
+
+def _outlived(
+    one: str,
+    other: str,
+    ran: Mapping[str, frozenset[str]],
+    beyond: Mapping[str, frozenset[str]],
+) -> bool:
+    """Return whether `other`, which is beyond `one`, is known to have run longer."""
+    if other not in ran:
+        return False
+    # The first: it saw `one` go.  A third that died at that moment may not have seen it yet,
+    # and so lead back to `one`.
+    return (other in ran[one] and one not in ran[other]) or one not in beyond[other]
+
+
+def _contradicting(
+    ran: Mapping[str, frozenset[str]],
+    beyond: Mapping[str, frozenset[str]],
+    last: Collection[str],
+) -> set[str]:
+    """Return the nodes that cannot all have stopped as they say in a cluster that was whole.
+
+    Two that did not see each other are right only if a third ran between them.
+    """
+    found = set()
+    # Behind a node without a list anybody may have followed.
+    is_open = {name for name, nodes in beyond.items() if not nodes <= ran.keys()}
+    for one, other in combinations(sorted(ran), 2):
+        if other in ran[one] or one in ran[other] or is_open & {one, other}:
+            continue
+        if {one, other} <= set(last) or not beyond[one] & beyond[other]:
+            found |= {one, other}
+    # Everybody was outlived by somebody, in a circle.
+    return found if last else set(ran)
+
+
+def _order(
+    start: Start,
+    waits: Mapping[str, frozenset[str]],
+    last: Collection[str],
+    disc: Collection[str],
+    ram: Collection[str],
+) -> tuple[tuple[str, ...], ...]:
+    """Return the stages of the start; those whose lists are not here come after the others."""
+    if start not in ORDERED or not last:
+        return ()
+    if start is Start.TOGETHER:
+        return tuple(tuple(sorted(stage)) for stage in (disc, ram) if stage)
+    stages = [[min(last)]]
+    done = set(stages[0])
+    while rest := sorted(name for name in waits if name not in done):
+        # From here on any order does, as a node takes what a running one has.  This one has
+        # each start after those that it would wait for.
+        ready = [name for name in rest if not (waits[name] & set(rest)) - {name}]
+        stages.append(ready or rest)
+        done |= set(stages[-1])
+    stages += [sorted(set(disc) - done), sorted(ram)]
+    return tuple(tuple(stage) for stage in stages if stage)
