@@ -1,29 +1,40 @@
 """The JSON of `joinproto decide`: a set of members in, a verdict out.
 
     {"wait_for": 2,
+     "electors": ["a", "b", "c"],
      "members": [{"id": "a", "store": "none|empty|clean|dirty", "initial": "X", "final": "F",
-                  "active": false, "options": {}, "wait_for": 2}]}
+                  "active": false, "options": {}, "wait_for": 2,
+                  "lineage": ["X", "V", "F"], "position": {"view": "V", "seq": 3}}]}
 
 Only `members`, and `id` and `store` of each, must be there; `wait_for` is 1 if nobody says
 otherwise.  Members keep their order, and where a rule needs an order of ids, it is that.
+
+`electors` (all who may vote, the absent ones too), `lineage` (names of views, the oldest
+first, the tip last) and `position` (the last frame; null: none) are for the chain's rules,
+which say in `joinproto/core/chain/rules.py` what is taken where nothing is told.  Other rules
+do not look at them, and one file serves all.
 """
 
 import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from joinproto.core.chain.rules import At, ChainStatus
 from joinproto.core.verdict import NEW, Verdict
 from joinproto.core.vocabulary import Options, Status, Store
 from joinproto.errors import UsageProblem
 
-REQUEST_FIELDS = ("wait_for", "members")
+REQUEST_FIELDS = ("wait_for", "members", "electors")
 MEMBER_FIELDS = ("id", "store", "initial", "final", "active", "options", "wait_for")
-# What other rules read; these rules do not look at it, and one file serves them all.
-OTHER_FIELDS = ("lineage", "position")
+CHAIN_FIELDS = ("lineage", "position")
+SEQ_MAX = 2**63 - 1
 
 
-def read_members(text: bytes) -> tuple[Status, ...]:
-    """Return the members that `text` describes; raises `UsageProblem` naming the bad field."""
+def read_members(text: bytes, *, for_chain: bool = False) -> tuple[Status, ...]:
+    """Return the members that `text` describes; raises `UsageProblem` naming the bad field.
+
+    `for_chain`: also what only the chain's rules read; each member is a `ChainStatus` then.
+    """
     try:
         request = json.loads(text.decode("utf-8-sig"), object_pairs_hook=_without_doubles)
     except UnicodeDecodeError as error:
@@ -41,6 +52,15 @@ def read_members(text: bytes) -> tuple[Status, ...]:
     if not isinstance(rows, list):
         _refuse("members", "a list of members", rows)
     members = tuple(_member(f"members[{at}]", row, wait_for) for at, row in enumerate(rows))
+    if for_chain:
+        told = request.get("electors")
+        electors = None if told is None else _names("electors", told, "ids")
+        if electors == ():
+            _refuse("electors", "at least one id", told)
+        members = tuple(
+            _chain_member(f"members[{at}]", rows[at], member, electors)
+            for at, member in enumerate(members)
+        )
     places: dict[str, int] = {}
     for at, member in enumerate(members):
         if member.id in places:
@@ -74,7 +94,7 @@ def verdict_as_json(verdict: Verdict) -> dict[str, Any]:
 def _member(place: str, row: Any, wait_for: int) -> Status:
     if not isinstance(row, dict):
         _refuse(place, "an object with id and store", row)
-    _known_fields(f"{place}.", row, (*MEMBER_FIELDS, *OTHER_FIELDS))
+    _known_fields(f"{place}.", row, (*MEMBER_FIELDS, *CHAIN_FIELDS))
     name = row.get("id")
     if not isinstance(name, str) or not name:
         _refuse(f"{place}.id", "a text of at least one character", name)
@@ -96,6 +116,61 @@ def _member(place: str, row: Any, wait_for: int) -> Status:
     )
     _fits_its_store(place, member)
     return member
+
+
+def _chain_member(
+    place: str, row: Mapping[str, Any], member: Status, electors: tuple[str, ...] | None
+) -> ChainStatus:
+    """Return the member with its lineage and its position, where they are told."""
+    told = row.get("lineage")
+    lineage = () if told is None else _names(f"{place}.lineage", told, "views")
+    if lineage and member.store in (Store.EMPTY, Store.NONE) and not member.active:
+        _refuse(f"{place}.lineage", "none: an empty store knows no view", told)
+    if member.initial is not None and member.initial in lineage[1:]:
+        _refuse(f"{place}.lineage", "the initial signature first (rule S1)", told)
+    if member.store is Store.CLEAN and member.final in lineage[:-1]:
+        _refuse(f"{place}.lineage", "the final signature last (rule S2)", told)
+    position = _position(f"{place}.position", row.get("position"))
+    if position is not None and member.store in (Store.EMPTY, Store.NONE) and not member.active:
+        _refuse(f"{place}.position", "null: there is no frame in an empty store", row["position"])
+    return ChainStatus(
+        member.id,
+        member.store,
+        initial=member.initial,
+        final=member.final,
+        active=member.active,
+        options=member.options,
+        wait_for=member.wait_for,
+        lineage=lineage,
+        position=position,
+        has_position="position" in row,
+        electors=electors,
+    )
+
+
+def _names(place: str, value: Any, what: str) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        _refuse(place, f"a list of {what}", value)
+    for at, name in enumerate(value):
+        if not isinstance(name, str):
+            _refuse(f"{place}[{at}]", "a text", name)
+    if len(set(value)) < len(value):
+        _refuse(place, "each name once", value)
+    return tuple(value)
+
+
+def _position(place: str, value: Any) -> At | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        _refuse(place, 'null or an object such as {"view": "X", "seq": 3}', value)
+    _known_fields(f"{place}.", value, ("view", "seq"))
+    view, seq = value.get("view"), value.get("seq")
+    if not isinstance(view, str):
+        _refuse(f"{place}.view", "the name of a view", view)
+    if not isinstance(seq, int) or isinstance(seq, bool) or not 0 <= seq <= SEQ_MAX:
+        _refuse(f"{place}.seq", "a whole number, 0 for no frame, less than 2**63", seq)
+    return At(view, seq)
 
 
 def _fits_its_store(place: str, member: Status) -> None:

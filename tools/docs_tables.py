@@ -1,21 +1,33 @@
 """The tables and diagrams inside the documentation, written anew from the shipped tables.
 
 A block is everything between `<!-- drawing: NAME -->` and `<!-- end -->`; NAME is one that
-`joinproto draw` lists, or `sets`.  A test compares the files with what is made here;
-`python -m tools.docs_tables` rewrites them.
+`joinproto draw` lists, or `sets`, or `chain-sets`.  A test compares the files with what is
+made here; `python -m tools.docs_tables` rewrites them.
 """
 
 import re
 from pathlib import Path
 
 from joinproto.core import sets
+from joinproto.core.chain import succession
 from joinproto.core.markdown import legend
 from joinproto.errors import UsageProblem
 from tools.diagrams.catalog import drawings
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"(<!-- drawing: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
-SETS = (sets.I, sets.C, sets.D, sets.E, sets.T, sets.A, sets.R, sets.K)
+SETS = {
+    "sets": (sets.I, sets.C, sets.D, sets.E, sets.T, sets.A, sets.R, sets.K),
+    "chain-sets": (
+        succession.SEATS,
+        succession.A,
+        succession.V,
+        succession.S,
+        succession.K,
+        succession.C,
+        succession.STAYING,
+    ),
+}
 
 
 def regenerate(text: str) -> str:
@@ -24,11 +36,11 @@ def regenerate(text: str) -> str:
 
     def block(found: re.Match[str]) -> str:
         start, name, end = found.groups()
-        if name != "sets" and name not in known:
+        if name not in SETS and name not in known:
             raise UsageProblem(
                 f"there is no drawing {name!r}", next="joinproto draw   lists what can be drawn"
             )
-        made = legend(SETS) if name == "sets" else known[name].as_text("markdown")
+        made = legend(SETS[name]) if name in SETS else known[name].as_text("markdown")
         return f"{start}\n{made}\n\n{end}"
 
     return BLOCK.sub(block, text)

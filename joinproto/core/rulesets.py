@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
+from joinproto.core.chain.rules import CHAIN_RULES
 from joinproto.core.note.rules import note_rules
 from joinproto.core.qpid.rules import QPID_RULES
 from joinproto.core.verdict import RuleSet
 
-RULESETS: Mapping[str, RuleSet] = {"note": note_rules(), "qpid": QPID_RULES}
+RULESETS: Mapping[str, RuleSet] = {"note": note_rules(), "qpid": QPID_RULES, "chain": CHAIN_RULES}

@@ -6,7 +6,7 @@ protocol, and not about what members believe.
 
 from __future__ import annotations
 
-from attrs import define, evolve, frozen
+from attrs import define, frozen
 
 from joinproto.core.chain.ids import Name
 from joinproto.core.chain.view import Kind, Position, Seat
@@ -111,7 +111,7 @@ class Ledger:
         if view.kind is not Kind.CHANGE or before is None or before != view.parent:
             return
         if before.members <= self.returned:
-            self.wrong = self.wrong or "I6: a CHANGE after total failure"
+            self.wrong = self.wrong or "permitted_after_total_failure: a CHANGE goes on"
 
     def _reach(self, heard: ReadyIn) -> None:
         era = era_of(_name(heard.view))
@@ -133,6 +133,3 @@ def era_of(view: Name) -> Name:
 def _name(view: object) -> Name:
     assert isinstance(view, Name)
     return view
-
-
-__all__ = ["Book", "Ledger", "Seat", "era_of", "evolve"]

@@ -8,10 +8,12 @@ them.  Time is only "the deadline has come", at any moment.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from enum import Enum
 from typing import Any, ClassVar, cast
 
 from attrs import define, evolve, fields, frozen
 
+from joinproto.core.chain.choice import Choice
 from joinproto.core.chain.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
 from joinproto.core.chain.config import Config
 from joinproto.core.chain.ids import Name, ViewId, by_content
@@ -222,13 +224,19 @@ class ProtocolBug(Exception):
 # -- the member ----------------------------------------------------------------------------------
 
 
+class HostLapse(Enum):
+    """A duty of the host that can be left out, so that a search shows what it is for."""
+
+    TRANSIENT_ID = "transient-keeps-its-id"  # a transient member's next life has its store id
+
+
 @frozen(cache_hash=True)
 class Plan:
     """What never changes about a member.
 
     `views`: a chain is at most so long; `frames`: so many are written at most, counted
-    over the chain.  `proposes`, `suspects`, `leaves`, `closes`: whether it does.  `forgets`:
-    its disk does.
+    over the chain; `rounds`: of ballots.  `proposes`, `suspects`, `leaves`, `closes`:
+    whether it does.  `forgets`: its disk may.  `lapses`: duties its host neglects.
     """
 
     config: Config
@@ -241,7 +249,11 @@ class Plan:
     leaves: bool = False
     closes: bool = True
     forgets: bool = False
+    is_patient: bool = False
+    hurries: tuple[int, ...] = ()
+    rounds: int = 1
     left_out: frozenset[Rule] = frozenset()
+    lapses: frozenset[HostLapse] = frozenset()
 
     def __str__(self) -> str:
         return self.config.member
@@ -302,11 +314,15 @@ class Node:
     # -- what a member of a world is asked -------------------------------------------------
 
     def start(self) -> Iterator[Any]:
+        self.memory = ()
         plan = self.plan
+        # Whoever had answered a ballot before it was stopped has had its say.
+        has_answered = self.kept.promised is not None
         if plan.record.transient:
             self.lives += 1
             name = plan.config.member
-            self.kept = evolve(plan.record, store_id=f"{name}{self.lives}")
+            life = 1 if HostLapse.TRANSIENT_ID in plan.lapses else self.lives
+            self.kept = evolve(plan.record, store_id=f"{name}{life}")
             self.frames = ()
             yield Persist()
         member = Member.start(
@@ -318,8 +334,7 @@ class Node:
             digest=by_content,
             left_out=plan.left_out,
         )
-        # Whoever had answered a ballot before it was stopped has had its say.
-        if (self.kept.lineage.views or self.lives > 1) and self.kept.promised is None:
+        if (self.kept.lineage.views or self.lives > 1) and not has_answered:
             tip = self.kept.tip
             yield Record(Returned(self._former_seat(), None if tip is None else tip.id))
         if self.kept.accepted is not None:
@@ -335,8 +350,13 @@ class Node:
             if tip is not None and self._is_restartable(tip):
                 yield StartAgain()
             return
+        choice = member.choice
+        if isinstance(choice, Choice) and choice.next_ballot.round > plan.rounds:
+            plan = evolve(plan, proposes=False)
         may = plan.proposes and number < plan.views and member.choice.may_begin
-        if self.is_armed and (member.choice.is_free or may):
+        # Who is patient waits for all answers, but where somebody may be gone for good.
+        hurries = member.choice.is_free and (not plan.is_patient or number in plan.hurries)
+        if self.is_armed and (hurries or (may and not member.choice.is_free)):
             yield Deadline()
         runs = tip is not None and tip.is_open and member.seat in tip.members
         if plan.suspects and runs and may and not member.choice.is_frozen:
@@ -386,6 +406,19 @@ class Node:
                 member.receive(0, sender, cast("Message", message))
         return self._perform(member)
 
+    def offline(self, event: Any) -> Any:
+        """Take what happens to the disk of a stopped member."""
+        tip = self.kept.tip
+        match event:
+            case "wipe" if self.kept.store_id == self.plan.record.store_id and tip is not None:
+                self.kept = evolve(self.plan.record, store_id=f"{self.plan.config.member}2")
+                self.frames = ()
+            case "mark" if tip is not None and tip.is_open and not self.kept.is_marked:
+                self.kept = evolve(self.kept, mark=tip.id)
+            case _:
+                return NOT_ENABLED
+        return None
+
     def shows(self) -> Shown:
         member = self._member()
         tip = member.view
@@ -408,17 +441,18 @@ class Node:
 
     def _perform(self, member: Member) -> Iterator[Any]:
         """Do what the member asks for, and go on from there."""
+        ready_in = self.memory[_CHANGING.index("ready_in")] if self.memory else None
         while batch := member.poll():
             self._remember(member)
-            ready_in = self.kept.held
             if batch.persist is not None:
                 before, self.kept = self.kept, batch.persist
                 yield Persist()
                 accepted = self.kept.accepted
                 if accepted is not None and accepted != before.accepted:
                     yield Record(Vote(member.seat, accepted))
-            if self.kept.held != ready_in and self.kept.held is not None:
-                yield Record(ReadyIn(member.seat, self.kept.held))
+            if member.ready_in not in (None, ready_in):
+                yield Record(ReadyIn(member.seat, member.ready_in))
+            ready_in = member.ready_in
             yield from self._send(member, batch.sends)
             for action in batch.actions:
                 yield from self._act(member, action)
@@ -472,7 +506,7 @@ class Node:
     def _write(self, member: Member) -> Iterator[Any]:
         tip = member.view
         assert tip is not None
-        last = self.kept.position
+        last = member.record.position
         seq = 1 if last is None else last.seq + 1
         yield from self._append(member, tip.id, seq)
         yield Broadcast(FrameMessage(tip.id, seq))
@@ -481,7 +515,8 @@ class Node:
         frame = Position(view, seq)
         self.frames = (*self.frames, frame)
         member.appended(view, seq)
-        self.kept = evolve(self.kept, position=frame)
+        if self.kept.lineage.number_of(view) is not None:
+            self.kept = evolve(self.kept, position=frame)
         self._remember(member)
         yield Persist()
         yield Record(Kept(member.seat, frame))
@@ -540,7 +575,8 @@ class Node:
         tip, kept = member.view, self.kept
         if member.is_serving and kept.state is Store.CLEAN:
             return "dirty_before_serving: it serves, and its disk reads clean"
-        if kept.update_unfinished or (not kept.lineage.views and not self.frames):
+        is_ready = tip is not None and member.ready_in == tip.id
+        if kept.update_unfinished and not is_ready:
             return ""
         if _frames_at(kept.position, kept) != self.frames:
             return "position_is_data: its frames are not those of its position"
@@ -621,7 +657,12 @@ class Register:
 
 
 def expiry(
-    names: tuple[str, ...], votes: bool, sender: str, to: str | None, content: Any
+    names: tuple[str, ...],
+    votes: bool,
+    is_fenced: bool,
+    sender: str,
+    to: str | None,
+    content: Any,
 ) -> list[tuple[str, int]]:
     """Return for whom a message is of use, and up to which horizon.
 
@@ -651,6 +692,8 @@ def expiry(
             return [(sender, at), *[(name, at + 1) for name in others]]
         case Data(view):
             at = 2 * _number(view) + 1
+        case FrameMessage() if not is_fenced:
+            return []
         case Ready(view) | Welcome(view) | FrameMessage(view):
             at = 2 * _number(view)
         case WantUpdate(view):

@@ -90,6 +90,75 @@ def test_qpids_rules_can_be_asked(run: Run) -> None:
     ]
 
 
+def test_the_chains_rules_can_be_asked(run: Run) -> None:
+    """The shipped tables' verdict, in the same shape."""
+    code, out = run({"wait_for": 2, "members": [CLEAN, EMPTY]}, "--json", "--rules", "chain")
+
+    assert 0 == code
+    assert {
+        "rules": "chain",
+        "initial": "X",
+        "outcomes": [
+            {"id": "a", "outcome": "active", "from": [], "reason": None, "rule": "I8"},
+            {"id": "b", "outcome": "update", "from": ["a"], "reason": None, "rule": "I7"},
+        ],
+    } == json.loads(out)
+
+
+def test_the_chain_reads_views_positions_and_absent_electors(run: Run) -> None:
+    """The two others of three electors are away, and alone is not enough."""
+    lineage = {"lineage": ["X", "any name \n", "F"], "position": {"view": "any name \n", "seq": 3}}
+    request = {"members": [{**CLEAN, **lineage}]}
+
+    _, alone = run(request, "--json", "--rules", "chain")
+    _, absent = run({**request, "electors": ["a", "b", "c"]}, "--json", "--rules", "chain")
+
+    assert "active" == json.loads(alone)["outcomes"][0]["outcome"]
+    assert "too-few-members" == json.loads(absent)["outcomes"][0]["reason"]
+
+
+BAD_FOR_CHAIN: list[tuple[dict[str, Any], str]] = [
+    ({"electors": "abc"}, "electors: expected a list of ids"),
+    ({"electors": []}, "electors: expected at least one id"),
+    ({"lineage": {}}, "members[0].lineage: expected a list of views"),
+    ({"lineage": ["X", 1]}, "members[0].lineage[1]: expected a text"),
+    ({"lineage": ["V", "V"]}, "members[0].lineage: expected each name once"),
+    ({"lineage": ["V", "X"]}, "members[0].lineage: expected the initial signature first"),
+    ({"lineage": ["F", "V"]}, "members[0].lineage: expected the final signature last"),
+    ({"position": ["X", 1]}, "members[0].position: expected null or an object"),
+    ({"position": {"view": 1}}, "members[0].position.view: expected the name of a view"),
+    ({"position": {"view": "X"}}, "members[0].position.seq: expected a whole number"),
+    ({"position": {"view": "X", "seq": True}}, "members[0].position.seq: expected a whole number"),
+    ({"position": {"view": "X", "seq": 2**63}}, "members[0].position.seq: expected a whole number"),
+    ({"position": {"vieww": "X"}}, "members[0].position.vieww: no such field"),
+    ({"store": "empty", "lineage": ["X"]}, "members[0].lineage: expected none"),
+    (
+        {"store": "empty", "position": {"view": "X", "seq": 1}},
+        "members[0].position: expected null",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"), BAD_FOR_CHAIN, ids=[message for _, message in BAD_FOR_CHAIN]
+)
+def test_only_the_chain_refuses_what_only_the_chain_reads(
+    run: Run, fields: dict[str, Any], message: str
+) -> None:
+    """One file serves all rules; the others do not look at these fields."""
+    electors = {"electors": fields["electors"]} if "electors" in fields else {}
+    row = {**CLEAN, **{name: it for name, it in fields.items() if name != "electors"}}
+    if row["store"] == "empty":
+        row |= {"initial": None, "final": None}
+    request = {"members": [row], **electors}
+
+    code, out = run(request, "--json", "--rules", "chain")
+
+    assert 2 == code
+    assert message in json.loads(out)["error"]["message"]
+    assert 0 == run(request, "--json", "--rules", "note")[0]
+
+
 def test_unknown_rules_are_refused_and_the_known_ones_listed(run: Run) -> None:
     """Exit code 2, and what to write instead."""
     code, out = run({"members": []}, "--json", "--rules", "none-such")
@@ -233,11 +302,20 @@ rows = st.fixed_dictionaries(
         "active": st.booleans(),
         "options": st.dictionaries(st.sampled_from("xy"), anything, max_size=2),
         "wait_for": st.integers(-1, 4),
+        "lineage": st.lists(st.sampled_from(["X", "V", "W", "F", "\ud800"]), max_size=3) | anything,
+        "position": st.fixed_dictionaries(
+            {"view": st.sampled_from("XVW"), "seq": st.integers(-1, 3)}
+        )
+        | anything,
         "extra": anything,
     },
 )
 requests = st.fixed_dictionaries(
-    {"members": st.lists(rows, max_size=5) | anything}, optional={"wait_for": st.integers(-1, 4)}
+    {"members": st.lists(rows, max_size=5) | anything},
+    optional={
+        "wait_for": st.integers(-1, 4),
+        "electors": st.lists(st.text(max_size=2), max_size=4) | anything,
+    },
 )
 
 

@@ -3,12 +3,17 @@
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from joinproto.__main__ import main
+from joinproto.core.chain.admission import admission
+from joinproto.core.chain.phases import arrows, standing
+from joinproto.core.chain.succession import founding, going_on, reopening
 from joinproto.core.note.initialization import initialization
 from joinproto.core.note.machine import note_machine
+from joinproto.core.tables import Table
 from joinproto.core.vocabulary import Phase
 from tools import docs_tables
 from tools.cli.main import COMMANDS, Row
@@ -58,6 +63,37 @@ def test_a_machine_is_drawn_with_all_its_arrows(capsys: pytest.CaptureFixture[st
                 start = f"    {phase.value} --> {case.outcome.value} : "
                 edge = next(line for line in text.splitlines() if line.startswith(start))
                 assert case.label in edge
+
+
+def test_a_machine_that_settles_is_drawn_around_all_its_phases(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The chain's next phase follows from facts, not from the present phase."""
+    code = main(["draw", "chain"])
+    text = capsys.readouterr().out
+
+    assert 0 == code
+    assert text.startswith("stateDiagram-v2\n    [*] --> any_running_phase\n")
+    for arrow in arrows():
+        for case in arrow.table.cases:
+            start = f"    any_running_phase --> {case.outcome.value} : "
+            edge = next(line for line in text.splitlines() if line.startswith(start))
+            assert f"{case.label} {case.name}" in edge
+
+
+def test_every_table_of_the_chain_can_be_drawn() -> None:
+    """As those of the note and of Qpid."""
+    tables: list[Table[Any]] = [
+        founding(),
+        reopening(),
+        going_on(),
+        admission(),
+        standing(serves=False),
+    ]
+
+    for table in tables:
+        rows = drawings()[table.name].as_text("markdown").splitlines()[2:]
+        assert [case.name for case in table.cases] == [row.split(" | ")[1] for row in rows]
 
 
 def test_a_table_is_drawn_as_one_question_after_the_other(

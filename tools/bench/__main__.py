@@ -11,10 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import click
+from attrs import evolve
 
-from joinproto.errors import EnvironmentProblem, JoinprotoError
+from joinproto.errors import EnvironmentProblem, JoinprotoError, UsageProblem
 from tools.bench import plot, report, results
-from tools.bench.run import ROOT, Plan, benchmark
+from tools.bench.run import ROOT, Plan, benchmark, cost_of_member
 from tools.bench.spin import MEMBERS_MAX
 
 USUAL = Plan()
@@ -45,13 +46,21 @@ def command_of(*, sizes: str | None, runs: int | None, quick: bool) -> str:
 @click.option("--runs", type=click.IntRange(min=1), help="Runs of each command.  [default: 3]")
 @click.option("--quick", is_flag=True, help="Sizes 5 and 6, one run, into a temporary folder.")
 @click.option(
+    "--only-member", is_flag=True, help="What a member costs, put into the results in --out."
+)
+@click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for benchmarks.md, .json and .svg.  [default: docs]",
 )
 @click.pass_context
 def main(
-    context: click.Context, sizes: str | None, runs: int | None, quick: bool, out: Path | None
+    context: click.Context,
+    sizes: str | None,
+    runs: int | None,
+    quick: bool,
+    only_member: bool,
+    out: Path | None,
 ) -> None:
     """Measure joinproto and its peers on two-phase commit."""
     plan = Plan(
@@ -69,7 +78,10 @@ def main(
             raise EnvironmentProblem(
                 "matplotlib is not installed", next="pip install 'joinproto[bench]'"
             )
-        found = benchmark(plan, say=lambda line: click.echo(line, err=True))
+        if only_member:
+            found = with_member(out / "benchmarks.json")
+        else:
+            found = benchmark(plan, say=lambda line: click.echo(line, err=True))
     except JoinprotoError as error:
         click.echo(str(error), err=True)
         context.exit(error.code)
@@ -77,6 +89,14 @@ def main(
     write(found, out)
     click.echo(f"\nwritten: {out / 'benchmarks.md'}, .json and .svg")
     context.exit(1 if found.problems else 0)
+
+
+def with_member(file: Path) -> results.Results:
+    """Return the results in `file`, with what a member costs now."""
+    if not file.is_file():
+        raise UsageProblem(f"there is no {file}", next="name the folder of earlier results: --out")
+    kept = results.read_json(file.read_text("utf-8"))
+    return evolve(kept, member=cost_of_member())
 
 
 def write(found: results.Results, folder: Path) -> None:

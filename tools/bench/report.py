@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from tools.bench import spin
 from tools.bench.machine import Machine
-from tools.bench.results import MEMBERS_OF_BASE, TOOL_NAMES, Results, Row
+from tools.bench.results import MEMBERS_OF_BASE, TOOL_NAMES, MemberCost, Results, Row
 
 MIB = 1024**2
+# What the first release promises.
+ROUND_MICROSECONDS_MAX = 300
+MEMBER_BYTES_MAX = MIB
 COMMIT = "two-phase-commit"
 
 
@@ -127,6 +130,43 @@ def starts_table(results: Results) -> str:
     )
 
 
+def member_table(cost: MemberCost) -> str:
+    """Return what a member costs that a broker embeds, beside what is promised."""
+    per_trigger = cost.trigger_us
+    promised = f"{ROUND_MICROSECONDS_MAX} us"
+    kib = f"{MEMBER_BYTES_MAX // 1024:,} KiB"
+    return table(
+        ["what:", "found", "in triggers", "at most"],
+        [
+            ["one trigger of its machine, the reference", _us(per_trigger), "1.00 x", "-"],
+            ["one round, a heartbeat", _us(cost.round_us), times(cost.ratio), promised],
+            [
+                f"one round, median of {cost.life_rounds:,} of a life",
+                _us(cost.life_us),
+                times(cost.life_us / per_trigger),
+                promised,
+            ],
+            [
+                "one round, nine of ten are faster",
+                _us(cost.life_slowest_tenth_us),
+                times(cost.life_slowest_tenth_us / per_trigger),
+                promised,
+            ],
+            ["memory, just active", f"{cost.young_bytes / 1024:,.1f} KiB", "-", kib],
+            [
+                f"memory, after {cost.old_views:,} views",
+                f"{cost.old_bytes / 1024:,.0f} KiB",
+                "-",
+                kib,
+            ],
+        ],
+    )
+
+
+def _us(microseconds: float) -> str:
+    return f"{microseconds:.0f} us"
+
+
 def machine_lines(machine: Machine) -> list[str]:
     """Return the machine as a Markdown list."""
     versions = ", ".join(f"{name} {number}" for name, number in sorted(machine.versions.items()))
@@ -147,6 +187,8 @@ def terminal(results: Results) -> str:
         if any(item.world == world for item in results.comparisons):
             parts.append(comparisons_table(results))
     parts.append(starts_table(results))
+    if results.member is not None:
+        parts += ["a member", member_table(results.member)]
     parts += [f"left out: {text}" for text in results.left_out]
     parts += [f"PROBLEM: {text}" for text in results.problems]
     return "\n\n".join(parts)
@@ -196,6 +238,10 @@ def markdown(results: Results, *, plot: str) -> str:
     parts += [
         "## Start",
         starts_table(results),
+    ]
+    if results.member is not None:
+        parts += [MEMBER_HEAD.format(members=results.member.members), member_table(results.member)]
+    parts += [
         METHOD.format(
             runs=results.runs,
             base=MEMBERS_OF_BASE,
@@ -230,6 +276,14 @@ N resource managers, messages in a set that only grows, one invariant: nobody ha
 while somebody has committed.  There are exactly 2^N + 4^N + 6^N states; every run of every
 tool is compared with that, with the closed form of the steps generated, and with the depth
 where the tool knows it.
+"""
+
+MEMBER_HEAD = """
+## A member
+
+What a broker embeds, in a cluster of {members} (`python -m tools.bench.member`).  A round is
+`receive`, `poll` and `advance`; a life goes from the founding to the orderly shutdown.  Memory
+is what one member alone keeps: just active, and with as many views as a store keeps.
 """
 
 RATIO_HEAD = """

@@ -93,9 +93,36 @@ class Start:
 
 
 @frozen
+class MemberCost:
+    """A member that a broker embeds, in a cluster of `members`; see tools/bench/member.py.
+
+    Microseconds are medians, except `life_slowest_tenth_us`: nine of ten rounds are faster.
+    `round_us`: with a heartbeat.  `life_us`: of `life_rounds` rounds of a whole life.
+    `trigger_us`: the reference.  `young_bytes`: of a member just active; `old_bytes`: with
+    the `old_views` views that a store keeps at most.
+    """
+
+    members: int
+    round_us: float
+    life_us: float
+    life_slowest_tenth_us: float
+    life_rounds: int
+    trigger_us: float
+    young_bytes: int
+    old_bytes: int
+    old_views: int
+
+    @property
+    def ratio(self) -> float:
+        """Return how many triggers a round with a heartbeat costs."""
+        return self.round_us / self.trigger_us
+
+
+@frozen
 class Results:
     """`cold`: the very first search, its loops not yet compiled.  `problems`: a tool failed
-    or disagreed.  `left_out`: what this machine could not run, with what to install."""
+    or disagreed.  `left_out`: what this machine could not run, with what to install.
+    `member`: None where nobody measured it."""
 
     command: str
     date: str
@@ -107,6 +134,7 @@ class Results:
     cold: Start | None
     problems: tuple[str, ...]
     left_out: tuple[str, ...]
+    member: MemberCost | None = None
 
 
 def row_of(
@@ -181,6 +209,11 @@ def _ratio(above: float | None, below: float | None) -> float | None:
 
 
 _converter = cattrs.Converter(forbid_extra_keys=True)
+
+
+def read_member(text: str) -> MemberCost:
+    """Return what `python -m tools.bench.member` printed."""
+    return _converter.structure(json.loads(text), MemberCost)
 
 
 def to_json(results: Results) -> str:

@@ -23,12 +23,14 @@ from tools.bench import machine, oracle, spin
 from tools.bench.measure import Command, Cost, Finished, measure
 from tools.bench.results import (
     MEMBERS_OF_BASE,
+    MemberCost,
     Results,
     Row,
     Seen,
     Start,
     Tool,
     comparisons_of,
+    read_member,
     row_of,
     start_of,
 )
@@ -47,13 +49,15 @@ class Plan:
     """`sizes`: resource managers.  `runs`: of each command.  `own`: how joinproto is called.
 
     `founding`: also the world of that name, on joinproto alone.  `profiled`: compile SPIN
-    twice, the second time with a profile, which is how it is fastest.
+    twice, the second time with a profile, which is how it is fastest.  `member`: also what a
+    member costs that a broker embeds.
     """
 
     sizes: tuple[int, ...] = (7, 8, 9)
     runs: int = 3
     founding: bool = True
     profiled: bool = True
+    member: bool = True
     own: tuple[str, ...] = (sys.executable, "-m", "joinproto")
     command: str = "make bench"
 
@@ -106,6 +110,7 @@ class Bench:
         if self.plan.founding:
             self._measure_group([self._own(FOUNDING, MEMBERS_OF_BASE)])
         starts = self._starts()
+        member = self._member() if self.plan.member else None
         return Results(
             command=self.plan.command,
             date=datetime.now(UTC).date().isoformat(),
@@ -117,6 +122,7 @@ class Bench:
             cold=cold,
             problems=tuple(self.problems),
             left_out=tuple(self.left_out),
+            member=member,
         )
 
     # -- who takes part ----------------------------------------------------------------
@@ -272,11 +278,30 @@ class Bench:
         ]
         return tuple(found)
 
+    def _member(self) -> MemberCost | None:
+        self.say("a member, round by round")
+        try:
+            return cost_of_member()
+        except EnvironmentProblem as error:
+            self._problem(str(error))
+            return None
+
     def _problem(self, text: str) -> None:
         # The same wrong count comes back in every run.
         if text not in self.problems:
             self.problems.append(text)
             self.say(text)
+
+
+def cost_of_member() -> MemberCost:
+    """Return what a member costs, measured in a process of its own."""
+    done = measure(Command([sys.executable, "-m", "tools.bench.member"], ROOT))
+    if done.exit_code != 0:
+        raise EnvironmentProblem(
+            f"tools.bench.member: exit code {done.exit_code}\n{done.complaint}",
+            next="run it alone: python -m tools.bench.member",
+        )
+    return read_member(done.stdout)
 
 
 def disagreements(entrant: Entrant, counted: Seen) -> list[str]:

@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 import click
 
+from joinproto.core.chain.rules import ChainRules
 from joinproto.core.rulesets import RULESETS
 from joinproto.core.verdict import MemberVerdict, Verdict
 from joinproto.core.verdict import decide as verdict_of
@@ -30,12 +31,14 @@ def decide(file: BinaryIO, rules: str, as_json: bool) -> int:
     """Judge a set of members, as it is at one moment.
 
     FILE holds a JSON object with the members (- is standard input): their stores, their
-    signatures, who is active.  Printed is, for each, whether it waits, is active, gets an
-    update and from whom, or aborts; and by which rule.
+    signatures, who is active; for the chain's rules also their views.  Printed is, for each,
+    whether it waits, is active, gets an update and from whom, or aborts; and by which rule.
     """
     if rules not in RULESETS:
         raise UsageProblem(f"there are no rules {rules!r}", next="rules: " + ", ".join(RULESETS))
-    verdict = verdict_of(RULESETS[rules], read_members(file.read()))
+    asked = RULESETS[rules]
+    members = read_members(file.read(), for_chain=isinstance(asked, ChainRules))
+    verdict = verdict_of(asked, members)
     if as_json:
         click.echo(json.dumps(verdict_as_json(verdict)))
     else:

@@ -6,8 +6,12 @@ Another set of rules adds its machine and its tables to `drawings`, and nothing 
 from collections.abc import Callable
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from joinproto.core.chain.admission import admission
+from joinproto.core.chain.phases import machine as chain_machine
+from joinproto.core.chain.phases import standing
+from joinproto.core.chain.succession import founding, going_on, reopening
 from joinproto.core.machine import StateMachine
 from joinproto.core.markdown import table_as_markdown
 from joinproto.core.note.machine import note_machine
@@ -16,7 +20,7 @@ from joinproto.core.note.shutdown import STORE_CHANGES
 from joinproto.core.qpid.machine import qpid_machine
 from joinproto.core.qpid.store_status import STORE_STATUS
 from joinproto.core.tables import Table
-from tools.diagrams.graph import Graph, graph_of_machine, graph_of_stores
+from tools.diagrams.graph import Graph, graph_of_machine, graph_of_settling, graph_of_stores
 from tools.diagrams.mermaid import graph_as_mermaid, table_as_mermaid
 from tools.diagrams.svg import graph_as_svg, table_as_svg
 
@@ -45,12 +49,22 @@ def drawings() -> dict[str, Drawing]:
             graph_of_stores("note-store", STORE_CHANGES),
         ),
         "qpid": _machine("a member under Qpid's rules", graph_of_machine(qpid_machine())),
+        "chain": _machine(
+            "a member as it ships", graph_of_settling(chain_machine(), "any running phase")
+        ),
     }
     tables: list[Table[Any]] = [
         *_tables_of(note_machine()),
         comparison(),
         *_tables_of(qpid_machine()),
         STORE_STATUS,
+        # One name in traces and coverage, because only what is done differs; here both are shown.
+        standing(serves=False),
+        evolve(standing(serves=True), name="chain-standing-serving"),
+        founding(),
+        reopening(),
+        going_on(),
+        admission(),
     ]
     return found | {table.name: _table(table) for table in tables}
 

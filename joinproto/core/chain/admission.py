@@ -36,8 +36,8 @@ class Newcomer:
 
     `is_foreign`: of another cluster.  `has_diverged`: its tip is not on our chain, nor ours
     on its.  `is_behind`, `is_ahead`: one chain goes on where the other ends.  `is_forgotten`:
-    what would tell is forgotten.  `is_member`: of our tip.  `is_near`: its data is of our tip.
-    `is_active`: our tip was active, as far as we know.
+    what would tell is forgotten.  `is_member`: of our tip.  `leaves`: it asks to be left
+    out.  `is_near`: its data is of our tip.  `is_active`: our tip was active, as far as we know.
     """
 
     is_foreign: bool = False
@@ -47,6 +47,7 @@ class Newcomer:
     is_forgotten: bool = False
     is_open: bool = False
     is_member: bool = False
+    leaves: bool = False
     is_near: bool = False
     is_active: bool = False
     has_options: bool = True
@@ -92,6 +93,8 @@ def admission() -> Table[Admit]:
             Case("3.3", "ahead", _it("stores ahead", is_ahead=True), Admit.ASK),
             Case("I1", "no open view", _it("those before an open view", is_open=False), Admit.WAIT),
             Case("I8", "a member", _it("members of the view", is_member=True), Admit.KNOWN),
+            # It is not there to come back: it waits until the members know that it has left.
+            Case("3.4", "has left", _it("those who leave", leaves=True), Admit.KNOWN),
             Case(
                 "I2",
                 "options differ",
@@ -166,6 +169,7 @@ def newcomer(hello: Hello, own: Lineage, config: Config, *, is_active: bool) -> 
     return Newcomer(
         is_open=True,
         is_member=status.seat in tip.members,
+        leaves=status.leaves,
         is_near=is_near,
         is_active=is_active or tip.activated,
         has_options=has_options,

@@ -58,7 +58,6 @@ class Weakness(Enum):
 
     HELD_DERIVED = "held-derived"  # `held` is guessed from the position
     UNFINISHED_COUNTS = "unfinished-counts"  # an update that was cut off is forgotten
-    TRANSIENT_TELLS = "transient-tells"  # a transient member's word that a view never served
     TIP_IS_DATA = "tip-is-data"  # who knows the tip is counted as having held it
 
 
@@ -86,15 +85,13 @@ class Evidence:
 
         A CLOSE serves nobody.  And a view is active only after all its members were ready
         in it, which a store remembers: one whose `held` is older never was, and now never
-        will be, because it is frozen.  A transient member cannot tell: what answers under
-        its name may be its next life.
+        will be, because it is frozen.  By seat: a transient member that was started again
+        has another store id, sits elsewhere, and tells nothing about this view.
         """
         if not view.is_open:
             return True
         return any(
-            answer.seat in view.members and not self._held(answer, view)
-            for answer in self.answers
-            if not answer.transient or Weakness.TRANSIENT_TELLS in self.left_out
+            answer.seat in view.members and not self._held(answer, view) for answer in self.answers
         )
 
     def covers(self, answer: Answer) -> bool:

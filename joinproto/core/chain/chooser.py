@@ -29,6 +29,7 @@ from joinproto.core.chain.choice_messages import (
     Prepare,
     Promise,
     SendTo,
+    Voted,
 )
 from joinproto.core.chain.ids import ViewId, short
 from joinproto.core.chain.malformed import Malformed, Said, require
@@ -212,6 +213,8 @@ class Chooser(ABC):
         return evolve(self, record=record, attempt=None)
 
     def _as_if_empty(self, sender: str, asked: Prepare | Accept) -> Step:
+        if isinstance(asked, Accept):
+            return Step(self, (SendTo(sender, Voted(None, asked.ballot, self.seat)),))
         return Step(self, (SendTo(sender, Promise(None, asked.ballot, self.seat, None)),))
 
     # -- small parts -----------------------------------------------------------------------

@@ -74,7 +74,7 @@ from joinproto.core.chain.phases import RUNNING, Deed, Facts, Guard, Phase, mach
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.succession import Next
 from joinproto.core.chain.successor import Proposer, Shortcut, own_answer
-from joinproto.core.chain.view import Position, Seat, View
+from joinproto.core.chain.view import Kind, Position, Seat, View
 from joinproto.core.vocabulary import Reason, Store
 from joinproto.errors import MisuseError
 
@@ -355,9 +355,23 @@ class Member:
         return Lapse.FENCING in self.left_out and known
 
     def appended(self, view: ViewId, seq: int) -> None:
-        """The frame `seq` of `view` is durable here; its position is durable with it."""
+        """The frame `seq` of `view` is durable here; its position is durable with it.
+
+        Raises `MisuseError` where `may_append` does not say `TAKE`.
+        """
+        # Otherwise: the host asks, then answers a ballot ("my data ends at 4"), then writes
+        # frame 5 and acknowledges it, and the next view starts at 4.
+        answer = self.may_append(view, seq)
+        if answer is not Frame.TAKE:
+            raise MisuseError(
+                f"frame {seq} was written: {answer.value}",
+                next="ask `may_append` right before, and tell the member nothing in between",
+            )
         record = evolve(self.record, position=Position(view, seq))
         self.choice = self.choice.with_record(record)
+        if self._persist is not None:
+            # Nobody has written it yet, and it must not take the frame back.
+            self._persist = record
 
     # -- the loop --------------------------------------------------------------------------
 
@@ -384,7 +398,10 @@ class Member:
         if tip is None:
             return Facts(is_aborted=self.verdict is not None, is_done=self.is_done)
         is_ready = self.ready_in == tip.id
-        at_start = record.position == tip.position and not record.update_unfinished
+        unfinished = record.update_unfinished
+        if Weakness.UNFINISHED_COUNTS in self.left_out:
+            unfinished = False
+        at_start = record.position == tip.position and not unfinished
         everyone = self.ready | ({self.seat} if is_ready else set())
         return Facts(
             is_aborted=self.verdict is not None,
@@ -433,10 +450,9 @@ class Member:
                 self._hello_to_members()
             case Deed.HOLD if tip is not None:
                 self.ready_in = tip.id
-                self._write(
-                    evolve(self.record, held=tip.id),
-                    unless=(Lapse.HELD_PERSISTED, Lapse.TIP_PERSISTED),
-                )
+                self._write(evolve(self.record, held=tip.id), unless=Lapse.HELD_PERSISTED)
+                if self._neglects_dirt(tip):
+                    self._persist = None
                 for name in self._neighbours():
                     self._send(name, Ready(tip.id, self.seat))
             case Deed.STOP:
@@ -602,9 +618,11 @@ class Member:
                 case Free():
                     self._consider(now, is_patient=True)
 
-    def _answer_for(self, promise: Promise) -> Answer | None:
-        # Only where a rule is left out is a promise given about another parent than the tip.
-        return self.status if promise.parent == self.choice.parent else None
+    def _answer_for(self, promise: Promise) -> Answer:
+        if promise.parent != self.choice.parent:
+            # Only where a rule is left out: a store with a tip speaks as if it were empty.
+            return Answer(seat=self.seat, options=self.config.digest)
+        return self.status
 
     def _learned(self, views: tuple[View, ...]) -> None:
         before = self.record.lineage.find(views[0].parent) if views[0].parent else None
@@ -623,7 +641,7 @@ class Member:
             self.is_done = True
             if Lapse.JOINER_NOT_CLEAN in self.left_out:
                 self._write(evolve(self.record, position=tip.position))
-        if Lapse.TIP_PERSISTED in self.left_out and tip.is_open:
+        if self._neglects_dirt(tip):
             self._persist = None
         if self.leaves and self.seat not in tip.members and before is not None:
             # It stays until the others know: see `_hear_ready`.
@@ -736,6 +754,15 @@ class Member:
                 self._send(peer, Chosen(beat.tip, later))
         elif beat.is_frozen:
             self.frozen_peers |= {beat.seat}
+        elif self._waits_for(beat.seat):
+            # Our hello was lost, or came before anybody was active; nobody else begins again.
+            self._send(peer, self._hello())
+
+    def _waits_for(self, seat: Seat) -> bool:
+        """Return whether an answer to a hello would help: a Welcome, or that `seat` is ready."""
+        if self.phase in (Phase.JOINING, Phase.UPDATING):
+            return self.source is None
+        return self.phase is Phase.READY and seat not in self.ready
 
     def _abort_all(self, reason: Reason) -> None:
         """The initial members cannot start together: all of them stop, nothing is written."""
@@ -748,11 +775,15 @@ class Member:
 
     # -- small parts -------------------------------------------------------------------------
 
-    def _write(self, record: StoreRecord, *, unless: tuple[Lapse, ...] = ()) -> None:
+    def _write(self, record: StoreRecord, *, unless: Lapse | None = None) -> None:
         if record != self.record:
             self.choice = self.choice.with_record(record)
-            if not self.left_out.intersection(unless):
+            if unless not in self.left_out:
                 self._persist = record
+
+    def _neglects_dirt(self, tip: View) -> bool:
+        # The RESTART on its disk is what makes a clean store dirty (S2).
+        return Lapse.TIP_PERSISTED in self.left_out and tip.kind is Kind.RESTART
 
     def _send(self, to: str, message: Message) -> None:
         self._sends += (Sent(to, message),)

@@ -1,0 +1,88 @@
+"""What a member costs: that the right thing is measured, and that it is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from click.testing import CliRunner
+
+from joinproto.core.chain.phases import Phase
+from tests.bench.stand_ins import made_up
+from tools.bench import __main__ as command
+from tools.bench import member, report
+from tools.bench.results import MemberCost, read_json, to_json
+
+COST = MemberCost(
+    members=5,
+    round_us=80.0,
+    life_us=90.0,
+    life_slowest_tenth_us=200.0,
+    life_rounds=1_234,
+    trigger_us=40.0,
+    young_bytes=8 * 1024,
+    old_bytes=512 * 1024,
+    old_views=1_000,
+)
+
+
+def test_a_life_goes_from_the_founding_to_the_orderly_shutdown() -> None:
+    """Every member is active, and stopped with a clean store at the end."""
+    cluster = member.Cluster()
+
+    cluster.live(Phase.ACTIVE)
+    assert all(one.is_serving for one in cluster.members.values())
+    cluster.close()
+
+    assert {"clean"} == {one.record.state.value for one in cluster.members.values()}
+    assert len(cluster.seconds) > 100
+
+
+def test_a_round_costs_what_was_promised() -> None:
+    """At most 300 microseconds in the median, and 1 MiB for a member that just began."""
+    found = member.measure(lives=2, rounds=300)
+
+    # Five times as much: others use the machine, too.  The benchmark tells the number.
+    assert 0 < found.round_us < 5 * report.ROUND_MICROSECONDS_MAX
+    # A slow machine is slow for both.
+    assert found.ratio < 4
+    assert 0 < found.young_bytes < report.MEMBER_BYTES_MAX
+    assert found.old_bytes > found.young_bytes
+
+
+def test_the_cost_is_told_beside_the_promise() -> None:
+    found = evolve(made_up(), member=COST)
+
+    for text in (report.terminal(found), report.markdown(found, plot="p.svg")):
+        assert (
+            "| one round, a heartbeat                    |   80 us |      2.00 x |    300 us |"
+            in text
+        )
+        assert "memory, after 1,000 views" in text
+    assert "A member" not in report.markdown(made_up(), plot="p.svg")
+
+
+def test_the_cost_is_kept_as_data() -> None:
+    found = evolve(made_up(), member=COST)
+
+    assert COST == read_json(to_json(found)).member
+    # Results of an earlier version have none.
+    assert None is read_json(to_json(made_up())).member
+
+
+def test_the_cost_is_put_into_earlier_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--only-member`: five seconds instead of ten minutes; the rest stays as it is."""
+    monkeypatch.setattr(command, "cost_of_member", lambda: COST)
+    arguments = ["--only-member", "--out", str(tmp_path)]
+
+    missing = CliRunner().invoke(command.main, arguments)
+    command.write(made_up(), tmp_path)
+    before = read_json((tmp_path / "benchmarks.json").read_text("utf-8"))
+    done = CliRunner().invoke(command.main, arguments)
+
+    assert (2, 0) == (missing.exit_code, done.exit_code)
+    after = read_json((tmp_path / "benchmarks.json").read_text("utf-8"))
+    assert evolve(before, member=COST) == after

@@ -1,0 +1,1066 @@
+"""The member: three of them over a bus, one test for each sentence about what they do.
+
+In all of them N is 2 and a, b and c are the electors, unless a test says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import pytest
+from attrs import evolve
+
+from joinproto.core.chain.choice_messages import Accept, Chosen, Prepare, Promise, Voted
+from joinproto.core.chain.config import Config
+from joinproto.core.chain.ids import by_content
+from joinproto.core.chain.member import Frame, Member
+from joinproto.core.chain.messages import (
+    Abort,
+    CloseForClients,
+    Closing,
+    Heartbeat,
+    Learned,
+    Message,
+    OpenForClients,
+    Ready,
+    Refusal,
+    Refused,
+    StartUpdate,
+    Stop,
+    Waiting,
+    WantUpdate,
+    Welcome,
+)
+from joinproto.core.chain.phases import Phase
+from joinproto.core.chain.store import Ballot, StoreRecord
+from joinproto.core.chain.view import Kind, Position, Seat, View, change
+from joinproto.core.chain.wire import decode
+from joinproto.core.vocabulary import Reason, Store
+from joinproto.errors import MisuseError
+from tests.core.chain.bus import AUTOMATIC, Bus, Host, cluster, config, start_all
+from tests.core.chain.pictures import lineage, views
+
+Kept = TypeVar("Kept")
+
+
+def all_of(kind: type[Kept], things: list[object]) -> list[Kept]:
+    return [thing for thing in things if isinstance(thing, kind)]
+
+
+def written(bus: Bus, name: str = "a") -> Position:
+    """Return a frame that the sequencer has written and everybody has."""
+    frame = bus[name].write()
+    bus.settle()
+    assert frame is not None
+    assert bus[name].is_acknowledged(frame)
+    return frame
+
+
+def waits(host: Host) -> Waiting:
+    """Return what the member waits for, as it said last."""
+    return all_of(Waiting, list(host.seen))[-1]
+
+
+def abort(host: Host) -> Abort:
+    (said,) = all_of(Abort, list(host.told))
+    return said
+
+
+def stopped_in_order(names: str = "abc") -> Bus:
+    """Return a cluster that has one frame and was closed in order."""
+    bus = cluster(names)
+    written(bus)
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    bus.wait()
+    return bus
+
+
+def all_failed(mark: str = "", **options: object) -> Bus:
+    """Return a cluster with one frame of which all members died and came back."""
+    bus = Bus()
+    start_all(bus, "abc", **options)
+    bus.wait()
+    written(bus)
+    for name in "abc":
+        bus.crash(name)
+    for name in mark:
+        record = bus.disks[name].record
+        assert record.tip is not None
+        bus.disks[name].record = evolve(record, mark=record.tip.id)
+    start_all(bus, "abc", **options)
+    bus.wait()
+    return bus
+
+
+# -- founding ------------------------------------------------------------------------------------
+
+
+def test_three_empty_members_found_a_cluster_and_become_active() -> None:
+    """I3: if all stores are empty, a new cluster is founded."""
+    bus = Bus()
+
+    start_all(bus, "abc")
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    assert {"FOUND 1 of a b c"} == bus.tips()
+    assert all(1 == len(all_of(OpenForClients, list(bus[name].told))) for name in "abc")
+    assert all(Store.DIRTY is bus.disks[name].record.state for name in "abc")
+
+
+def test_one_member_alone_founds_its_own_cluster() -> None:
+    bus = Bus()
+
+    bus.start(config("a", electors="a", wait_for=1))
+    bus.wait()
+
+    assert "a active" == bus.phases()
+
+
+def test_a_founding_waits_for_all_electors() -> None:
+    """A majority of names would not do: one of them may have lost its disk."""
+    bus = Bus()
+
+    start_all(bus, "ab")
+    bus.wait()
+
+    assert {"None"} == bus.tips()
+    assert set() == {host.serves for host in bus.hosts.values()} - {None}
+
+
+def test_a_founding_with_a_majority_is_possible_where_it_is_configured() -> None:
+    bus = Bus()
+
+    start_all(bus, "ab", found_with=2)
+    bus.wait()
+
+    assert {"FOUND 1 of a b"} == bus.tips()
+    assert "a active, b active" == bus.phases()
+
+
+def test_the_founders_wait_for_n_members() -> None:
+    """I1: a member waits until there are N members."""
+    bus = Bus()
+    start_all(bus, "abc", wait_for=4)
+    bus.wait()
+    assert {"None"} == bus.tips()
+    assert Reason.TOO_FEW_MEMBERS is waits(bus["a"]).reason
+
+    bus.start(config("d", wait_for=4))
+    bus.wait()
+
+    assert {"FOUND 1 of a b c d"} == bus.tips()
+    assert "a active, b active, c active, d active" == bus.phases()
+
+
+def test_members_with_different_options_abort_and_nothing_is_founded() -> None:
+    """I2: all members have the same options, or all abort."""
+    bus = Bus()
+
+    start_all(bus, "ab")
+    bus.start(config("c", options="others"))
+    bus.wait()
+
+    assert "a aborted, b aborted, c aborted" == bus.phases()
+    assert Reason.OPTIONS_DIFFER is abort(bus["a"]).reason
+    assert not abort(bus["a"]).needs_recovery
+    assert all(Store.EMPTY is disk.record.state for disk in bus.disks.values())
+
+
+def test_n_is_an_option_that_must_match() -> None:
+    bus = Bus()
+
+    start_all(bus, "ab")
+    bus.start(config("c", wait_for=3))
+    bus.wait()
+
+    assert "a aborted, b aborted, c aborted" == bus.phases()
+
+
+def test_nobody_serves_before_all_members_of_the_view_are_ready() -> None:
+    """I8, W1: active after all initial members are ready."""
+    bus = Bus()
+    opened: list[set[str]] = []
+    bus.opened = lambda host, view: opened.append(
+        {name for name in "abc" if bus.disks[name].record.held == view.id}
+    )
+
+    start_all(bus, "abc")
+    bus.wait()
+
+    assert [{"a", "b", "c"}] * 3 == opened
+
+
+# -- frames --------------------------------------------------------------------------------------
+
+
+def test_a_frame_is_acknowledged_when_all_members_have_it() -> None:
+    bus = cluster()
+
+    frame = bus["a"].write()
+
+    assert frame is not None
+    assert not bus["a"].is_acknowledged(frame)
+    bus.settle()
+    assert bus["a"].is_acknowledged(frame)
+    assert all((frame,) == disk.frames for disk in bus.disks.values())
+
+
+def test_only_the_least_member_orders_frames() -> None:
+    bus = cluster()
+
+    assert ["a"] == [name for name in "abc" if bus[name].member.is_sequencer]
+    assert bus["b"].write() is None
+
+
+def test_a_member_says_whether_it_takes_a_frame() -> None:
+    bus = cluster()
+    frame = written(bus)
+    member = bus["b"].member
+
+    assert Frame.TAKE is member.may_append(frame.view, 2)
+    assert Frame.ALREADY_THERE is member.may_append(frame.view, 1)
+    assert Frame.GAP is member.may_append(frame.view, 3)
+    assert Frame.OTHER_VIEW is member.may_append("another", 2)
+
+
+def test_a_frozen_member_takes_no_frame() -> None:
+    """Who answers a ballot freezes: it acknowledges nothing."""
+    bus = cluster()
+    frame = written(bus)
+    bus.say("c", "b", Prepare(frame.view, Ballot(1, "c3")))
+
+    assert Phase.FROZEN is bus["b"].member.phase
+    assert Frame.FROZEN is bus["b"].member.may_append(frame.view, 2)
+    assert CloseForClients(Closing.NEXT_VIEW) == bus["b"].told[-1]
+
+
+def test_a_frame_of_an_older_view_is_refused() -> None:
+    bus = cluster()
+    frame = written(bus)
+    bus.crash("c")
+    bus.wait()
+
+    assert {"CHANGE 2 of a b"} == bus.tips()
+    assert Frame.OTHER_VIEW is bus["b"].member.may_append(frame.view, 2)
+
+
+def test_a_member_that_updates_takes_no_frame() -> None:
+    bus = cluster()
+    bus.crash("c")
+    bus.wait()
+    written(bus)
+    bus.wipe("c")
+    bus.start(config("c"))
+    bus.deliver()
+    bus.deliver()
+    bus.deliver()
+
+    tip = bus["a"].member.view
+    assert tip is not None
+    assert bus["c"].member.may_append(tip.id, 2) in (Frame.OTHER_VIEW, Frame.NOT_READY)
+
+
+def test_a_host_that_appends_what_may_not_be_appended_is_told() -> None:
+    """Duty 9: ask `may_append` right before."""
+    bus = cluster()
+    frame = written(bus)
+
+    for view, seq in ((frame.view, 3), (frame.view, 1), ("another", 2)):
+        with pytest.raises(MisuseError, match="may_append"):
+            bus["b"].member.appended(view, seq)
+
+    assert frame == bus["b"].member.record.position
+
+
+def test_a_record_that_waits_to_be_written_does_not_take_a_frame_back() -> None:
+    """A batch is polled after the frame; its record has the frame's position, too."""
+    found = views("F:ab")["F"]
+    record = StoreRecord(store_id="a'", lineage=lineage("F:ab"))
+    member = Member.start(0, config("a", electors="ab"), record, seed="s")
+    member.receive(0, "b", Ready(found.id, Seat("b", "b'")))
+
+    assert Frame.TAKE is member.may_append(found.id, 1)
+    member.appended(found.id, 1)
+
+    written_next = member.poll().persist
+    assert written_next is not None
+    assert Position(found.id, 1) == written_next.position
+
+
+# -- crashes, joining, leaving -------------------------------------------------------------------
+
+
+def test_a_crashed_member_is_given_up_and_the_others_go_on() -> None:
+    bus = cluster()
+    written(bus)
+
+    bus.crash("c")
+    bus.wait()
+
+    assert "a active, b active, c down" == bus.phases()
+    assert {"CHANGE 2 of a b"} == bus.tips()
+    assert 2 == written(bus).seq
+
+
+def test_a_crashed_member_rejoins_with_its_old_store_and_gets_what_it_missed() -> None:
+    """P1: a dirty store's data is replaced by the cluster's."""
+    bus = cluster()
+    written(bus)
+    bus.crash("c")
+    bus.wait()
+    frame = written(bus)
+
+    bus.start(config("c"))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    assert {"CHANGE 3 of a b c"} == bus.tips()
+    assert frame == bus.disks["c"].frames[-1]
+    assert bus.disks["a"].frames == bus.disks["c"].frames
+
+
+def test_a_member_that_returns_before_it_is_missed_goes_on_through_a_new_view() -> None:
+    bus = cluster()
+    frame = written(bus)
+
+    bus.crash("c")
+    bus.start(config("c"))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    assert {"CHANGE"} == {tip.split()[0] for tip in bus.tips()}
+    assert frame == bus.disks["c"].frames[-1]
+
+
+def test_a_tail_that_nobody_acknowledged_is_dropped() -> None:
+    """The sequencer wrote a frame, sent it to nobody, and died: P1 drops it."""
+    bus = cluster()
+    kept = written(bus)
+    bus["a"].write()
+    bus.wire.clear()
+    bus.crash("a")
+    bus.wait()
+    other = written(bus, "b")
+
+    bus.start(config("a"))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    assert (kept, other) == bus.disks["a"].frames
+
+
+def test_a_frame_that_everybody_has_is_never_lost() -> None:
+    """The sequencer dies before it hears that all have it; its client may have been told."""
+    bus = cluster()
+    frame = bus["a"].write()
+    bus.settle()
+    bus.crash("a")
+    bus.wait()
+
+    assert all(frame in bus.disks[name].frames for name in "bc")
+    assert frame is not None
+    assert 2 == written(bus, "b").seq
+
+
+def test_a_wiped_member_joins_as_somebody_new() -> None:
+    """J1: an empty store is updated, and then taken in."""
+    bus = cluster()
+    frame = written(bus)
+    bus.crash("c")
+    bus.wipe("c")
+    bus.wait()
+
+    bus.start(config("c"))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    assert (frame,) == bus.disks["c"].frames
+    assert Seat("c", "c4") in bus.disks["a"].record.lineage.views[-1].electors
+
+
+def changed() -> tuple[Bus, Position]:
+    """Return a cluster of a and b in their second view, with a frame of each view."""
+    bus = cluster()
+    written(bus)
+    bus.crash("c")
+    bus.wait()
+    return bus, written(bus)
+
+
+def test_a_newcomer_joins() -> None:
+    """J1: it is updated beside the running view, and then taken in."""
+    bus, frame = changed()
+
+    bus.start(config("d"))
+    bus.wait()
+
+    assert "a active, b active, c down, d active" == bus.phases()
+    assert frame == bus.disks["d"].frames[-1]
+    assert all_of(StartUpdate, list(bus["d"].told))[0].beside
+
+
+def test_a_newcomer_does_not_disturb_those_who_serve_while_it_is_updated() -> None:
+    bus, _ = changed()
+    bus.start(config("d"))
+    while bus["d"].member.source is None:
+        bus.deliver()
+
+    assert all(bus[name].serves is not None for name in "ab")
+    assert bus.disks["d"].record.update_unfinished
+
+
+def test_two_newcomers_at_once_both_join() -> None:
+    bus = cluster()
+    written(bus)
+
+    start_all(bus, "de")
+    bus.wait()
+
+    assert "a active, b active, c active, d active, e active" == bus.phases()
+    assert 1 == len(bus.tips())
+    assert 2 == written(bus).seq
+
+
+def test_members_whose_letters_were_lost_say_hello_again_at_a_heartbeat() -> None:
+    """The founding is chosen, and nobody hears who is ready."""
+    bus = Bus()
+    start_all(bus, "abc")
+    while not all(bus[name].member.ready_in for name in "abc"):
+        if not bus.wire:
+            due = bus.next_deadline()
+            assert due is not None
+            bus.now = due
+            bus.tick()
+        elif isinstance(decode(bus.wire[0].content), Ready):  # type: ignore[arg-type]
+            bus.wire.popleft()
+        else:
+            bus.deliver()
+    bus.wire.clear()
+
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+def test_a_newcomer_whose_letters_were_lost_says_hello_again_at_a_heartbeat() -> None:
+    """Its hello came while nobody was active, or was lost; nobody else would begin again."""
+    bus, _ = changed()
+    bus.start(config("d"))
+    while bus["d"].member.phase is not Phase.JOINING:
+        bus.deliver()
+    bus.wire.clear()
+
+    bus.wait()
+
+    assert "a active, b active, c down, d active" == bus.phases()
+
+
+def test_a_member_that_is_not_in_the_view_may_leave() -> None:
+    bus, _ = changed()
+    bus.start(config("d"))
+    while bus["d"].member.phase is not Phase.JOINING:
+        bus.deliver()
+    bus.tell("d", lambda member: member.leave(bus.now))
+    bus.wait()
+
+    assert "a active, b active, c down, d stopped" == bus.phases()
+
+
+def test_a_newcomer_with_other_options_is_refused_and_the_cluster_goes_on() -> None:
+    bus = cluster()
+
+    bus.start(config("d", options="others"))
+    bus.wait()
+
+    assert "a active, b active, c active, d aborted" == bus.phases()
+    assert Reason.OPTIONS_DIFFER is abort(bus["d"]).reason
+    assert {"FOUND 1 of a b c"} == bus.tips()
+
+
+def test_a_store_of_another_cluster_is_refused() -> None:
+    """J3: the wrong store; nothing on it is changed."""
+    bus = cluster()
+    other = lineage("F1:de")
+    foreign = StoreRecord(store_id="d'", lineage=other, held=other.initial)
+
+    bus.start(config("d"), record=foreign)
+    bus.wait()
+
+    assert "a active, b active, c active, d aborted" == bus.phases()
+    said = abort(bus["d"])
+    assert Reason.WRONG_STORE is said.reason
+    assert "initial signature" in said.found
+    assert foreign.lineage == bus.disks["d"].record.lineage
+    assert any(isinstance(event, Refusal) for event in bus["a"].seen)
+
+
+def test_a_member_of_a_cluster_with_another_name_is_refused() -> None:
+    bus = cluster()
+
+    bus.start(config("d", cluster_name="another"))
+    bus.wait()
+
+    assert "a active, b active, c active, d aborted" == bus.phases()
+    assert "cluster another" in abort(bus["d"]).found
+
+
+def test_a_store_of_a_branch_is_refused() -> None:
+    """A store whose chain has another successor of one view, as after a forced recovery."""
+    bus = cluster()
+    bus.crash("c")
+    bus.wait()
+    root, mine = bus.disks["a"].record.lineage.views
+    branch = bus.disks["c"].record.lineage.append(_another(mine, root))
+
+    bus.start(config("c"), record=evolve(bus.disks["c"].record, lineage=branch))
+    bus.wait()
+
+    assert "a active, b active, c aborted" == bus.phases()
+    assert Reason.WRONG_STORE is abort(bus["c"]).reason
+
+
+def test_members_that_only_wait_follow_a_store_that_is_newer() -> None:
+    """Newer means: its tip descends from theirs."""
+    bus = cluster()
+    bus.crash("c")
+    bus.wait()
+    for name in "ab":
+        bus.crash(name)
+
+    start_all(bus, "cab")
+    bus.wait()
+
+    assert {"CHANGE 2 of a b"} == bus.tips()
+
+
+def test_a_member_leaves_and_the_others_go_on() -> None:
+    bus = cluster()
+    frame = written(bus)
+
+    bus.tell("c", lambda member: member.leave(bus.now))
+    bus.wait()
+
+    assert "a active, b active, c stopped" == bus.phases()
+    assert {"CHANGE 2 of a b"} == bus.tips()
+    assert [Stop(False)] == all_of(Stop, list(bus["c"].told))
+    assert frame in bus.disks["a"].frames
+
+
+def test_a_member_that_left_may_come_back() -> None:
+    bus = cluster()
+    bus.tell("c", lambda member: member.leave(bus.now))
+    bus.wait()
+    written(bus)
+
+    bus.start(config("c"))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    assert bus.disks["a"].frames == bus.disks["c"].frames
+
+
+def test_the_sequencer_may_leave() -> None:
+    bus = cluster()
+    written(bus)
+
+    bus.tell("a", lambda member: member.leave(bus.now))
+    bus.wait()
+
+    assert "a stopped, b active, c active" == bus.phases()
+    assert 2 == written(bus, "b").seq
+
+
+def test_all_but_one_leave_and_the_last_one_goes_on() -> None:
+    """N counts until the first activation only."""
+    bus = cluster()
+    for name in "ab":
+        bus.tell(name, lambda member: member.leave(bus.now))
+        bus.wait()
+
+    assert "a stopped, b stopped, c active" == bus.phases()
+
+
+# -- orderly shutdown ----------------------------------------------------------------------------
+
+
+def test_after_an_orderly_shutdown_all_stores_are_clean() -> None:
+    """S2: the final signature is on every disk."""
+    bus = stopped_in_order()
+
+    assert "a stopped, b stopped, c stopped" == bus.phases()
+    assert all([Stop(True)] == all_of(Stop, list(bus[name].told)) for name in "abc")
+    assert all(Store.CLEAN is disk.record.state for disk in bus.disks.values())
+    assert 1 == len({disk.record.lineage.final for disk in bus.disks.values()})
+
+
+def test_a_closed_cluster_restarts_with_its_data() -> None:
+    """P2: restart from clean stores, without an operator."""
+    bus = stopped_in_order()
+
+    start_all(bus, "abc")
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    assert {"RESTART 3 of a b c"} == bus.tips()
+    assert [1, 1, 1] == [len(disk.frames) for disk in bus.disks.values()]
+    assert 2 == written(bus).seq
+    assert all(Store.DIRTY is disk.record.state for disk in bus.disks.values())
+
+
+def test_a_closed_cluster_restarts_with_n_members_and_the_last_one_joins() -> None:
+    bus = stopped_in_order()
+
+    start_all(bus, "bc")
+    bus.wait()
+    assert "a stopped, b active, c active" == bus.phases()
+    written(bus, "b")
+    bus.start(config("a"))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    assert bus.disks["b"].frames == bus.disks["a"].frames
+
+
+def test_a_closed_cluster_waits_for_n_members() -> None:
+    bus = stopped_in_order()
+
+    bus.start(config("a"))
+    bus.wait()
+
+    assert bus["a"].serves is None
+    assert Store.CLEAN is bus.disks["a"].record.state
+
+
+def test_a_closed_cluster_restarts_with_an_empty_and_a_dirty_store_beside_a_clean_one() -> None:
+    """I7: initial members that are not clean are updated from one that is."""
+    bus = cluster()
+    written(bus)
+    bus.crash("c")
+    bus.wait()
+    frame = written(bus)
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    bus.wait()
+    assert Store.DIRTY is bus.disks["c"].record.state
+
+    start_all(bus, "abcd")
+    bus.wait()
+
+    assert "a active, b active, c active, d active" == bus.phases()
+    assert frame == bus.disks["c"].frames[-1]
+    assert bus.disks["a"].frames == bus.disks["d"].frames
+
+
+def test_stores_that_are_all_not_clean_wait_behind_a_close() -> None:
+    """I6: no clean store; said aloud, because the clean one may be a second away."""
+    bus = stopped_in_order()
+    closed = bus.disks["a"].record
+    for name in "abc":
+        record = bus.disks[name].record
+        bus.disks[name].record = evolve(record, update_unfinished=True)
+    assert closed.state is Store.CLEAN
+
+    start_all(bus, "abc")
+    bus.wait()
+
+    assert set() == {host.serves for host in bus.hosts.values()} - {None}
+    assert any(
+        Reason.NO_CLEAN_STORE is event.reason
+        for host in bus.hosts.values()
+        for event in all_of(Waiting, list(host.seen))
+    )
+
+
+def test_a_restart_may_change_the_options_of_all() -> None:
+    bus = stopped_in_order()
+
+    start_all(bus, "abc", options="new", wait_for=3)
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+def test_a_shutdown_while_a_member_is_away_closes_the_others() -> None:
+    bus = cluster()
+    written(bus)
+    bus.crash("c")
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    bus.wait()
+
+    assert "a stopped, b stopped, c down" == bus.phases()
+    assert [Store.CLEAN, Store.CLEAN] == [bus.disks[name].record.state for name in "ab"]
+
+
+# -- total failure -------------------------------------------------------------------------------
+
+
+def test_after_total_failure_members_wait_for_the_operators_mark() -> None:
+    """P3: nobody goes on by itself."""
+    bus = all_failed()
+
+    assert set() == {host.serves for host in bus.hosts.values()} - {None}
+    assert {"FOUND 1 of a b c"} == bus.tips()
+    assert any(
+        Reason.NO_CLEAN_STORE is event.reason
+        for host in bus.hosts.values()
+        for event in all_of(Waiting, list(host.seen))
+    )
+
+
+@pytest.mark.parametrize("mark", ["a", "b", "c"])
+def test_after_total_failure_one_mark_permits_the_restart(mark: str) -> None:
+    """R3: the mark permits; it does not choose whose data it is."""
+    bus = all_failed(mark)
+
+    assert "a active, b active, c active" == bus.phases()
+    assert {"RESTART"} == {tip.split()[0] for tip in bus.tips()}
+    assert [1, 1, 1] == [len(disk.frames) for disk in bus.disks.values()]
+
+
+def test_after_total_failure_automatic_members_go_on_by_themselves() -> None:
+    bus = all_failed(total_failure=AUTOMATIC)
+
+    assert "a active, b active, c active" == bus.phases()
+    assert {"RESTART"} == {tip.split()[0] for tip in bus.tips()}
+    assert [1, 1, 1] == [len(disk.frames) for disk in bus.disks.values()]
+
+
+def test_after_total_failure_a_committed_frame_is_there_whoever_is_marked() -> None:
+    """The marked store crashed early, before the others wrote more."""
+    bus = cluster()
+    written(bus)
+    bus.crash("c")
+    bus.wait()
+    frame = written(bus)
+    for name in "ab":
+        bus.crash(name)
+    record = bus.disks["a"].record
+    assert record.tip is not None
+    bus.disks["a"].record = evolve(record, mark=record.tip.id)
+
+    start_all(bus, "cab")
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    assert all(frame in disk.frames for disk in bus.disks.values())
+
+
+# -- hearing nobody ------------------------------------------------------------------------------
+
+
+def test_a_member_that_hears_no_majority_serves_no_client() -> None:
+    bus = cluster()
+    written(bus)
+
+    bus.partition("ab", "c")
+
+    assert bus["c"].serves is None
+    closed = all_of(CloseForClients, list(bus["c"].told))
+    assert Closing.NO_MAJORITY is closed[-1].why
+    assert Phase.SUSPENDED is bus["c"].member.phase
+
+
+def test_the_majority_goes_on_and_the_minority_comes_back() -> None:
+    bus = cluster()
+    written(bus)
+    bus.partition("ab", "c")
+    bus.wait()
+    assert "a active, b active" in bus.phases()
+    assert bus["c"].serves is None
+    written(bus)
+
+    bus.partition()
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    assert bus.disks["a"].frames == bus.disks["c"].frames
+
+
+def test_three_that_hear_nobody_all_stop_serving_and_go_on_when_they_meet() -> None:
+    """P4: who is alive goes on as soon as a majority can talk."""
+    bus = cluster()
+    written(bus)
+    bus.partition("a", "b", "c")
+    bus.wait()
+    assert set() == {host.serves for host in bus.hosts.values()} - {None}
+
+    bus.partition()
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    assert 2 == written(bus).seq
+
+
+def test_a_heartbeat_of_a_frozen_majority_suspends() -> None:
+    """Electors that answered a ballot are no majority behind a member."""
+    bus = cluster()
+    tip = bus["a"].member.view
+    assert tip is not None
+
+    for seat in sorted(tip.members - {bus["a"].member.seat}, key=str):
+        bus.hosts["a"].member.receive(bus.now, seat.member, Heartbeat(tip.id, 1, seat, True))
+    bus.hosts["a"].perform()
+
+    assert Phase.SUSPENDED is bus["a"].member.phase
+    assert bus["a"].serves is None
+
+
+def test_a_heartbeat_tells_a_member_that_it_has_missed_a_view() -> None:
+    """The letter with the choice was lost; the next heartbeat is behind, and is answered."""
+    bus = cluster()
+    bus.cut = {frozenset("ac"), frozenset("bc")}
+    bus.tell("a", lambda member: member.peer_down(bus.now, "c"))
+    bus.tell("b", lambda member: member.peer_down(bus.now, "c"))
+    bus.wait(20)
+    assert {"CHANGE 2 of a b", "FOUND 1 of a b c"} == bus.tips()
+
+    bus.cut = set()
+    bus.wait(20)
+
+    assert any(isinstance(event, Learned) for event in bus["c"].seen)
+    assert 1 == len(bus.tips())
+
+
+def test_without_heartbeats_there_is_no_deadline_while_all_is_well() -> None:
+    bus = cluster(heartbeat=0)
+
+    assert [None] * 3 == [bus[name].member.deadline for name in "abc"]
+
+
+# -- what is refused -----------------------------------------------------------------------------
+
+OTHER = views("F9:de")["F9"]
+ELSEWHERE = Seat("b", "b'")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Chosen(None, (OTHER,)),
+        Chosen(None, (views("F9:de C1")["C1"],)),
+        Ready("nowhere", ELSEWHERE),
+        Welcome("nowhere"),
+        WantUpdate("nowhere"),
+        Voted("nowhere", Ballot(1, "b'"), ELSEWHERE),
+        Promise(None, Ballot(1, "a1"), Seat("c", "c'"), None),
+        Accept(None, Ballot(9, "b'"), OTHER),
+        Refused(Reason.WRONG_STORE, "x", "y"),
+        Heartbeat(None, 0, ELSEWHERE, True),
+        Heartbeat("nowhere", 9, ELSEWHERE, False),
+    ],
+    ids=lambda message: str(message),
+)
+def test_what_no_member_of_the_view_says_changes_nothing(message: Message) -> None:
+    bus = cluster()
+    before = {name: (disk.record, disk.frames) for name, disk in bus.disks.items()}
+
+    bus.say("b", "a", message)
+    bus.wait(5)
+
+    assert before == {name: (disk.record, disk.frames) for name, disk in bus.disks.items()}
+    assert "a active, b active, c active" == bus.phases()
+
+
+def test_a_second_successor_is_refused_aloud() -> None:
+    bus = cluster()
+    first = bus["a"].member.view
+    bus.crash("c")
+    bus.wait()
+    there = bus["a"].member.view
+    assert first is not None
+    assert there is not None
+
+    bus.say("b", "a", Chosen(first.id, (_another(there, first),)))
+
+    assert there == bus["a"].member.view
+    refused = all_of(Refusal, list(bus["a"].seen))
+    assert "of this chain" in refused[-1].what
+
+
+def test_an_answer_in_the_name_of_another_is_refused() -> None:
+    """Duty 16: the connection says who it is."""
+    bus = cluster()
+    tip = bus["a"].member.view
+    assert tip is not None
+    bus.hosts["a"].member.leave(bus.now)
+    bus.cut = {frozenset(pair) for pair in ("ab", "ac", "bc")}
+    bus.tick()
+    ballot = bus["a"].member.record.promised
+    assert ballot is not None
+
+    bus.cut = set()
+    bus.wire.clear()
+    forged = Promise(tip.id, ballot, Seat("c", "c3"), None, bus["c"].member.status)
+    bus["a"].member.receive(bus.now, "b", forged)
+
+    assert isinstance(bus["a"].member.poll().events[-1], Refusal)
+    assert frozenset() == bus["a"].member.answers
+
+
+def test_a_member_that_has_ended_hears_nothing() -> None:
+    bus = stopped_in_order()
+    member = bus["a"].member
+
+    member.receive(bus.now, "b", Welcome("x"))
+    member.tick(bus.now)
+    member.peer_up(bus.now, "d")
+    member.peer_down(bus.now, "b")
+
+    assert not member.poll()
+    assert Phase.STOPPED is member.phase
+
+
+# -- the loop ------------------------------------------------------------------------------------
+
+
+def test_a_batch_is_the_same_until_it_is_performed() -> None:
+    member = Member.start(
+        0, config("a", electors="a", wait_for=1), StoreRecord(store_id="a'"), seed="s"
+    )
+    member.tick(100)
+    batch = member.poll()
+
+    assert batch == member.poll()
+    member.advance(batch)
+    assert not member.poll()
+
+
+def test_what_happens_between_poll_and_advance_stays() -> None:
+    bus = cluster()
+    member = bus["a"].member
+    tip = member.view
+    assert tip is not None
+    member.tick(bus.now + 0.5)
+    polled = member.poll()
+    assert polled.persist is None
+    member.receive(bus.now, "b", Prepare(tip.id, Ballot(1, "b2")))
+
+    member.advance(polled)
+
+    left = member.poll()
+    assert left.persist is not None
+    assert Ballot(1, "b2") == left.persist.promised
+    assert isinstance(left.actions[0], CloseForClients)
+    assert any(isinstance(sent.message, Promise) for sent in left.sends)
+
+
+def test_a_promise_and_its_record_are_in_one_batch() -> None:
+    """Duty 1: persist before sending; so the record must come with the message."""
+    bus = cluster()
+    member = bus["a"].member
+    tip = member.view
+    assert tip is not None
+
+    member.receive(bus.now, "b", Prepare(tip.id, Ballot(1, "b2")))
+
+    batch = member.poll()
+    assert batch.persist is not None
+    assert any(isinstance(sent.message, Promise) for sent in batch.sends)
+
+
+def test_the_same_member_founds_other_views_with_another_seed() -> None:
+    """Duty 8: two clones of one disk never make the same view."""
+    ids = set()
+    for seed in ("one", "two"):
+        record = StoreRecord(store_id="a'")
+        member = Member.start(0, config("a", electors="a", wait_for=1), record, seed=seed)
+        member.tick(100)
+        assert member.view is not None
+        assert Kind.FOUND is member.view.kind
+        ids.add(member.view.id)
+
+    assert 2 == len(ids)
+
+
+# -- an outside register, transient members ------------------------------------------------------
+
+
+def test_an_outside_register_chooses_and_n_may_be_anything() -> None:
+    bus = cluster(outside=True, wait_for=1)
+    written(bus)
+    bus.partition("a", "bc")
+    bus.wait()
+    bus.partition()
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    assert 1 == len(bus.tips())
+
+
+def test_a_transient_member_joins_keeps_nothing_and_returns_as_another() -> None:
+    bus = cluster()
+    frame = written(bus)
+    bus.start(config("d", is_transient=True))
+    bus.wait()
+    assert "a active, b active, c active, d active" == bus.phases()
+    bus.crash("d")
+    bus.start(config("d", is_transient=True))
+    bus.wait()
+
+    assert "a active, b active, c active, d active" == bus.phases()
+    assert (frame,) == bus.disks["d"].frames
+    assert not {seat for seat in bus["a"].member.view.electors if seat.member == "d"}  # type: ignore[union-attr]
+
+
+# -- config --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"wait_for": 1}, "majority"),
+        ({"is_transient": True}, "forget its promises"),
+        ({"found_with": 1}, "found_with"),
+        ({"found_with": 4}, "found_with"),
+        ({"patience": 0}, "patience"),
+        ({"heartbeat": -1}, "heartbeat"),
+        ({"wait_for": 0}, "wait_for"),
+        ({"electors": ""}, "electors"),
+        ({"options": ""}, "options"),
+    ],
+)
+def test_a_configuration_that_could_split_is_refused(options: dict[str, object], why: str) -> None:
+    with pytest.raises((MisuseError, ValueError), match=why):
+        config("a", **options)  # type: ignore[arg-type]
+
+
+def test_a_record_and_a_configuration_that_disagree_are_refused() -> None:
+    with pytest.raises(MisuseError, match="transient"):
+        Member.start(
+            0,
+            Config(member="d", electors=frozenset("abc"), wait_for=2, is_transient=True),
+            StoreRecord(store_id="d'"),
+            seed="s",
+        )
+
+
+def test_ids_by_content_are_for_searched_worlds_only() -> None:
+    """The shipped way to make ids is by hash."""
+    member = Member.start(
+        0, config("a", electors="a", wait_for=1), StoreRecord(store_id="a'"), seed="s"
+    )
+    named = Member.start(
+        0,
+        config("a", electors="a", wait_for=1),
+        StoreRecord(store_id="a'"),
+        seed="s",
+        digest=by_content,
+    )
+    for one in (member, named):
+        one.tick(100)
+
+    assert isinstance(member.record.lineage.initial, str)
+    assert not isinstance(named.record.lineage.initial, str)
+
+
+def _another(view: View, parent: View) -> View:
+    """Return a second successor of `parent`, which differs from `view` in its nonce alone."""
+    return change(
+        parent,
+        members=view.members,
+        electors=view.electors,
+        position=view.position,
+        activated=view.activated,
+        nonce="another",
+        time=view.time,
+    )

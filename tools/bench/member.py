@@ -1,0 +1,202 @@
+"""What a member costs: the time of one round, and its memory, in a cluster of five.
+
+A round is `receive`, `poll` and `advance`: what a host does for every message that arrives.
+Two sorts are told apart: a heartbeat that reaches an active member, which is most of its
+life, and every message of a whole life, from the founding to the orderly shutdown.
+
+Messages go as bytes, so that no member keeps what another one made; encoding is not timed.
+Memory is told for a young member, and for one whose chain is as long as a store keeps it.
+
+The reference is one trigger of the member's own machine (`transitions` with the table of
+phases, down to its last case), in the same process and in turn with the rounds: a machine
+that is twice as slow has twice as slow triggers.
+
+Run as `python -m tools.bench.member`, it prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import statistics
+import tracemalloc
+from collections import deque
+from time import perf_counter
+
+from attrs import asdict
+
+from joinproto.core.chain.choice_messages import Chosen
+from joinproto.core.chain.config import Config
+from joinproto.core.chain.lineage import VIEWS_KEPT, Lineage
+from joinproto.core.chain.member import Member
+from joinproto.core.chain.messages import Batch, Heartbeat
+from joinproto.core.chain.phases import Phase, machine
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.view import Position, View, change
+from joinproto.core.chain.wire import decode, encode
+from tools.bench.results import MemberCost
+
+MEMBERS = 5
+NAMES = tuple("abcdefghijklmnopqrstuvwxyz"[:MEMBERS])
+
+
+class Cluster:
+    """Members of one process, that hear each other at once, in order and without loss."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.seconds: list[float] = []
+        self._messages: deque[tuple[str, str, bytes]] = deque()
+        electors = frozenset(NAMES)
+        wait_for = MEMBERS // 2 + 1
+        self.members = {
+            name: Member.start(
+                0.0,
+                Config(member=name, electors=electors, wait_for=wait_for),
+                StoreRecord(store_id=f"{at:032x}"),
+                seed=f"seed of {name}",
+            )
+            for at, name in enumerate(NAMES)
+        }
+
+    def live(self, until: Phase) -> None:
+        """Let time pass and messages arrive until all members are in this phase."""
+        for name, member in self.members.items():
+            for peer in NAMES:
+                member.peer_up(self.now, peer)
+            self._perform(name)
+        for _ in range(1_000):
+            self._deliver()
+            if all(member.phase is until for member in self.members.values()):
+                return
+            self.pass_time()
+        raise RuntimeError(
+            f"{MEMBERS} members that hear each other are not {until.value} after 1,000 ticks"
+        )
+
+    def pass_time(self) -> None:
+        """Go to the next deadline."""
+        due = [it.deadline for it in self.members.values() if it.deadline is not None]
+        self.now = min(due, default=self.now)
+        for name, member in self.members.items():
+            if member.deadline is not None and member.deadline <= self.now:
+                member.tick(self.now)
+                self._perform(name)
+
+    def close(self) -> None:
+        """Stop the whole cluster in order."""
+        for name, member in self.members.items():
+            member.shutdown_cluster(self.now)
+            self._perform(name)
+        self.live(Phase.STOPPED)
+
+    def _deliver(self) -> None:
+        while self._messages:
+            sender, to, sent = self._messages.popleft()
+            member, message = self.members[to], decode(sent)
+            start = perf_counter()
+            member.receive(self.now, sender, message)
+            batch = member.poll()
+            member.advance(batch)
+            self.seconds.append(perf_counter() - start)
+            self._send(to, batch)
+
+    def _perform(self, name: str) -> None:
+        member = self.members[name]
+        batch = member.poll()
+        member.advance(batch)
+        self._send(name, batch)
+
+    def _send(self, name: str, batch: Batch) -> None:
+        self._messages.extend((name, it.to, encode(it.message)) for it in batch.sends)
+
+
+def measure(*, lives: int = 15, rounds: int = 3_000) -> MemberCost:
+    """Return what a member costs.  Rounds and triggers take turns."""
+    Cluster().live(Phase.ACTIVE)  # the shared machine is made, and loops are warm
+    life: list[float] = []
+    for _ in range(lives):
+        cluster = Cluster()
+        cluster.live(Phase.ACTIVE)
+        cluster.close()
+        life += cluster.seconds
+
+    cluster = Cluster()
+    cluster.live(Phase.ACTIVE)
+    listener, speaker = cluster.members["a"], cluster.members["b"]
+    tip, facts, phases = speaker.view, listener.facts(), machine()
+    if tip is None:
+        raise RuntimeError("an active member has no view")
+    beat = Heartbeat(tip.id, tip.number, speaker.seat, False)
+    beats, triggers = [], []
+    for _ in range(rounds):
+        start = perf_counter()
+        listener.receive(cluster.now, "b", beat)
+        listener.advance(listener.poll())
+        middle = perf_counter()
+        phases.step(listener, "settle", (facts,), 0)
+        triggers.append(perf_counter() - middle)
+        beats.append(middle - start)
+    young = bytes_of_one()
+    return MemberCost(
+        members=MEMBERS,
+        round_us=statistics.median(beats) * 1e6,
+        life_us=statistics.median(life) * 1e6,
+        life_slowest_tenth_us=statistics.quantiles(life, n=10)[-1] * 1e6,
+        life_rounds=len(life),
+        trigger_us=statistics.median(triggers) * 1e6,
+        young_bytes=young,
+        old_bytes=young + bytes_of_views(tip),
+        old_views=VIEWS_KEPT,
+    )
+
+
+def bytes_of_one(*, clusters: int = 20) -> int:
+    """Return what a member of an active cluster keeps, on the average."""
+    gc.collect()
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    kept = []
+    for _ in range(clusters):
+        cluster = Cluster()
+        cluster.live(Phase.ACTIVE)
+        cluster.seconds.clear()
+        kept.append(cluster)
+    gc.collect()
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return (after - before) // (len(kept) * MEMBERS)
+
+
+def bytes_of_views(tip: View) -> int:
+    """Return what all views that a store keeps weigh, each learned from a message of its own."""
+    messages = []
+    for number in range(VIEWS_KEPT):
+        position = Position(tip.id, number + 1)
+        tip = change(
+            tip,
+            members=tip.members,
+            position=position,
+            activated=True,
+            nonce=f"{number:016x}:1",
+            time=number,
+        )
+        messages.append(encode(Chosen(tip.parent, (tip,))))
+    gc.collect()
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    views: list[View] = []
+    for text in messages:
+        heard = decode(text)
+        if isinstance(heard, Chosen):
+            views += heard.views
+    kept = Lineage(tuple(views), tip.id)
+    del views
+    gc.collect()
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return after - before if kept.length else 0
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(measure())))
