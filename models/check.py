@@ -71,7 +71,8 @@ def check(
 
 
 def _reductions(search: Any) -> tuple[str, ...]:
+    dropped = () if search.tables.world.expiry is None else ("messages of no use are dropped",)
     if search.renaming is None:
-        return ()
+        return dropped
     how = "sorted" if search.renaming.sorted_form else "every permutation"
-    return (f"symmetry of {len(search.renaming.names)} members ({how})",)
+    return (f"symmetry of {len(search.renaming.names)} members ({how})", *dropped)

@@ -28,7 +28,7 @@ from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.lineage import Lineage, lineage_of
 from joinproto.core.chain.malformed import Malformed, Said, require, require_type, shown
 from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
-from joinproto.core.chain.view import Kind, Position, Seat, View, verify_id
+from joinproto.core.chain.view import Kind, Position, Seat, View, shared, verify_id
 from joinproto.store.contents import Contents, Json, verify_carried
 from joinproto.store.unknown import with_unknown
 
@@ -296,7 +296,7 @@ def _structured(value: Any, at: int, converter: Converter) -> ViewOnDisk:
 
 def _seats(value: Any, _: type) -> frozenset[Seat]:
     require_type("value", value, dict)
-    return frozenset(Seat(member, store_id) for member, store_id in value.items())
+    return shared(frozenset(Seat(member, store_id) for member, store_id in value.items()))
 
 
 def _seats_on_disk(seats: frozenset[Seat]) -> dict[str, str]:

@@ -19,7 +19,8 @@ from models.reference import explore
 from models.worlds.paxos_founding import Accepted
 
 NOTE = "models.worlds.note:build"
-CLASSICS = [item for item in ENTRIES if item.build != NOTE]
+JOIN = "models.worlds.join:build"
+CLASSICS = [item for item in ENTRIES if item.build not in (NOTE, JOIN)]
 
 
 # -- two-phase commit ------------------------------------------------------------------

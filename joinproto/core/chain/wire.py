@@ -43,7 +43,7 @@ from joinproto.core.chain.messages import (
     Welcome,
 )
 from joinproto.core.chain.store import Accepted, Ballot
-from joinproto.core.chain.view import Kind, Position, Seat, View, verify_id
+from joinproto.core.chain.view import Kind, Position, Seat, View, shared, verify_id
 from joinproto.core.vocabulary import Reason
 from joinproto.errors import MisuseError
 
@@ -216,7 +216,7 @@ def _take_seats(what: str, found: Any) -> frozenset[Seat]:
     seats = [_SEAT.take(what, one) for one in found]
     pairs = [(seat.member, seat.store_id) for seat in seats]
     require(what, pairs == sorted(set(pairs)), Said("another order"), "each once, sorted")
-    return frozenset(seats)
+    return shared(frozenset(seats))
 
 
 def _take_view(what: str, found: Any) -> View:

@@ -373,7 +373,8 @@ class Cluster(RuleBasedStateMachine):
 
 
 def run(machine: type[Cluster], *, runs: int, steps: int) -> None:
-    limits = settings(max_examples=runs, stateful_step_count=steps)
+    # The same runs each time: a run that fails is found again by its number.
+    limits = settings(max_examples=runs, stateful_step_count=steps, derandomize=True)
     run_state_machine_as_test(machine, settings=limits)
 
 
@@ -384,7 +385,7 @@ def test_random_runs_keep_every_claim() -> None:
 
 @pytest.mark.slow
 def test_long_random_runs_keep_every_claim() -> None:
-    run(Cluster, runs=200, steps=200)
+    run(Cluster, runs=60, steps=100)
 
 
 @pytest.mark.parametrize("rule", [Guard.ALL_READY, Lapse.HELD_PERSISTED], ids=lambda one: one.value)
@@ -394,6 +395,8 @@ def test_members_that_break_a_rule_are_caught(rule: Rule) -> None:
     class Careless(Cluster):
         left_out = frozenset({rule})
 
-    limits = settings(max_examples=20, phases=[HypothesisPhase.generate], database=None)
+    limits = settings(
+        max_examples=20, phases=[HypothesisPhase.generate], database=None, derandomize=True
+    )
     with pytest.raises(AssertionError):
         run_state_machine_as_test(Careless, settings=limits)
