@@ -307,6 +307,7 @@ ENTRIES += (
         "a member without a store: another one each time it is started",
         members=(2, 2),
         usual=2,
+        tier="long",
         mutants=("transient-keeps-its-id",),
         given={
             "crashes": 2,
