@@ -25,8 +25,13 @@ COUNTS = {
     "join-failed": (181_437, 1_019_036, 42),
     "join-transient": (519_601, 6_764_972, 38),
     "join-lone": (715_782, 7_183_542, 40),
+}
+
+HUGE = {
+    "join": (7_851_852, 119_355_590, 62),
     "join-wiped": (6_836_734, 192_512_412, 42),
 }
+"""Minutes, and gigabytes."""
 
 TWO = {
     "status-does-not-freeze": ("closed_is_quiet", 11),
@@ -77,13 +82,22 @@ def _slow(cases: Any, quick: Any) -> list[Any]:
     return [case if quick(case) else pytest.param(case, marks=pytest.mark.slow) for case in cases]
 
 
-@pytest.mark.parametrize("name", _slow({**QUICK, **COUNTS}, QUICK.__contains__))
+PINNED = {**QUICK, **COUNTS, **HUGE}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *_slow({**QUICK, **COUNTS}, QUICK.__contains__),
+        *[pytest.param(name, marks=pytest.mark.huge) for name in HUGE],
+    ],
+)
 def test_the_claims_hold(name: str) -> None:
     """Section 4 of the join protocol, within the world's bounds."""
     found = check(load_world(name))
 
     assert "holds" == found.result
-    assert {**QUICK, **COUNTS}[name] == (found.distinct, found.generated, found.depth)
+    assert PINNED[name] == (found.distinct, found.generated, found.depth)
 
 
 @pytest.mark.parametrize(
@@ -117,17 +131,8 @@ def test_the_harm_itself_comes_later(mutant: str, claim: str) -> None:
     assert ALSO[mutant, claim] == len(trace.steps)
 
 
-@pytest.mark.slow
-def test_the_usual_world_holds_and_reaches_everything() -> None:
-    """Three members: founded, closed, restarted; a crash, a partition, loss and doubling."""
-    found = check(load_world("join"))
-
-    assert "holds" == found.result
-    assert (7_851_852, 119_355_590, 62) == (found.distinct, found.generated, found.depth)
-
-
 def test_every_world_is_pinned() -> None:
-    assert {"join", *QUICK, *COUNTS} == {item.name for item in WORLDS}
+    assert set(PINNED) == {item.name for item in WORLDS}
 
 
 def test_every_rule_that_can_be_left_out_is_missed_by_a_world() -> None:

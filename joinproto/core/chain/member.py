@@ -144,6 +144,7 @@ class Member:
     _sends: tuple[Sent, ...] = ()
     _actions: tuple[Action, ...] = ()
     _events: tuple[Event, ...] = ()
+    _batch: Batch | None = None  # polled, and not yet performed
 
     # -- making one ------------------------------------------------------------------------
 
@@ -320,12 +321,29 @@ class Member:
     def leave(self, now: float) -> None:
         """This member is to leave the cluster, in order; the others go on."""
         self.leaves = True
-        self._soon(now)
+        tip = self.view
+        if tip is None or not tip.is_open or self.seat not in tip.members:
+            self._end(now)  # it is in no view that runs
+        else:
+            self._soon(now)
 
     def shutdown_cluster(self, now: float) -> None:
-        """The whole cluster is to stop, in order (S2)."""
+        """The whole cluster is to stop, in order (S2).
+
+        Where none runs, this member just ends.  A member that is still joining asks in vain:
+        ask one that is active.
+        """
         self.closes = True
-        self._soon(now)
+        tip = self.view
+        if tip is None or not tip.is_open:
+            self._end(now)
+        else:
+            self._soon(now)
+
+    def _end(self, now: float) -> None:
+        if self.phase in RUNNING:
+            self.is_done = True
+            self._settle(now)
 
     def register_says(self, now: float, view: View) -> None:
         """The outside register holds `view` as the successor of its parent."""
@@ -369,26 +387,36 @@ class Member:
             )
         record = evolve(self.record, position=Position(view, seq))
         self.choice = self.choice.with_record(record)
-        if self._persist is not None:
-            # Nobody has written it yet, and it must not take the frame back.
+        if self._persist is not None or (self._batch is not None and self._batch.persist):
+            # A record that is still to be written must not take the frame back.
             self._persist = record
 
     # -- the loop --------------------------------------------------------------------------
 
     def poll(self) -> Batch:
         """Return what is to be done, in the order of `Batch`; the same until `advance`."""
-        return Batch(self._persist, self._sends, self._actions, self._events)
+        if self._batch is not None:
+            return self._batch
+        batch = Batch(self._persist, self._sends, self._actions, self._events)
+        if batch:  # an empty one is nothing to wait for
+            self._persist, self._sends, self._actions, self._events = None, (), (), ()
+            self._batch = batch
+        return batch
 
     def advance(self, batch: Batch) -> None:
         """`batch` is performed: its record is durable, its messages are on their way.
 
-        What has happened since it was polled stays for the next one.
+        What has happened since it was polled is in the next one.  Raises `MisuseError` for
+        another batch than the one that `poll` gave last.
         """
-        if batch.persist is not None and batch.persist == self._persist:
-            self._persist = None
-        self._sends = self._sends[len(batch.sends) :]
-        self._actions = self._actions[len(batch.actions) :]
-        self._events = self._events[len(batch.events) :]
+        if not batch:
+            return
+        if batch is not self._batch:
+            raise MisuseError(
+                f"{self.config.member} is told that a batch is performed which it did not give",
+                next="advance with the value that poll returned last, once",
+            )
+        self._batch = None
 
     # -- settling: the phase follows from the facts ------------------------------------------
 
@@ -441,8 +469,10 @@ class Member:
         tip = self.view
         match deed:
             case Deed.CLOSE_FOR_CLIENTS:
-                # First of all that this batch does.
-                self._actions = (CloseForClients(_CLOSING.get(self.phase, _NEXT)), *self._actions)
+                # Closing comes before all else in a batch, so nothing that waits in it may
+                # open again: a member that was active and froze between two polls is closed.
+                others = [item for item in self._actions if not isinstance(item, OpenForClients)]
+                self._actions = (CloseForClients(_CLOSING.get(self.phase, _NEXT)), *others)
             case Deed.OPEN_FOR_CLIENTS if tip is not None:
                 self.was_active = True
                 self._actions += (OpenForClients(tip, self.is_sequencer),)
@@ -580,6 +610,8 @@ class Member:
         peer: str,
         message: Prepare | Promise | Accept | Voted | Nack | Chosen,
     ) -> None:
+        # What it raises must have changed nothing.
+        step = self.choice.receive(peer, message)
         if isinstance(message, Promise) and self._collects(message):
             answer = message.answer
             if answer is None or answer.seat != message.voter or answer.seat.member != peer:
@@ -587,7 +619,7 @@ class Member:
             # A member has one store: an answer of its former life is worth nothing now.
             others = frozenset(item for item in self.answers if item.seat.member != peer)
             self.answers = others | {answer}
-        self._take(now, self.choice.receive(peer, message))
+        self._take(now, step)
 
     def _collects(self, promise: Promise) -> bool:
         attempt = self.choice.attempt

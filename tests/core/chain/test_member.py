@@ -5,6 +5,7 @@ In all of them N is 2 and a, b and c are the electors, unless a test says otherw
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 import pytest
@@ -43,7 +44,7 @@ from tests.core.chain.pictures import lineage, views
 Kept = TypeVar("Kept")
 
 
-def all_of(kind: type[Kept], things: list[object]) -> list[Kept]:
+def all_of(kind: type[Kept], things: Iterable[object]) -> list[Kept]:
     return [thing for thing in things if isinstance(thing, kind)]
 
 
@@ -1064,3 +1065,55 @@ def _another(view: View, parent: View) -> View:
         nonce="another",
         time=view.time,
     )
+
+
+def test_a_member_that_froze_before_its_batch_was_polled_is_not_opened() -> None:
+    """Several calls may come before one poll: what opened in between must stay closed."""
+    found = views("F:ab")["F"]
+    record = StoreRecord(store_id="a'", lineage=lineage("F:ab"))
+    member = Member.start(0, config("a", electors="ab"), record, seed="s", in_reach=frozenset("b"))
+    member.receive(0, "b", Ready(found.id, Seat("b", "b'")))
+    assert Phase.ACTIVE is member.phase
+
+    member.receive(0, "b", Prepare(found.id, Ballot(1, "b'")))
+
+    actions = list(member.poll().actions)
+    assert [CloseForClients(Closing.NEXT_VIEW)] == all_of(CloseForClients, actions)
+    assert [] == all_of(OpenForClients, actions)
+
+
+def test_what_closes_while_a_batch_is_performed_is_in_the_next_one() -> None:
+    found = views("F:ab")["F"]
+    record = StoreRecord(store_id="a'", lineage=lineage("F:ab"))
+    member = Member.start(0, config("a", electors="ab"), record, seed="s", in_reach=frozenset("b"))
+    member.receive(0, "b", Ready(found.id, Seat("b", "b'")))
+    opening = member.poll()
+    assert all_of(OpenForClients, list(opening.actions))
+
+    member.receive(0, "b", Prepare(found.id, Ballot(1, "b'")))
+    assert member.poll() is opening
+    member.advance(opening)
+
+    assert all_of(CloseForClients, list(member.poll().actions))
+
+
+def test_a_batch_that_was_not_given_cannot_be_performed() -> None:
+    record = StoreRecord(store_id="a'", lineage=lineage("F:ab"))
+    member = Member.start(0, config("a", electors="ab"), record, seed="s", in_reach=frozenset("b"))
+    batch = member.poll()
+    assert batch
+    member.advance(batch)
+
+    with pytest.raises(MisuseError, match="did not give"):
+        member.advance(batch)
+
+
+def test_a_member_in_no_view_leaves_at_once() -> None:
+    """It would wait for ever: there is nobody to take it out of anything."""
+    record = StoreRecord(store_id="a'")
+    member = Member.start(0, config("a"), record, seed="s")
+
+    member.leave(0)
+
+    assert Phase.STOPPED is member.phase
+    assert [Stop(False)] == all_of(Stop, list(member.poll().actions))
