@@ -289,10 +289,7 @@ _CHANGING = (
     "frozen_peers",
 )
 _CONSTANT = ("config", "seed", "epoch", "digest", "left_out", "in_reach", "next_beat")
-_OUTBOX = ("_persist", "_sends", "_actions", "_events", "_batch")
-assert {*_CHANGING, *_CONSTANT, *_OUTBOX, "patience_until"} == {
-    item.name for item in fields(Member)
-}
+assert {*_CHANGING, *_CONSTANT, "_out", "patience_until"} == {item.name for item in fields(Member)}
 
 
 @define

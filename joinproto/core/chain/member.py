@@ -46,12 +46,9 @@ from joinproto.core.chain.lineage import verify_position
 from joinproto.core.chain.malformed import Malformed, Said
 from joinproto.core.chain.messages import (
     Abort,
-    Action,
     Batch,
-    CloseForClients,
     Closing,
     CompareAndSet,
-    Event,
     Heartbeat,
     Hello,
     Learned,
@@ -61,7 +58,6 @@ from joinproto.core.chain.messages import (
     Ready,
     Refusal,
     Refused,
-    Sent,
     ServeUpdate,
     StartUpdate,
     Stop,
@@ -69,6 +65,7 @@ from joinproto.core.chain.messages import (
     WantUpdate,
     Welcome,
 )
+from joinproto.core.chain.outbox import Outbox
 from joinproto.core.chain.outside import OutsideChoice
 from joinproto.core.chain.phases import RUNNING, Deed, Facts, Guard, Phase, machine
 from joinproto.core.chain.store import StoreRecord
@@ -140,11 +137,7 @@ class Member:
     patience_until: float | None = None
     next_beat: float | None = None
 
-    _persist: StoreRecord | None = None
-    _sends: tuple[Sent, ...] = ()
-    _actions: tuple[Action, ...] = ()
-    _events: tuple[Event, ...] = ()
-    _batch: Batch | None = None  # polled, and not yet performed
+    _out: Outbox = field(factory=Outbox, repr=False)
 
     # -- making one ------------------------------------------------------------------------
 
@@ -275,7 +268,7 @@ class Member:
                 case Prepare() | Promise() | Accept() | Voted() | Nack() | Chosen():
                     self._hear_choice(now, peer, message)
         except Malformed as error:
-            self._events += (Refusal(peer, str(error)),)
+            self._out.say(Refusal(peer, str(error)))
             return
         self._settle(now)
 
@@ -387,21 +380,14 @@ class Member:
             )
         record = evolve(self.record, position=Position(view, seq))
         self.choice = self.choice.with_record(record)
-        if self._persist is not None or (self._batch is not None and self._batch.persist):
-            # A record that is still to be written must not take the frame back.
-            self._persist = record
+        # A record that is still to be written must not take the frame back.
+        self._out.renew(record)
 
     # -- the loop --------------------------------------------------------------------------
 
     def poll(self) -> Batch:
         """Return what is to be done, in the order of `Batch`; the same until `advance`."""
-        if self._batch is not None:
-            return self._batch
-        batch = Batch(self._persist, self._sends, self._actions, self._events)
-        if batch:  # an empty one is nothing to wait for
-            self._persist, self._sends, self._actions, self._events = None, (), (), ()
-            self._batch = batch
-        return batch
+        return self._out.poll()
 
     def advance(self, batch: Batch) -> None:
         """`batch` is performed: its record is durable, its messages are on their way.
@@ -409,14 +395,7 @@ class Member:
         What has happened since it was polled is in the next one.  Raises `MisuseError` for
         another batch than the one that `poll` gave last.
         """
-        if not batch:
-            return
-        if batch is not self._batch:
-            raise MisuseError(
-                f"{self.config.member} is told that a batch is performed which it did not give",
-                next="advance with the value that poll returned last, once",
-            )
-        self._batch = None
+        self._out.advance(batch)
 
     # -- settling: the phase follows from the facts ------------------------------------------
 
@@ -456,7 +435,7 @@ class Member:
             changed = before is not self.phase
             if changed:
                 event = PhaseChanged(before, self.phase, step.case.label, step.case.name)
-                self._events += (event,)
+                self._out.say(event)
             for deed in step.case.effects:
                 if changed or deed is Deed.HOLD:
                     self._do(Deed(deed))
@@ -469,26 +448,23 @@ class Member:
         tip = self.view
         match deed:
             case Deed.CLOSE_FOR_CLIENTS:
-                # Closing comes before all else in a batch, so nothing that waits in it may
-                # open again: a member that was active and froze between two polls is closed.
-                others = [item for item in self._actions if not isinstance(item, OpenForClients)]
-                self._actions = (CloseForClients(_CLOSING.get(self.phase, _NEXT)), *others)
+                self._out.close(_CLOSING.get(self.phase, _NEXT))
             case Deed.OPEN_FOR_CLIENTS if tip is not None:
                 self.was_active = True
-                self._actions += (OpenForClients(tip, self.is_sequencer),)
+                self._out.act(OpenForClients(tip, self.is_sequencer))
             case Deed.SAY_HELLO:
                 self._hello_to_members()
             case Deed.HOLD if tip is not None:
                 self.ready_in = tip.id
                 self._write(evolve(self.record, held=tip.id), unless=Lapse.HELD_PERSISTED)
                 if self._neglects_dirt(tip):
-                    self._persist = None
+                    self._out.persist(None)
                 for name in self._neighbours():
                     self._send(name, Ready(tip.id, self.seat))
             case Deed.STOP:
-                self._actions += (Stop(self.record.state is Store.CLEAN),)
+                self._out.act(Stop(self.record.state is Store.CLEAN))
             case Deed.ABORT if self.verdict is not None:
-                self._actions += (self.verdict,)
+                self._out.act(self.verdict)
 
     def _hears_majority(self, tip: View) -> bool:
         if self.config.outside:
@@ -517,7 +493,7 @@ class Member:
         if Lapse.UPDATE_MARKED not in self.left_out:
             self._write(evolve(self.record, update_unfinished=True))
         to = None if beside else tip.position
-        self._actions += (StartUpdate(source, tip, to, beside),)
+        self._out.act(StartUpdate(source, tip, to, beside))
         self._send(source, WantUpdate(tip.id))
 
     # -- choosing the next view --------------------------------------------------------------
@@ -577,14 +553,14 @@ class Member:
             self._propose(now, proposer, evidence)
         except Malformed as error:
             # What these stores say cannot be: a fork, or data that was changed from outside.
-            self._events += (Waiting("3.4", IMPOSSIBLE, Reason.NO_CLEAN_STORE, str(error)),)
+            self._out.say(Waiting("3.4", IMPOSSIBLE, Reason.NO_CLEAN_STORE, str(error)))
 
     def _propose(self, now: float, proposer: Proposer, evidence: Evidence) -> None:
         _, case = proposer.decide(evidence)
         if case.outcome is Next.ABORT:
             self._abort_all(case.reason or Reason.OPTIONS_DIFFER)
         elif case.outcome.kind is None:
-            self._events += (Waiting(case.label, case.name, case.reason),)
+            self._out.say(Waiting(case.label, case.name, case.reason))
         else:
             view = proposer.view(case.outcome.kind, evidence)
             self.answers = frozenset()  # of no more use: another attempt asks again
@@ -634,7 +610,7 @@ class Member:
         for effect in step.effects:
             match effect:
                 case PersistRecord(record):
-                    self._persist = record
+                    self._out.persist(record)
                 case SendTo(to, Promise() as promise):
                     self._send(to, evolve(promise, answer=self._answer_for(promise)))
                 case SendTo(to, message):
@@ -644,7 +620,7 @@ class Member:
                 case OutOfStep(sender, _):
                     self._send(sender, self._hello())
                 case AskRegister(parent, view):
-                    self._actions += (CompareAndSet(parent, view),)
+                    self._out.act(CompareAndSet(parent, view))
                 case Outbid():
                     self.patience_until = now + self._patience()
                 case Free():
@@ -659,7 +635,7 @@ class Member:
     def _learned(self, views: tuple[View, ...]) -> None:
         before = self.record.lineage.find(views[0].parent) if views[0].parent else None
         tip = views[-1]
-        self._events += tuple(map(Learned, views))
+        self._out.say(*map(Learned, views))
         self.answers = frozenset()
         self.ready = frozenset()
         self.frozen_peers = frozenset()
@@ -674,7 +650,7 @@ class Member:
             if Lapse.JOINER_NOT_CLEAN in self.left_out:
                 self._write(evolve(self.record, position=tip.position))
         if self._neglects_dirt(tip):
-            self._persist = None
+            self._out.persist(None)
         if self.leaves and self.seat not in tip.members and before is not None:
             # It stays until the others know: see `_hear_ready`.
             self._hear_of_leaving(tip)
@@ -722,7 +698,7 @@ class Member:
                 found, expected = row.found, row.expected
                 reason = case.reason or Reason.WRONG_STORE
                 self._send(peer, Refused(reason, found, expected))
-                self._events += (Refusal(peer, f"{case.label} {case.name}: {found}"),)
+                self._out.say(Refusal(peer, f"{case.label} {case.name}: {found}"))
             case Admit.TELL:
                 later = self.record.lineage.views[hello.number - self.record.lineage.forgotten :]
                 self._send(peer, Chosen(hello.tip, later))
@@ -752,7 +728,7 @@ class Member:
             )
         else:
             # Only the newcomer stops; a running view is not disturbed.
-            self._events += (Refusal(peer, f"it refuses us: {refused.reason.value}"),)
+            self._out.say(Refusal(peer, f"it refuses us: {refused.reason.value}"))
 
     def _hear_ready(self, peer: str, heard: Ready) -> None:
         tip = self.view
@@ -771,7 +747,7 @@ class Member:
     def _hear_want_update(self, peer: str, wanted: WantUpdate) -> None:
         tip = self.view
         if tip is not None and wanted.view == tip.id and self.ready_in == tip.id:
-            self._actions += (ServeUpdate(peer, tip),)
+            self._out.act(ServeUpdate(peer, tip))
 
     def _hear_heartbeat(self, peer: str, beat: Heartbeat) -> None:
         lineage = self.record.lineage
@@ -811,14 +787,14 @@ class Member:
         if record != self.record:
             self.choice = self.choice.with_record(record)
             if unless not in self.left_out:
-                self._persist = record
+                self._out.persist(record)
 
     def _neglects_dirt(self, tip: View) -> bool:
         # The RESTART on its disk is what makes a clean store dirty (S2).
         return Lapse.TIP_PERSISTED in self.left_out and tip.kind is Kind.RESTART
 
     def _send(self, to: str, message: Message) -> None:
-        self._sends += (Sent(to, message),)
+        self._out.send(to, message)
 
     def _soon(self, now: float) -> None:
         self.patience_until = now
