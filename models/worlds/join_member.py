@@ -287,8 +287,19 @@ _CHANGING = (
     "is_done",
     "verdict",
     "frozen_peers",
+    "strangers",
 )
-_CONSTANT = ("config", "seed", "epoch", "digest", "left_out", "in_reach", "next_beat")
+_CONSTANT = (
+    "config",
+    "seed",
+    "epoch",
+    "digest",
+    "left_out",
+    "in_reach",
+    "next_beat",
+    "asked_at",
+    "free_until",
+)
 assert {*_CHANGING, *_CONSTANT, "_out", "patience_until"} == {item.name for item in fields(Member)}
 
 

@@ -150,13 +150,8 @@ def newcomer(hello: Hello, own: Lineage, config: Config, *, is_active: bool) -> 
             else f"a view after number {own.forgotten}",
         )
     if hello.number < own.length:
-        is_forgotten = hello.number < own.forgotten
-        return Newcomer(
-            is_behind=not is_forgotten,
-            is_forgotten=is_forgotten,
-            found=f"tip number {hello.number}",
-            expected=f"{own.forgotten} or later",
-        )
+        # An empty store can go on anywhere, and the initial signature shows where a FOUND is.
+        return Newcomer(is_behind=True)
     tip = own.tip
     if tip is None or not tip.is_open:
         return Newcomer()

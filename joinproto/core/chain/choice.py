@@ -104,7 +104,7 @@ class Choice(Chooser):
             case Nack():
                 return self._hear_nack(message)
             case Chosen():
-                return self._learn(message.views)
+                return self._learn(message.views, message.initial)
 
     # -- the voter -------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from attrs import frozen
 
 from joinproto.core.chain.answers import Answer
 from joinproto.core.chain.ids import ViewId
+from joinproto.core.chain.lineage import Lineage
 from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
 from joinproto.core.chain.view import Seat, View
 
@@ -96,10 +97,27 @@ class Nack:
 
 @frozen(cache_hash=True)
 class Chosen:
-    """The choice is made: the views behind the parent, as far as the sender knows."""
+    """The choice is made: the views behind the parent, as far as the sender knows.
+
+    `initial`: the initial signature where the first views behind the parent are forgotten;
+    only a store that is empty, or knows only the FOUND, can go on there.
+    """
 
     parent: ViewId | None
     views: tuple[View, ...]
+    initial: ViewId | None = None
+
+    @classmethod
+    def telling(cls, parent: ViewId | None, number: int, lineage: Lineage) -> Chosen | None:
+        """Return what tells a store with the tip `parent`, of this number, the rest of `lineage`.
+
+        None: it is too old; what would show that its chain goes on there is forgotten.
+        """
+        if number >= lineage.forgotten:
+            return cls(parent, lineage.views[number - lineage.forgotten :])
+        if number <= 1:  # the initial signature shows it
+            return cls(parent, lineage.views, lineage.initial)
+        return None
 
     def __str__(self) -> str:
         return "chosen " + ", ".join(str(view.id) for view in self.views)

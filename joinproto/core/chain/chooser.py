@@ -32,6 +32,7 @@ from joinproto.core.chain.choice_messages import (
     Voted,
 )
 from joinproto.core.chain.ids import ViewId, short
+from joinproto.core.chain.lineage import follow, linked
 from joinproto.core.chain.malformed import Malformed, Said, require
 from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
 from joinproto.core.chain.view import Seat, View
@@ -172,8 +173,11 @@ class Chooser(ABC):
 
     # -- learning --------------------------------------------------------------------------
 
-    def _learn(self, views: tuple[View, ...]) -> Step:
+    def _learn(self, views: tuple[View, ...], initial: ViewId | None = None) -> Step:
         known = self.record.lineage
+        if initial is not None and views[0].number > known.length + 1:
+            # Between what is known here and the first of them, all is forgotten.
+            known = follow(known, linked(views, initial))
         for view in views:
             there = known.id_at(view.number)
             if there is None:
@@ -184,7 +188,7 @@ class Chooser(ABC):
                 raise Malformed(f"view {view.number} of this chain", found, expected)
         if known == self.record.lineage:
             return Step(self)
-        new = known.views[self.record.lineage.length - known.forgotten :]
+        new = known.views[max(0, self.record.lineage.length - known.forgotten) :]
         record = self.record.learn(known)
         choice = self._afresh(record)
         return Step(choice, (PersistRecord(record), Learned(new)))
@@ -194,18 +198,18 @@ class Chooser(ABC):
         lineage = self.record.lineage
         parent = message.parent
         number = 0 if parent is None else lineage.number_of(parent)
-        if number is None or number < lineage.forgotten:
+        later = None if number is None else Chosen.telling(parent, number, lineage)
+        if later is None:
             # Not on this chain, or so old that the views behind it are forgotten.
             return Step(self, (OutOfStep(sender, parent),))
         match message:
             case Chosen():
-                return self._learn(message.views)
+                return self._learn(message.views, message.initial)
             case Prepare() | Accept():
                 if Seam.LATER_VIEW_TOLD in self.left_out and parent is None:
                     return self._as_if_empty(sender, message)
                 # Who knows a later view answers with that one, and freezes for nobody.
-                later = lineage.views[number - lineage.forgotten :]
-                return Step(self, (SendTo(sender, Chosen(parent, later)),))
+                return Step(self, (SendTo(sender, later),))
             case _:
                 return Step(self)  # an answer to what this store asked before it learned
 

@@ -116,6 +116,14 @@ def lineage_of(
     if not kept:
         require("initial signature without a view", initial is None, initial, "none")
         return Lineage()
+    return linked(kept, initial)
+
+
+def linked(kept: tuple[View, ...], initial: ViewId | None) -> Lineage:
+    """Return the lineage of these views, one at least, whose ids are verified already.
+
+    Raises `Malformed` unless each may stand behind the one before.
+    """
     first = kept[0]
     require("initial signature", initial is not None, None, "the id of the FOUND")
     if first.kind is Kind.FOUND:

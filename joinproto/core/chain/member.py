@@ -55,6 +55,7 @@ from joinproto.core.chain.messages import (
     Message,
     OpenForClients,
     PhaseChanged,
+    ReadRegister,
     Ready,
     Refusal,
     Refused,
@@ -134,8 +135,11 @@ class Member:
     verdict: Abort | None = None
     in_reach: frozenset[str] = frozenset()
     frozen_peers: frozenset[Seat] = frozenset()  # known to have answered, or to be beyond
+    strangers: frozenset[str] = frozenset()  # members of the tip with stores of another cluster
     patience_until: float | None = None
     next_beat: float | None = None
+    asked_at: float | None = None  # when the register was asked last
+    free_until: float | None = None  # so long it counts that the tip has no successor
 
     _out: Outbox = field(factory=Outbox, repr=False)
 
@@ -225,7 +229,8 @@ class Member:
     @property
     def deadline(self) -> float | None:
         """Return when `tick` is to be called, None: only something from outside can matter."""
-        due = [at for at in (self.patience_until, self.next_beat) if at is not None]
+        times = (self.patience_until, self.next_beat, self.free_until)
+        due = [at for at in times if at is not None]
         return min(due, default=None)
 
     # -- what happens ----------------------------------------------------------------------
@@ -242,6 +247,7 @@ class Member:
     def peer_down(self, now: float, peer: str) -> None:
         """`peer` is not heard of any more; it may be dead, or just far away."""
         self.in_reach -= {peer}
+        self.strangers -= {peer}
         if self.source == peer:
             self.source = None
         if self.phase in RUNNING:
@@ -286,6 +292,9 @@ class Member:
             )
             for peer in sorted(self.in_reach):
                 self._send(peer, beat)
+            self._read_register(now)
+        if self.free_until is not None and now >= self.free_until:
+            self.free_until = None
         if self.patience_until is not None and now >= self.patience_until:
             self.patience_until = None
             if self.choice.is_free:
@@ -343,6 +352,22 @@ class Member:
         if isinstance(self.choice, OutsideChoice) and self.phase in RUNNING:
             self._take(now, self.choice.decided(view))
             self._settle(now)
+
+    def register_free(self, now: float, parent: ViewId) -> None:
+        """The outside register answers `ReadRegister`: `parent` has no successor yet."""
+        if self.phase in RUNNING and self.asked_at is not None and self._is_tip(parent):
+            # From the asking on: what the answer says may be as old as the question.
+            self.free_until = self.asked_at + _BEATS * self.config.heartbeat
+            self._settle(now)
+
+    def _read_register(self, now: float) -> None:
+        tip = self.view
+        if self.config.outside and self.config.heartbeat and tip is not None and tip.is_open:
+            self.asked_at = now
+            self._out.act(ReadRegister(tip.id))
+
+    def _is_tip(self, view: ViewId) -> bool:
+        return self.view is not None and self.view.id == view
 
     # -- frames ----------------------------------------------------------------------------
 
@@ -468,7 +493,8 @@ class Member:
 
     def _hears_majority(self, tip: View) -> bool:
         if self.config.outside:
-            return True
+            # Who cannot ask the register may be served while others go on (3.7).
+            return self.free_until is not None or not self.config.heartbeat
         answered = {item.seat for item in self.answers}
         heard = {
             seat
@@ -617,6 +643,7 @@ class Member:
                     self._send(to, message)
                 case LearnedViews(views):
                     self._learned(views)
+                    self._read_register(now)
                 case OutOfStep(sender, _):
                     self._send(sender, self._hello())
                 case AskRegister(parent, view):
@@ -639,8 +666,10 @@ class Member:
         self.answers = frozenset()
         self.ready = frozenset()
         self.frozen_peers = frozenset()
+        self.strangers = frozenset()
         self.source = None
         self.was_active = False
+        self.asked_at = self.free_until = None
         self.patience_until = None
         self.guests = frozenset(
             seat for seat in self.guests if seat not in tip.members and tip.is_open
@@ -699,9 +728,10 @@ class Member:
                 reason = case.reason or Reason.WRONG_STORE
                 self._send(peer, Refused(reason, found, expected))
                 self._out.say(Refusal(peer, f"{case.label} {case.name}: {found}"))
+                if row.is_foreign or row.has_diverged:
+                    self._cannot_join(peer, Abort(reason, expected, f"{found}, as {peer}", False))
             case Admit.TELL:
-                later = self.record.lineage.views[hello.number - self.record.lineage.forgotten :]
-                self._send(peer, Chosen(hello.tip, later))
+                self._tell(peer, hello.tip, hello.number)
             case Admit.ASK:
                 self._send(peer, self._hello())
             case Admit.UPDATE if tip is not None and self.phase is Phase.ACTIVE:
@@ -722,13 +752,28 @@ class Member:
             self._start_update(peer, tip, beside=True)
 
     def _hear_refused(self, peer: str, refused: Refused) -> None:
-        if self.phase in (Phase.INITIALIZING, Phase.JOINING):
-            self.verdict = Abort(
-                refused.reason, refused.found, f"{refused.expected}, says {peer}", False
-            )
-        else:
-            # Only the newcomer stops; a running view is not disturbed.
-            self._out.say(Refusal(peer, f"it refuses us: {refused.reason.value}"))
+        self._out.say(Refusal(peer, f"it refuses us: {refused.reason.value}"))
+        expected = f"{refused.expected}, says {peer}"
+        self._cannot_join(peer, Abort(refused.reason, refused.found, expected, False))
+
+    def _cannot_join(self, peer: str, verdict: Abort) -> None:
+        """`peer` and this store can never be in one cluster; see what that means here.
+
+        Only the newcomer stops, a running view is not disturbed.  Before there is one, all
+        stop (I2, I4).  A member of a view that waits for the others stops if so many of them
+        have stores of another cluster that it would wait for ever.
+        """
+        tip = self.view
+        if self.phase is Phase.INITIALIZING or tip is None:
+            self.verdict = verdict
+        elif self.phase is Phase.JOINING:
+            if peer in {seat.member for seat in tip.members}:
+                self.verdict = verdict
+        elif verdict.reason is Reason.WRONG_STORE:
+            self.strangers |= {peer}
+            left = {seat for seat in tip.electors if seat.member not in self.strangers}
+            if self.phase is not Phase.ACTIVE and not tip.is_majority(left):
+                self.verdict = verdict
 
     def _hear_ready(self, peer: str, heard: Ready) -> None:
         tip = self.view
@@ -757,14 +802,17 @@ class Member:
             self._send(peer, self._hello())
         elif beat.number < lineage.length:
             self.frozen_peers -= {beat.seat}
-            later = lineage.views[max(0, beat.number - lineage.forgotten) :]
-            if beat.number >= lineage.forgotten:
-                self._send(peer, Chosen(beat.tip, later))
+            self._tell(peer, beat.tip, beat.number)
         elif beat.is_frozen:
             self.frozen_peers |= {beat.seat}
         elif self._waits_for(beat.seat):
             # Our hello was lost, or came before anybody was active; nobody else begins again.
             self._send(peer, self._hello())
+
+    def _tell(self, peer: str, tip: ViewId | None, number: int) -> None:
+        later = Chosen.telling(tip, number, self.record.lineage)
+        if later is not None:
+            self._send(peer, later)
 
     def _waits_for(self, seat: Seat) -> bool:
         """Return whether an answer to a hello would help: a Welcome, or that `seat` is ready."""
@@ -812,6 +860,9 @@ class Member:
         elif self.patience_until is None:
             self.patience_until = now + self._patience()
 
+
+_BEATS = 2
+"""For so many heartbeats an answer of the register counts."""
 
 _NEXT = Closing.NEXT_VIEW
 _CLOSING = {

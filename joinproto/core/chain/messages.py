@@ -138,7 +138,7 @@ class Closing(Enum):
     """Why clients are no longer served."""
 
     NEXT_VIEW = "the next view is being chosen"
-    NO_MAJORITY = "no majority of the electors is heard"
+    NO_MAJORITY = "no majority of the electors, or no outside register, is heard"
     STOPPED = "this member stops"
     ABORTED = "this member aborts"
 
@@ -181,8 +181,26 @@ class CompareAndSet:
     view: View
 
 
+@frozen
+class ReadRegister:
+    """Ask the outside register which successor `parent` has.
+
+    Call `register_says` with it, or `register_free` if there is none.  Where the register is
+    out of reach, do nothing: the member suspends itself in time.
+    """
+
+    parent: ViewId
+
+
 Action: TypeAlias = (
-    StartUpdate | ServeUpdate | OpenForClients | CloseForClients | Stop | Abort | CompareAndSet
+    StartUpdate
+    | ServeUpdate
+    | OpenForClients
+    | CloseForClients
+    | Stop
+    | Abort
+    | CompareAndSet
+    | ReadRegister
 )
 
 

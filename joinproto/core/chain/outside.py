@@ -98,7 +98,7 @@ class OutsideChoice(Chooser):
                 answered = self.attempt.answered | {message.voter}
                 return self._with(self.record, evolve(self.attempt, answered=answered))._free()
             case Chosen():
-                return self._learn(message.views)
+                return self._learn(message.views, message.initial)
             case _:
                 raise Malformed(
                     "message of a vote", Said(type(message).__name__), "none: a register decides"

@@ -311,7 +311,7 @@ _MESSAGES = {
     "accept": _Form(Accept, {**_PARENT, "ballot": _BALLOT, "view": _ONE_VIEW}),
     "voted": _Form(Voted, {**_PARENT, "ballot": _BALLOT, "voter": _whole(_SEAT)}),
     "nack": _Form(Nack, {**_PARENT, "ballot": _BALLOT, "promised": _BALLOT}),
-    "chosen": _Form(Chosen, {**_PARENT, "views": _VIEWS}),
+    "chosen": _Form(Chosen, {**_PARENT, "views": _VIEWS, "initial": _ID_OR_NONE}),
     "hello": _Form(
         Hello,
         {

@@ -25,6 +25,7 @@ from joinproto.core.chain.messages import (
     Event,
     Message,
     OpenForClients,
+    ReadRegister,
     ServeUpdate,
     StartUpdate,
     Stop,
@@ -227,9 +228,17 @@ class Host:
             case ServeUpdate(to, view):
                 data = Data(view.id, self.member.record.position, self.disk.frames)
                 self.bus.send(self.name, to, data)
-            case CompareAndSet(parent, view):
+            case CompareAndSet(parent, view) if self.name not in self.bus.off_register:
                 there = self.bus.register.setdefault(parent, view)
                 self.member.register_says(self.bus.now, there)
+            case ReadRegister(parent) if self.name not in self.bus.off_register:
+                successor = self.bus.register.get(parent)
+                if successor is None:
+                    self.member.register_free(self.bus.now, parent)
+                else:
+                    self.member.register_says(self.bus.now, successor)
+            case ReadRegister() | CompareAndSet():
+                pass  # out of reach
             case Stop() | Abort():
                 self.serves = None
             case StartUpdate():
@@ -254,6 +263,7 @@ class Bus:
     wire: deque[Letter] = field(factory=deque)
     cut: set[frozenset[str]] = field(factory=set)
     register: dict[ViewId | None, View] = field(factory=dict)
+    off_register: set[str] = field(factory=set)  # members that cannot reach the register
     starts: int = 0
     top: Path | None = None
     left_out: frozenset[Rule] = frozenset()

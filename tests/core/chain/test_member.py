@@ -93,6 +93,17 @@ def all_failed(mark: str = "", **options: object) -> Bus:
     return bus
 
 
+def after_many_views(*, keep: int) -> Bus:
+    """Return an active cluster whose stores keep the last `keep` views of a closed chain."""
+    bus = Bus()
+    for name in "abc":
+        chain = lineage("F:abc C1 C2 X1", keep=keep)
+        bus.start(config(name), record=StoreRecord(store_id=f"{name}'", lineage=chain))
+    bus.wait()
+    assert "a active, b active, c active" == bus.phases()
+    return bus
+
+
 # -- founding ------------------------------------------------------------------------------------
 
 
@@ -519,6 +530,83 @@ def test_a_store_of_a_branch_is_refused() -> None:
 
     assert "a active, b active, c aborted" == bus.phases()
     assert Reason.WRONG_STORE is abort(bus["c"]).reason
+
+
+def test_a_store_ahead_on_a_branch_stops_and_names_both() -> None:
+    """Section 2: newer than the cluster after a forced recovery; nothing is overwritten."""
+    bus = cluster()
+    bus.crash("c")
+    bus.wait()
+    root, mine = bus.disks["a"].record.lineage.views
+    other = _another(mine, root)
+    forced = bus.disks["c"].record.lineage.append(other).append(_another(other, other))
+    assert forced.length > bus["a"].member.record.lineage.length
+
+    bus.start(config("c"), record=evolve(bus.disks["c"].record, lineage=forced))
+    bus.wait()
+
+    assert "a active, b active, c aborted" == bus.phases()
+    said = abort(bus["c"])
+    assert Reason.WRONG_STORE is said.reason
+    assert "view 2 is" in said.expected
+    assert forced == bus.disks["c"].record.lineage
+
+
+def test_a_member_whose_others_have_foreign_stores_stops_though_it_is_ready() -> None:
+    """Ready in a view of its own, it would wait for ever for members that are not there."""
+    bus = cluster("ab", electors="ab")
+    record = StoreRecord(store_id="c'", lineage=lineage("F9:abc"))
+
+    bus.start(config("c"), record=record)
+    bus.wait()
+
+    assert "a active, b active, c aborted" == bus.phases()
+    assert Reason.WRONG_STORE is abort(bus["c"]).reason
+
+
+def test_one_foreign_store_does_not_stop_a_member_that_waits_for_its_own() -> None:
+    record = StoreRecord(store_id="c'", lineage=lineage("F9:abc"))
+    member = Member.start(0, config("c"), record, seed="s", in_reach=frozenset("ab"))
+    phases = [member.phase]
+
+    for peer in "ab":
+        member.receive(0, peer, Refused(Reason.WRONG_STORE, "x", "y"))
+        phases.append(member.phase)
+
+    assert [Phase.READY, Phase.READY, Phase.ABORTED] == phases
+
+
+def test_an_empty_store_joins_a_cluster_that_has_forgotten_its_founding() -> None:
+    bus = after_many_views(keep=2)
+    old = bus["a"].member.record.lineage
+    assert 2 <= old.forgotten
+
+    bus.start(config("d"))
+    bus.wait()
+
+    assert "a active, b active, c active, d active" == bus.phases()
+    assert bus["a"].member.record.lineage == bus["d"].member.record.lineage
+    assert old.initial == bus.disks["d"].record.lineage.initial
+
+
+def test_a_store_that_knows_only_the_founding_joins_as_well() -> None:
+    bus = after_many_views(keep=2)
+
+    bus.start(config("d"), record=StoreRecord(store_id="d'", lineage=lineage("F:abc")))
+    bus.wait()
+
+    assert "a active, b active, c active, d active" == bus.phases()
+
+
+def test_a_store_whose_tip_is_forgotten_is_refused() -> None:
+    """Whether its chain goes on in theirs cannot be seen any more; empty, it may come in."""
+    bus = after_many_views(keep=1)
+
+    bus.start(config("d"), record=StoreRecord(store_id="d'", lineage=lineage("F:abc C1")))
+    bus.wait()
+
+    assert "a active, b active, c active, d aborted" == bus.phases()
+    assert "view 2 is" in abort(bus["d"]).found
 
 
 def test_members_that_only_wait_follow_a_store_that_is_newer() -> None:
@@ -986,6 +1074,37 @@ def test_an_outside_register_chooses_and_n_may_be_anything() -> None:
 
     assert "a active, b active, c active" == bus.phases()
     assert 1 == len(bus.tips())
+
+
+def test_a_member_that_cannot_ask_the_register_closes_in_time_and_comes_back() -> None:
+    """3.7: the others may go on without it, and only the register would tell."""
+    bus = cluster(outside=True, wait_for=1)
+    bus.off_register = {"a"}
+    bus.wait(0.75)
+    assert "a active, b active, c active" == bus.phases()
+
+    bus.wait(1)
+    assert "a suspended, b active, c active" == bus.phases()
+    assert bus["a"].serves is None
+
+    bus.off_register = set()
+    bus.wait(1)
+    assert "a active, b active, c active" == bus.phases()
+
+
+def test_what_the_register_says_of_another_view_changes_nothing() -> None:
+    record = StoreRecord(store_id="a'", lineage=lineage("F:ab"))
+    member = Member.start(0, config("a", electors="ab", outside=True), record, seed="s")
+    member.receive(0, "b", Ready(views("F:ab")["F"].id, Seat("b", "b'")))
+    member.tick(0.5)
+    phases = [member.phase]
+    assert member.view is not None
+
+    for view in ("elsewhere", member.view.id):
+        member.register_free(0.6, view)
+        phases.append(member.phase)
+
+    assert [Phase.SUSPENDED, Phase.SUSPENDED, Phase.ACTIVE] == phases
 
 
 def test_a_transient_member_joins_keeps_nothing_and_returns_as_another() -> None:

@@ -213,7 +213,7 @@ def test_the_views_of_a_decoded_chain_make_a_lineage() -> None:
         (["refused", "tired", "x", "y"], "too-few-members"),
         (["heartbeat", None, 0, ["a", "a'"], 1], "is_frozen"),
         (["heartbeat", None, -1, ["a", "a'"], False], "at least 0"),
-        (["chosen", None, []], "1 to"),
+        (["chosen", None, [], None], "1 to"),
     ],
 )
 def test_a_wrong_message_says_what_is_wrong(wrong: object, why: str) -> None:
