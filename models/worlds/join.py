@@ -38,8 +38,9 @@ from models.properties import (
 )
 from models.view import View
 from models.world import Together, World
+from models.worlds.join_expiry import expiry
 from models.worlds.join_ledger import Book, Ledger
-from models.worlds.join_member import REGISTER, HostLapse, Node, Plan, Register, Shown, expiry
+from models.worlds.join_member import REGISTER, HostLapse, Node, Plan, Register, Shown
 
 NAMES = ("a", "b", "c", "d", "e")
 

@@ -10,7 +10,7 @@ from attrs import define, frozen
 
 from joinproto.core.chain.ids import Name
 from joinproto.core.chain.view import Kind, Position, Seat
-from models.worlds.join_member import ChosenView, Kept, Opened, Proposed, ReadyIn, Returned, Vote
+from models.worlds.join_words import ChosenView, Kept, Opened, Proposed, ReadyIn, Returned, Vote
 
 Heard = ChosenView | Kept | Opened | Proposed | ReadyIn | Returned | Vote
 

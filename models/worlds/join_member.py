@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from enum import Enum
+from itertools import chain
 from typing import Any, ClassVar, cast
 
 from attrs import define, evolve, fields, frozen
 
+from joinproto.core.chain.admission import admission, newcomer
 from joinproto.core.chain.choice import Choice
-from joinproto.core.chain.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
+from joinproto.core.chain.choice_messages import Chosen
 from joinproto.core.chain.config import Config
 from joinproto.core.chain.ids import Name, ViewId, by_content
 from joinproto.core.chain.member import IMPOSSIBLE, Frame, Lapse, Member, Rule
@@ -25,196 +27,51 @@ from joinproto.core.chain.messages import (
     Message,
     OpenForClients,
     PhaseChanged,
+    Proposes,
     Ready,
     Sent,
     ServeUpdate,
     StartUpdate,
     Waiting,
-    WantUpdate,
-    Welcome,
 )
 from joinproto.core.chain.phases import Phase
-from joinproto.core.chain.store import Accepted, StoreRecord
+from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View
 from joinproto.core.vocabulary import Store
 from models.events import NOT_ENABLED, Broadcast, Maybe, Persist, Record, Send
 from models.events import Message as Arrived
 from models.events import Rule as Took
+from models.worlds.join_expiry import name_of
+from models.worlds.join_words import (
+    Cas,
+    ChosenView,
+    Data,
+    Deadline,
+    FrameMessage,
+    Kept,
+    Leave,
+    Opened,
+    Proposed,
+    ReadyIn,
+    Returned,
+    Says,
+    ShutDown,
+    StartAgain,
+    Suspect,
+    Vote,
+    Write,
+    at,
+)
+
+ADMISSION = admission()
 
 REGISTER = "register"
 """The name under which the outside register takes part in a world."""
 
 
-# -- what happens beside messages --------------------------------------------------------------
-
-
-@frozen
-class Deadline:
-    """Choice: the member's deadline has come."""
-
-    def __str__(self) -> str:
-        return "the deadline has come"
-
-
-@frozen
-class Suspect:
-    """Choice: the others are not heard of for longer than patience allows, truly or not."""
-
-    def __str__(self) -> str:
-        return "the others are not heard of"
-
-
-@frozen
-class Write:
-    """Choice: a client writes a frame."""
-
-    def __str__(self) -> str:
-        return "a client writes"
-
-
-@frozen
-class ShutDown:
-    """Choice: the operator stops the whole cluster, in order."""
-
-    def __str__(self) -> str:
-        return "the operator stops the cluster"
-
-
-@frozen
-class Leave:
-    """Choice: the operator lets this member leave."""
-
-    def __str__(self) -> str:
-        return "the operator lets it leave"
-
-
-@frozen
-class StartAgain:
-    """Choice: a process that ended in order is started again."""
-
-    def __str__(self) -> str:
-        return "is started again"
-
-
-# -- what the host and the register add to the messages ------------------------------------------
-
-
-@frozen(cache_hash=True)
-class FrameMessage:
-    view: ViewId
-    seq: int
-
-    def __str__(self) -> str:
-        return f"frame {self.seq} of {self.view}"
-
-
-@frozen(cache_hash=True)
-class Data:
-    """A source's whole data: what a real host streams."""
-
-    view: ViewId
-    position: Position | None
-    frames: tuple[Position, ...]
-
-    def __str__(self) -> str:
-        return f"data up to {_at(self.position)}"
-
-
-@frozen(cache_hash=True)
-class Cas:
-    """To the register: let `view` be the successor of its parent, if there is none."""
-
-    view: View
-
-    def __str__(self) -> str:
-        return f"set the successor: {self.view.id}"
-
-
-@frozen(cache_hash=True)
-class Says:
-    """From the register: `view` is its parent's successor."""
-
-    view: View
-
-    def __str__(self) -> str:
-        return f"the successor is {self.view.id}"
-
-
-# -- what the ledger hears -----------------------------------------------------------------------
-
-
-@frozen(cache_hash=True)
-class Kept:
-    """A frame is durable at a seat that is ready in the frame's view."""
-
-    seat: Seat
-    frame: Position
-
-    def __str__(self) -> str:
-        return f"{self.seat.member} keeps {_at(self.frame)}"
-
-
-@frozen(cache_hash=True)
-class Opened:
-    """A member serves clients in a view."""
-
-    view: ViewId
-
-    def __str__(self) -> str:
-        return f"serves in {self.view}"
-
-
-@frozen(cache_hash=True)
-class ReadyIn:
-    """A member is ready in a view."""
-
-    seat: Seat
-    view: ViewId
-
-    def __str__(self) -> str:
-        return f"{self.seat.member} is ready in {self.view}"
-
-
-@frozen(cache_hash=True)
-class Returned:
-    """A process was started again before it had answered: what it had in memory is gone."""
-
-    seat: Seat
-    tip: ViewId | None
-
-    def __str__(self) -> str:
-        return f"{self.seat.member} was stopped"
-
-
-@frozen(cache_hash=True)
-class Proposed:
-    """Somebody asks the register for this view."""
-
-    view: ViewId
-
-    def __str__(self) -> str:
-        return f"proposed: {self.view}"
-
-
-@frozen(cache_hash=True)
-class ChosenView:
-    """The register has set a successor."""
-
-    view: ViewId
-
-    def __str__(self) -> str:
-        return f"chosen: {self.view}"
-
-
-@frozen(cache_hash=True)
-class Vote:
-    """An acceptance is durable."""
-
-    seat: Seat
-    accepted: Accepted
-
-    def __str__(self) -> str:
-        return f"{self.seat.store_id} accepts {self.accepted.view.id}"
+def row(table: str, label: str, case: str) -> str:
+    """Return how coverage calls a case of a table."""
+    return f"{table} {label}: {case}"
 
 
 class ProtocolBug(Exception):
@@ -410,9 +267,20 @@ class Node:
                 return self._take_data(member, sender, data)
             case Arrived(_, Says(view)):
                 member.register_says(0, view)
+            case Arrived(sender, Hello() as hello):
+                took = self._admission(member, hello)
+                member.receive(0, sender, hello)
+                return chain([took], self._perform(member))
             case Arrived(sender, message):
                 member.receive(0, sender, cast("Message", message))
         return self._perform(member)
+
+    def _admission(self, member: Member, hello: Hello) -> Took:
+        # A member says aloud only whom it refuses.
+        known = member.record.lineage
+        seen = newcomer(hello, known, member.config, is_active=member.was_active)
+        case = ADMISSION.choose((seen,), 0)
+        return Took(row(ADMISSION.name, case.label, case.name))
 
     def offline(self, event: Any) -> Any:
         """Take what happens to the disk of a stopped member."""
@@ -433,7 +301,7 @@ class Node:
         is_ready = tip is not None and member.ready_in == tip.id
         return Shown(
             member.phase,
-            None if tip is None else _name(tip.id),
+            None if tip is None else name_of(tip.id),
             self.frames if is_ready else None,
             member.config.digest,
             self._wrong(member),
@@ -469,8 +337,10 @@ class Node:
                     case Waiting(case=case, detail=detail) if case == IMPOSSIBLE:
                         if not self.plan.left_out:
                             raise ProtocolBug(detail)
-                    case PhaseChanged() | Waiting():
-                        yield Took(f"{event.label} {event.case}")
+                    case PhaseChanged():
+                        yield Took(row("chain-standing", event.label, event.case))
+                    case Waiting() | Proposes():
+                        yield Took(row(event.table, event.label, event.case))
             member.advance(batch)
         self._remember(member)
 
@@ -599,7 +469,7 @@ class Node:
         told: dict[str, Any] = {
             "phase": member.phase.value,
             "tip": "-" if tip is None else str(tip.id),
-            "at": _at(record.position) + (", unfinished" if record.update_unfinished else ""),
+            "at": at(record.position) + (", unfinished" if record.update_unfinished else ""),
             "held": "-" if record.held is None else str(record.held),
         }
         if member.choice.is_frozen:
@@ -622,17 +492,6 @@ def _frames_at(position: Position | None, record: StoreRecord) -> tuple[Position
         frames = (*here, *frames)
         position = view.position
     return frames
-
-
-def _name(view_id: ViewId) -> Name:
-    assert isinstance(view_id, Name)
-    return view_id
-
-
-def _at(position: Position | None) -> str:
-    if position is None:
-        return "-"
-    return f"{position.seq} of {position.view}"
 
 
 # -- the register ----------------------------------------------------------------------------------
@@ -662,54 +521,3 @@ class Register:
     def story(self) -> dict[str, Any]:
         chain = sorted(self.chosen, key=lambda view: view.number)
         return {"chosen": ", ".join(str(view.id) for view in chain) or "-"}
-
-
-def expiry(
-    names: tuple[str, ...],
-    votes: bool,
-    is_fenced: bool,
-    sender: str,
-    to: str | None,
-    content: Any,
-) -> list[tuple[str, int]]:
-    """Return for whom a message is of use, and up to which horizon.
-
-    Whatever is about a view's successor changes nothing any more at a store that knows it;
-    what is about the view itself, at a store that is frozen.  What would be answered is of
-    use as long as the asker can use the answer.
-    """
-    others = [name for name in names if name != sender] if to is None else [to]
-    match content:
-        case Prepare(parent):
-            # Without ballots, a frozen store would say the same again.
-            at = 2 * _number(parent)
-            return [(sender, at + 1), *[(name, at + votes) for name in others]]
-        case Accept(parent):
-            at = 2 * _number(parent) + 1
-            return [(name, at) for name in (sender, *others)]
-        case Promise(parent) | Voted(parent) | Nack(parent):
-            at = 2 * _number(parent) + 1
-        case Chosen():
-            at = 2 * content.views[-1].number - 1
-        case Says(view):
-            at = 2 * view.number - 1
-        case Cas(view):
-            return [(sender, 2 * view.number - 1)]
-        case Hello():
-            at = 2 * content.number
-            return [(sender, at), *[(name, at + 1) for name in others]]
-        case Data(view):
-            at = 2 * _number(view) + 1
-        case FrameMessage() if not is_fenced:
-            return []
-        case Ready(view) | Welcome(view) | FrameMessage(view):
-            at = 2 * _number(view)
-        case WantUpdate(view):
-            return [(sender, 2 * _number(view) + 1)]
-        case _:
-            return []
-    return [(name, at) for name in others]
-
-
-def _number(view: ViewId | None) -> int:
-    return 0 if view is None else _name(view).number

@@ -55,6 +55,7 @@ from joinproto.core.chain.messages import (
     Message,
     OpenForClients,
     PhaseChanged,
+    Proposes,
     ReadRegister,
     Ready,
     Refusal,
@@ -569,7 +570,6 @@ class Member:
             seat=self.seat,
             guests=self.guests,
             closes=self.closes,
-            is_patient=is_patient,
             nonce=self._nonce(),
             time=self.epoch + int(now * 1000),
             digest=self.digest,
@@ -582,13 +582,14 @@ class Member:
             self._out.say(Waiting("3.4", IMPOSSIBLE, Reason.NO_CLEAN_STORE, str(error)))
 
     def _propose(self, now: float, proposer: Proposer, evidence: Evidence) -> None:
-        _, case = proposer.decide(evidence)
+        table, case = proposer.decide(evidence)
         if case.outcome is Next.ABORT:
             self._abort_all(case.reason or Reason.OPTIONS_DIFFER)
         elif case.outcome.kind is None:
-            self._out.say(Waiting(case.label, case.name, case.reason))
+            self._out.say(Waiting(case.label, case.name, case.reason, table=table.name))
         else:
             view = proposer.view(case.outcome.kind, evidence)
+            self._out.say(Proposes(case.label, case.name, view, table.name))
             self.answers = frozenset()  # of no more use: another attempt asks again
             self._take(now, self.choice.propose(view))
 

@@ -235,6 +235,17 @@ class Waiting:
     case: str
     reason: Reason | None
     detail: str = ""
+    table: str = ""
+
+
+@frozen
+class Proposes:
+    """This member would have `view` chosen: `label` and `case` of the table say why."""
+
+    label: str
+    case: str
+    view: View
+    table: str
 
 
 @frozen
@@ -245,7 +256,7 @@ class Refusal:
     what: str
 
 
-Event: TypeAlias = PhaseChanged | Learned | Waiting | Refusal
+Event: TypeAlias = PhaseChanged | Learned | Waiting | Proposes | Refusal
 
 
 @frozen

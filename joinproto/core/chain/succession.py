@@ -50,8 +50,8 @@ class Row:
     `is_sure`, `covers`, `is_clean`: see `Evidence`.  `is_marked`: its operator permits a
     restart from the tip.  `leaves`: asks to be left out.  The rest counts for `me` only:
     `wait_for` (N), `majority` (electors that are more than half of them), `founders` (how
-    many must answer before a FOUND), `closes` (the whole cluster is to stop), `is_patient`
-    (it can still wait for those who have not answered), `is_automatic` (total_failure).
+    many must answer before a FOUND), `closes` (the whole cluster is to stop), `is_automatic`
+    (total_failure).
     """
 
     id: str
@@ -71,7 +71,6 @@ class Row:
     majority: int = 1
     founders: int = 1
     closes: bool = False
-    is_patient: bool = False
     is_automatic: bool = False
 
 
@@ -155,13 +154,6 @@ def going_on(*, all_quiet: bool = True) -> Table[Next]:
                 Next.CLOSE,
             ),
             Case(
-                "S2",
-                "closing, and some may still answer",
-                ~S.is_empty & ME_CLOSES & PATIENT,
-                Next.WAIT,
-                reason=Reason.TOO_FEW_MEMBERS,
-            ),
-            Case(
                 "P1",
                 "somebody is sure, and a store stays",
                 ~stays.is_empty & ~A.where(has_store=True, leaves=False).is_empty,
@@ -202,5 +194,4 @@ def going_on(*, all_quiet: bool = True) -> Table[Next]:
 
 
 ME_CLOSES = SEATS.where(closes=True).named("those who close").has(ME)
-PATIENT = SEATS.where(is_patient=True).named("those who can wait").has(ME)
 AUTOMATIC = SEATS.where(is_automatic=True).named("those with total-failure = automatic").has(ME)

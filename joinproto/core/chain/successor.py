@@ -36,15 +36,13 @@ class Proposer:
     """Whoever is to propose, and what it wants.
 
     `guests`: newcomers that are to be taken in.  `closes`: the whole cluster is to stop.
-    `is_patient`: it can still wait for those who have not answered.  `nonce`, `time`: see
-    `Facts` of a view.
+    `nonce`, `time`: see `Facts` of a view.
     """
 
     config: Config
     seat: Seat
     guests: frozenset[Seat] = frozenset()
     closes: bool = False
-    is_patient: bool = False
     nonce: str = "-"
     time: int = 0
     digest: Digest = field(default=by_hash, repr=False)
@@ -127,7 +125,6 @@ class Proposer:
             majority=majority,
             founders=founders,
             closes=self.closes,
-            is_patient=self.is_patient,
             is_automatic=config.total_failure is TotalFailure.AUTOMATIC,
         )
 

@@ -1,0 +1,187 @@
+"""What is said in the join worlds beside the members' own messages: to members, hosts, ledger."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from joinproto.core.chain.ids import ViewId
+from joinproto.core.chain.store import Accepted
+from joinproto.core.chain.view import Position, Seat, View
+
+# -- what happens beside messages --------------------------------------------------------------
+
+
+@frozen
+class Deadline:
+    """Choice: the member's deadline has come."""
+
+    def __str__(self) -> str:
+        return "the deadline has come"
+
+
+@frozen
+class Suspect:
+    """Choice: the others are not heard of for longer than patience allows, truly or not."""
+
+    def __str__(self) -> str:
+        return "the others are not heard of"
+
+
+@frozen
+class Write:
+    """Choice: a client writes a frame."""
+
+    def __str__(self) -> str:
+        return "a client writes"
+
+
+@frozen
+class ShutDown:
+    """Choice: the operator stops the whole cluster, in order."""
+
+    def __str__(self) -> str:
+        return "the operator stops the cluster"
+
+
+@frozen
+class Leave:
+    """Choice: the operator lets this member leave."""
+
+    def __str__(self) -> str:
+        return "the operator lets it leave"
+
+
+@frozen
+class StartAgain:
+    """Choice: a process that ended in order is started again."""
+
+    def __str__(self) -> str:
+        return "is started again"
+
+
+# -- what the host and the register add to the messages ------------------------------------------
+
+
+@frozen(cache_hash=True)
+class FrameMessage:
+    view: ViewId
+    seq: int
+
+    def __str__(self) -> str:
+        return f"frame {self.seq} of {self.view}"
+
+
+@frozen(cache_hash=True)
+class Data:
+    """A source's whole data: what a real host streams."""
+
+    view: ViewId
+    position: Position | None
+    frames: tuple[Position, ...]
+
+    def __str__(self) -> str:
+        return f"data up to {at(self.position)}"
+
+
+@frozen(cache_hash=True)
+class Cas:
+    """To the register: let `view` be the successor of its parent, if there is none."""
+
+    view: View
+
+    def __str__(self) -> str:
+        return f"set the successor: {self.view.id}"
+
+
+@frozen(cache_hash=True)
+class Says:
+    """From the register: `view` is its parent's successor."""
+
+    view: View
+
+    def __str__(self) -> str:
+        return f"the successor is {self.view.id}"
+
+
+# -- what the ledger hears -----------------------------------------------------------------------
+
+
+@frozen(cache_hash=True)
+class Kept:
+    """A frame is durable at a seat that is ready in the frame's view."""
+
+    seat: Seat
+    frame: Position
+
+    def __str__(self) -> str:
+        return f"{self.seat.member} keeps {at(self.frame)}"
+
+
+@frozen(cache_hash=True)
+class Opened:
+    """A member serves clients in a view."""
+
+    view: ViewId
+
+    def __str__(self) -> str:
+        return f"serves in {self.view}"
+
+
+@frozen(cache_hash=True)
+class ReadyIn:
+    """A member is ready in a view."""
+
+    seat: Seat
+    view: ViewId
+
+    def __str__(self) -> str:
+        return f"{self.seat.member} is ready in {self.view}"
+
+
+@frozen(cache_hash=True)
+class Returned:
+    """A process was started again before it had answered: what it had in memory is gone."""
+
+    seat: Seat
+    tip: ViewId | None
+
+    def __str__(self) -> str:
+        return f"{self.seat.member} was stopped"
+
+
+@frozen(cache_hash=True)
+class Proposed:
+    """Somebody asks the register for this view."""
+
+    view: ViewId
+
+    def __str__(self) -> str:
+        return f"proposed: {self.view}"
+
+
+@frozen(cache_hash=True)
+class ChosenView:
+    """The register has set a successor."""
+
+    view: ViewId
+
+    def __str__(self) -> str:
+        return f"chosen: {self.view}"
+
+
+@frozen(cache_hash=True)
+class Vote:
+    """An acceptance is durable."""
+
+    seat: Seat
+    accepted: Accepted
+
+    def __str__(self) -> str:
+        return f"{self.seat.store_id} accepts {self.accepted.view.id}"
+
+
+def at(position: Position | None) -> str:
+    """Return a position as a trace shows it."""
+    if position is None:
+        return "-"
+    return f"{position.seq} of {position.view}"
