@@ -239,6 +239,16 @@ JOIN_MUTANTS = (
 )
 """Rules whose absence the usual worlds of the join protocol find."""
 
+DUTIES = (
+    "sends-before-persisting",
+    "told-before-durable",
+    "acknowledged-early",
+    "update-not-durable",
+    "feeds-more-than-it-says",
+    "register-forgets",
+)
+"""Duties of the host whose neglect `join-two` finds."""
+
 ENTRIES += (
     Entry(
         "join",
@@ -248,6 +258,15 @@ ENTRIES += (
         usual=3,
         tier="long",
         mutants=JOIN_MUTANTS,
+        given={
+            "reaches": (
+                "FOUND",
+                "CHANGE",
+                "RESTART",
+                "closed and restarted",
+                "a member that was given up is active again",
+            )
+        },
     ),
     Entry(
         "join-two",
@@ -256,7 +275,7 @@ ENTRIES += (
         members=(2, 2),
         usual=2,
         tier="long",
-        mutants=JOIN_MUTANTS,
+        mutants=(*JOIN_MUTANTS, *DUTIES),
     ),
     Entry(
         "join-votes",
@@ -265,7 +284,18 @@ ENTRIES += (
         members=(2, 2),
         usual=2,
         tier="long",
+        mutants=("electors-differ",),
         given={"register": "votes", "rounds": 2, "crashes": 0, "partitions": 0},
+    ),
+    Entry(
+        "join-votes-crash",
+        JOIN,
+        "two members choose their views by votes, and either crashes",
+        members=(2, 2),
+        usual=2,
+        tier="long",
+        mutants=("disk-restored",),
+        given={"register": "votes"},
     ),
     Entry(
         "join-rivals",
@@ -335,7 +365,6 @@ ENTRIES += (
         "I2: members whose options differ are never active together",
         members=(2, 2),
         usual=2,
-        tier="long",
         mutants=("options-not-compared",),
         given={
             "crashes": 0,
@@ -365,6 +394,294 @@ ENTRIES += (
             "proposers": 2,
             "spared": (),
             "reaches": ("FOUND",),
+        },
+    ),
+)
+
+_CALM = {"crashes": 0, "partitions": 0, "closes": False}
+_NO_FAULT = {**_CALM, "suspects": False, "frames": 0, "is_patient": False, "greets": True}
+
+ENTRIES += (
+    Entry(
+        "join-newcomers",
+        JOIN,
+        "J1: two newcomers join one running member, one after the other or both at once",
+        members=(3, 3),
+        usual=3,
+        tier="long",
+        given={
+            **_NO_FAULT,
+            "frames": 1,
+            "electors": "a",
+            "wait_for": 1,
+            "reaches": ("FOUND", "CHANGE", "a newcomer is active", "two newcomers at once"),
+        },
+    ),
+    Entry(
+        "join-founders",
+        JOIN,
+        "I1: more members are waited for than there are electors",
+        members=(3, 3),
+        usual=3,
+        given={**_NO_FAULT, "electors": "ab", "wait_for": 3, "views": 2, "reaches": ("FOUND",)},
+    ),
+    Entry(
+        "join-leave",
+        JOIN,
+        "a member leaves, and the others go on; it stays until they know",
+        members=(2, 3),
+        usual=3,
+        tier="long",
+        given={
+            **_CALM,
+            "leaves": "a",
+            "reaches": ("FOUND", "CHANGE", "a member has left"),
+        },
+    ),
+    Entry(
+        "join-last-store",
+        JOIN,
+        "the only member with a store may not leave one that has none",
+        members=(2, 2),
+        usual=2,
+        tier="long",
+        given={
+            **_CALM,
+            "leaves": "a",
+            "transient": ("b",),
+            "views": 2,
+            "frames": 0,
+            "reaches": ("FOUND",),
+        },
+    ),
+    Entry(
+        "join-mixed",
+        JOIN,
+        "I7: restarted from one clean store, with a dirty and an empty one to update; a crash",
+        members=(3, 3),
+        usual=3,
+        tier="long",
+        given={
+            **_NO_FAULT,
+            "greets": False,
+            "crashes": 1,
+            "scene": "mixed",
+            "views": 4,
+            "reaches": ("RESTART", "a dirty and an empty store are updated"),
+        },
+    ),
+    Entry(
+        "join-lost-disk",
+        JOIN,
+        "after total failure one member has lost its disk: a stranger, until a view takes it in",
+        members=(3, 3),
+        usual=3,
+        tier="long",
+        given={
+            **_NO_FAULT,
+            "suspects": True,
+            "scene": "wiped",
+            "reaches": ("RESTART", "CHANGE"),
+        },
+    ),
+    Entry(
+        "join-apart",
+        JOIN,
+        "3.5: a member hears of the others at times only, and the others may go on without it",
+        members=(3, 3),
+        usual=3,
+        tier="long",
+        mutants=("serves-unheard",),
+        given={
+            **_CALM,
+            "register": "votes",
+            "scene": "founded",
+            "hears": "b",
+            "views": 2,
+            "frames": 0,
+            "is_patient": False,
+            "reaches": ("FOUND", "CHANGE", "a member is suspended"),
+        },
+    ),
+    Entry(
+        "join-foreign",
+        JOIN,
+        "J3: a store of another cluster, ready in its own view, says hello",
+        members=(3, 3),
+        usual=3,
+        tier="long",
+        given={
+            **_NO_FAULT,
+            "scene": "foreign",
+            "electors": "ab",
+            "foreign": "c",
+            "reaches": ("RESTART", "a member stops for good"),
+        },
+    ),
+    Entry(
+        "join-branch",
+        JOIN,
+        "J3: a store of a branch of this cluster, and further on, says hello",
+        members=(3, 3),
+        usual=3,
+        tier="long",
+        given={
+            **_NO_FAULT,
+            "scene": "branch",
+            "electors": "ab",
+            "foreign": "c",
+            "reaches": ("RESTART", "a member stops for good"),
+        },
+    ),
+    Entry(
+        "join-long-ago",
+        JOIN,
+        "J3: a store whose tip the others have forgotten says hello",
+        members=(3, 3),
+        usual=3,
+        given={
+            **_NO_FAULT,
+            "scene": "long-ago",
+            "electors": "ab",
+            "foreign": "c",
+            "views": 5,
+            "reaches": ("RESTART", "a member stops for good"),
+        },
+    ),
+    Entry(
+        "join-not-clean",
+        JOIN,
+        "I6: closed in order, and no disk is whole",
+        members=(2, 2),
+        usual=2,
+        given={**_NO_FAULT, "scene": "half-updated", "reaches": ()},
+    ),
+    Entry(
+        "join-other-options",
+        JOIN,
+        "I2: restarted after total failure with options that differ",
+        members=(2, 2),
+        usual=2,
+        given={**_NO_FAULT, "scene": "stopped", "other_options": ("b",), "reaches": ()},
+    ),
+    Entry(
+        "join-reopened-options",
+        JOIN,
+        "I2: restarted after an orderly shutdown with options that differ",
+        members=(2, 2),
+        usual=2,
+        given={**_NO_FAULT, "scene": "closed", "other_options": ("b",), "reaches": ()},
+    ),
+    Entry(
+        "join-newcomer-options",
+        JOIN,
+        "I2: a newcomer with other options stops, and disturbs nobody",
+        members=(3, 3),
+        usual=3,
+        given={
+            **_NO_FAULT,
+            "scene": "closed",
+            "electors": "ab",
+            "other_options": ("c",),
+            "reaches": ("RESTART", "a member stops for good"),
+        },
+    ),
+)
+
+ENTRIES += (
+    Entry(
+        "join-pick",
+        "models.worlds.join_pick:build",
+        "R2, R3: whatever the recovery tool calls the latest has every committed frame",
+        members=(2, 2),
+        usual=2,
+        tier="long",
+        mutants=("picks-the-highest", "picks-without-members"),
+        given={
+            "register": "votes",
+            "crashes": 2,
+            "partitions": 0,
+            "proposers": 1,
+            "automatic": False,
+            "marks": True,
+            "leaves": "b",
+        },
+    ),
+    Entry(
+        "join-pick-some",
+        "models.worlds.join_pick:build",
+        "R2: the same where only some of three stores are found",
+        members=(3, 3),
+        usual=3,
+        tier="long",
+        mutants=("picks-without-members", "picks-without-electors"),
+        given={
+            "register": "votes",
+            "crashes": 0,
+            "proposers": 1,
+            "views": 2,
+            "leaves": "b",
+            "closes": False,
+            "reaches": ("FOUND", "CHANGE"),
+        },
+    ),
+)
+
+_LIVE = {**_CALM, "suspects": False, "frames": 0, "greets": True, "live": True}
+
+ENTRIES += (
+    Entry(
+        "join-live",
+        JOIN,
+        "P1, P4: started at any moment, and through a crash, all can become active again",
+        members=(2, 3),
+        usual=3,
+        tier="long",
+        given={**_LIVE, "crashes": 1, "hurries": (), "reaches": ("FOUND",)},
+    ),
+    Entry(
+        "join-live-votes",
+        JOIN,
+        "P1, P4: the same with the members' own votes",
+        members=(2, 2),
+        usual=2,
+        tier="long",
+        given={
+            **_LIVE,
+            "crashes": 1,
+            "register": "votes",
+            "rounds": 2,
+            "reaches": ("FOUND", "CHANGE"),
+        },
+    ),
+    Entry(
+        "join-live-closed",
+        JOIN,
+        "P2: restarted after an orderly shutdown, and through a crash, all can become active",
+        members=(2, 2),
+        usual=2,
+        tier="long",
+        given={
+            **_LIVE,
+            "crashes": 1,
+            "scene": "closed",
+            "views": 5,
+            "reaches": ("RESTART", "CHANGE", "closed and restarted"),
+        },
+    ),
+    Entry(
+        "join-live-mixed",
+        JOIN,
+        "P2: from one clean, one dirty and one empty store, started at any moment",
+        members=(3, 3),
+        usual=3,
+        tier="long",
+        given={
+            **_LIVE,
+            "scene": "mixed",
+            "hurries": (),
+            "views": 4,
+            "reaches": ("RESTART", "a dirty and an empty store are updated"),
         },
     ),
 )

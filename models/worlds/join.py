@@ -1,7 +1,8 @@
 """The join worlds: members of the view chain, from empty disks through whatever may come.
 
 Source: join protocol, sections 3 and 4.  The members are the shipped `Member`; the host, its
-store and the register are in `join_member.py`, what is known to nobody in `join_ledger.py`.
+store and the register are in `join_member.py`, what is known to nobody in `join_ledger.py`,
+the claims in `join_claims.py`.
 
 Bounds: a chain has at most `views` views, a client writes at most `frames` frames, a ballot
 has at most `rounds` rounds.  Reductions: the first `proposers` members propose, the others
@@ -19,28 +20,20 @@ from typing import Any
 from joinproto.core.chain.answers import Weakness
 from joinproto.core.chain.chooser import Seam
 from joinproto.core.chain.config import Config, TotalFailure
-from joinproto.core.chain.ids import Name
+from joinproto.core.chain.lineage import Lineage
 from joinproto.core.chain.member import Lapse, Rule
-from joinproto.core.chain.phases import Guard, Phase
+from joinproto.core.chain.phases import Guard
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.successor import Shortcut
-from joinproto.core.chain.view import Kind
 from models.faults import Faults
 from models.local import Offline
-from models.properties import (
-    Property,
-    always_beside,
-    always_each,
-    always_monitor,
-    always_pair,
-    sometimes_monitor,
-    sometimes_one,
-)
 from models.view import View
 from models.world import Together, World
-from models.worlds.join_expiry import expiry
-from models.worlds.join_ledger import Book, Ledger
-from models.worlds.join_member import REGISTER, HostLapse, Node, Plan, Register, Shown
+from models.worlds.join_claims import becomes_active, claims, closed_through_a_crash
+from models.worlds.join_expiry import expiry, name_of
+from models.worlds.join_ledger import Ledger
+from models.worlds.join_member import REGISTER, HostLapse, Node, Plan, Register
+from models.worlds.join_scenes import SCENES, Scene
 
 NAMES = ("a", "b", "c", "d", "e")
 
@@ -49,6 +42,8 @@ RULES: dict[str, Rule] = {
 }
 LAPSES = {lapse.value: lapse for lapse in HostLapse}
 MUTANTS = (*RULES, *LAPSES)
+
+EMPTY = Scene({}, Lineage())
 
 
 def build(
@@ -62,6 +57,8 @@ def build(
     frames: int = 1,
     rounds: int = 1,
     *,
+    scene: str = "",
+    electors: str = "",
     proposers: int | None = None,
     spared: tuple[str, ...] | None = None,
     transient: tuple[str, ...] = (),
@@ -71,9 +68,13 @@ def build(
     is_patient: bool | None = None,
     hurries: tuple[int, ...] = (1,),
     closes: bool = True,
-    leaves: bool = False,
+    leaves: str = "",
+    greets: bool = False,
+    hears: str = "",
     wiped: str | None = None,
     marks: bool = False,
+    foreign: str = "",
+    live: bool = False,
     reaches: tuple[str, ...] = ("FOUND", "CHANGE", "RESTART"),
 ) -> World:
     """`register`: "atomic", an outside register, or "votes", the members' own.
@@ -82,6 +83,10 @@ def build(
     `a` alone on one side.  Of two members both propose and crash; of three, `a` does, which
     orders the frames, too.  `is_patient`: proposers wait for all answers, but behind the views
     with the numbers in `hurries`; so it is with three.
+    `scene`: what is on the disks (`join_scenes.py`).  `electors`, `leaves`, `foreign`: names of
+    the configured electors (all), of those who may leave, of stores of other chains; `hears`:
+    of those who hear of the others at times only.  `live`: members are started at any moment,
+    with heartbeats, and all shall become active.
     Mutants: the names of rules and duties that can be left out.
     """
     is_pair = members < 3
@@ -91,39 +96,61 @@ def build(
     is_patient = not is_pair if is_patient is None else is_patient
     names = NAMES[:members]
     votes = register == "votes"
+    before = SCENES[scene]() if scene else EMPTY
+    lapse = LAPSES.get(mutant or "")
+    if lapse is HostLapse.ONE_CONFIG:
+        wait_for = 1  # each founds a cluster of its own
+
+    def config(name: str) -> Config:
+        voters = frozenset(electors or names) - frozenset(transient if votes else ())
+        if lapse is HostLapse.ONE_CONFIG and name in voters:
+            voters = frozenset({name})
+        return Config(
+            member=name,
+            electors=voters,
+            wait_for=wait_for,
+            options="others" if name in other_options else "options",
+            is_transient=name in transient,
+            total_failure=TotalFailure.AUTOMATIC if automatic else TotalFailure.MANUAL,
+            outside=not votes,
+            heartbeat=0,
+        )
 
     def plan(name: str) -> Plan:
+        fresh = StoreRecord(store_id=f"{name}1", transient=name in transient)
         return Plan(
-            Config(
-                member=name,
-                electors=frozenset(names) - (frozenset(transient) if votes else frozenset()),
-                wait_for=wait_for,
-                options="others" if name in other_options else "options",
-                is_transient=name in transient,
-                total_failure=TotalFailure.AUTOMATIC if automatic else TotalFailure.MANUAL,
-                outside=not votes,
-                heartbeat=0,
-            ),
-            StoreRecord(store_id=f"{name}1", transient=name in transient),
+            config(name),
+            before.stores.get(name, fresh),
             frozenset(names) - {name},
             views,
             frames,
             proposes=name in names[:proposers],
             suspects=suspects,
             closes=closes,
-            leaves=leaves,
+            leaves=name in leaves,
             forgets=name in transient or name == wiped,
+            greets=greets,
+            hears=name in hears,
+            beats=live or name in hears,
             is_patient=is_patient,
             hurries=hurries,
             rounds=rounds,
             left_out=frozenset({RULES[mutant]} if mutant in RULES else ()),
-            lapses=frozenset({LAPSES[mutant]} if mutant in LAPSES else ()),
+            lapses=frozenset({lapse} if lapse else ()),
         )
 
     nodes: dict[str, Any] = {name: partial(_node, plan(name)) for name in names}
     if not votes:
-        nodes[REGISTER] = Register
-    lasting = () if votes else (REGISTER,)
+        forgets = lapse is HostLapse.SETS_ONCE
+        nodes[REGISTER] = partial(Register, frozenset(before.chain.views), forgets)
+    deeds = _deeds_of(names, wiped, marks, lapse)
+    chosen = frozenset(name_of(view.id) for view in before.chain.views)
+    natives = tuple(name for name in names if name not in foreign)
+    properties = claims(names, natives, reaches, votes=votes, writes=frames > 0)
+    if live:
+        properties.append(becomes_active(views))
+    if closes and crashes and not is_pair:
+        properties.append(closed_through_a_crash(names[0]))
     return World(
         name="join",
         members=nodes,
@@ -131,12 +158,14 @@ def build(
             crashes=crashes,
             partitions=partitions,
             splits=(frozenset({names[0]}),),
-            spared=frozenset({*lasting, *spared}),
+            spared=frozenset({*(() if votes else (REGISTER,)), *spared}),
         ),
-        monitor=partial(Ledger, wait_for),
-        expiry=partial(expiry, names, votes, mutant != Lapse.FENCING.value),
-        together=partial(_deeds, wiped, names if marks else ()) if wiped or marks else None,
-        properties=_properties(names, frames > 0, reaches),
+        start="down" if live else "up",
+        monitor=partial(Ledger, wait_for, lapse is HostLapse.ALL_HAVE_IT, chosen),
+        # Numbers say nothing about views of other chains.
+        expiry=None if foreign else partial(expiry, names, votes, mutant != Lapse.FENCING.value),
+        together=partial(_together, deeds) if deeds else None,
+        properties=properties,
         about="members of the view chain found, change, close and restart their cluster",
     )
 
@@ -145,80 +174,25 @@ def _node(plan: Plan) -> Node:
     return Node(plan, plan.record)
 
 
-def _deeds(wiped: str | None, marked: tuple[str, ...], view: View) -> Iterator[Together]:
-    down = [name for name in view if name not in view.up]
-    if wiped in down and wiped is not None:
-        yield Together("wipe the disk", {wiped: Offline("wipe")}, wiped, fair=False, fault=True)
-    for name in marked:
-        if name in down:
-            yield Together("mark the store", {name: Offline("mark")}, name, fair=False)
+# -- what happens to the disks of stopped members ----------------------------------------------
 
 
-# -- the claims ------------------------------------------------------------------------------------
+def _deeds_of(
+    names: tuple[str, ...], wiped: str | None, marks: bool, lapse: HostLapse | None
+) -> tuple[tuple[str, str, bool], ...]:
+    """Return what may be done to whose disk: name, event, whether it is a fault."""
+    deeds = [(name, "mark", False) for name in names if marks]
+    if wiped is not None:
+        deeds.append((wiped, "wipe", True))
+    if lapse is HostLapse.NO_BACKUP:
+        deeds += [(name, "restore", True) for name in names]
+    return tuple(deeds)
 
 
-def _properties(names: tuple[str, ...], writes: bool, reaches: tuple[str, ...]) -> list[Property]:
-    return [
-        *[always_monitor(claim, partial(_finds_nothing, claim)) for claim in LEDGER],
-        *[always_each(claim, partial(_is_right, claim), among=names) for claim in ALONE],
-        always_beside("learned_is_chosen", learned_is_chosen, among=names),
-        always_beside("nothing_lost", nothing_lost, among=names),
-        always_beside("closed_is_quiet", closed_is_quiet, among=names),
-        always_pair("options_agree", options_agree, among=names),
-        *[
-            sometimes_one(f"active in a {name}", partial(active_in, Kind[name]), among=names)
-            for name in reaches
-        ],
-        *([sometimes_monitor("a frame is committed", _is_committed)] if writes else []),
-    ]
+_WORDS = {"wipe": "wipe the disk", "restore": "restore the disk", "mark": "mark the store"}
 
 
-LEDGER = ("one_successor", "no_split_brain", "waits_for_n", "permitted_after_total_failure")
-ALONE = ("dirty_before_serving", "position_is_data", "no_wrong_store")
-
-
-def _finds_nothing(claim: str, book: Book) -> bool:
-    return not book.wrong.startswith(claim)
-
-
-def _is_right(claim: str, shown: Shown) -> bool:
-    return not shown.wrong.startswith(claim)
-
-
-def _is_committed(book: Book) -> bool:
-    return bool(book.committed)
-
-
-def learned_is_chosen(shown: Shown, book: Book) -> bool:
-    """What a member knows as its tip has been chosen."""
-    return shown.tip is None or shown.tip in book.chosen
-
-
-def nothing_lost(shown: Shown, book: Book) -> bool:
-    """Whoever is ready in its tip has all that was committed up to there.
-
-    So also `no_stale_source`: only who is ready feeds an update.
-    """
-    if shown.frames is None or shown.tip is None:
-        return True
-    return all(
-        frame in shown.frames
-        for frame in book.committed
-        if isinstance(frame.view, Name) and frame.view.number <= shown.tip.number
-    )
-
-
-def closed_is_quiet(shown: Shown, book: Book) -> bool:
-    """S2: once the CLOSE is chosen, nobody serves in the view that it closes."""
-    closed = [view.parent for view in book.chosen if view.kind is Kind.CLOSE]
-    return shown.phase is not Phase.ACTIVE or shown.tip not in closed
-
-
-def options_agree(one: Shown, other: Shown) -> bool:
-    """I2, for two that are active in the same view."""
-    both = one.phase is Phase.ACTIVE and other.phase is Phase.ACTIVE and one.tip == other.tip
-    return not both or one.options == other.options
-
-
-def active_in(kind: Kind, shown: Shown) -> bool:
-    return shown.phase is Phase.ACTIVE and shown.tip is not None and shown.tip.kind is kind
+def _together(deeds: tuple[tuple[str, str, bool], ...], view: View) -> Iterator[Together]:
+    for name, event, fault in deeds:
+        if name in view and name not in view.up:
+            yield Together(_WORDS[event], {name: Offline(event)}, name, fair=False, fault=fault)

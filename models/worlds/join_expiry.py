@@ -6,7 +6,7 @@ from typing import Any
 
 from joinproto.core.chain.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
 from joinproto.core.chain.ids import Name, ViewId
-from joinproto.core.chain.messages import Hello, Ready, WantUpdate, Welcome
+from joinproto.core.chain.messages import Heartbeat, Hello, Ready, WantUpdate, Welcome
 from models.worlds.join_words import Cas, Data, FrameMessage, Says
 
 
@@ -46,6 +46,8 @@ def expiry(
             return [(sender, at), *[(name, at + 1) for name in others]]
         case Data(view):
             at = 2 * _number(view) + 1
+        case Heartbeat():
+            at = 2 * content.number
         case FrameMessage() if not is_fenced:
             return []
         case Ready(view) | Welcome(view) | FrameMessage(view):

@@ -27,12 +27,16 @@ class Book:
 
 @define
 class Ledger:
-    """Monitor.  `holders`: who keeps which frame that is not committed yet; `ready`: who was
-    ready in which view, until its era has reached N; `eras`: the FOUND and RESTART views
-    since which it has; `served`: the latest view in which clients were served, `returned`:
-    which of its members were stopped since."""
+    """Monitor.
+
+    `most_are_enough`: hosts acknowledge what most members hold.  `holders`: who keeps which
+    frame that is not committed yet; `ready`: who was ready in which view, until its era has
+    reached N; `eras`: the FOUND and RESTART views since which it has; `served`: the latest view
+    in which clients were served, `returned`: which of its members were stopped since.
+    """
 
     wait_for: int
+    most_are_enough: bool = False
     chosen: frozenset[Name] = frozenset()
     votes: frozenset[Vote] = frozenset()
     holders: frozenset[Kept] = frozenset()
@@ -92,12 +96,18 @@ class Ledger:
             return
         self.holders |= {heard}
         holders = {item.seat for item in self.holders if item.frame == frame}
-        if not _name(frame.view).members <= holders:
+        members = _name(frame.view).members
+        if self.most_are_enough:
+            # Otherwise: the host acknowledges what some of the members do not have.
+            if 2 * len(members & holders) <= len(members) - 1:
+                return
+        elif not members <= holders:
             return
         self.holders = frozenset(item for item in self.holders if item.frame != frame)
         if any(item.seq == frame.seq for item in self.committed):
             self.wrong = self.wrong or "no_split_brain: a frame is committed in two views"
-        if any(_name(item.view).number > _name(frame.view).number for item in self.committed):
+        later = [_name(item.view) for item in self.committed]
+        if any(_goes_on_without(view, frame) for view in later):
             self.wrong = self.wrong or "no_split_brain: committed in a view after its successor"
         self.committed |= {frame}
 
@@ -121,6 +131,17 @@ class Ledger:
         if len({item.seat for item in self.ready if item.view == heard.view}) >= self.wait_for:
             self.eras |= {era}
             self.ready = frozenset(item for item in self.ready if era_of(_name(item.view)) != era)
+
+
+def _goes_on_without(later: Name, frame: Position) -> bool:
+    """Return whether `later` stands behind the frame's view, and its data is without the frame."""
+    before = _name(frame.view)
+    while later.parent is not None and later.number > before.number + 1:
+        later = later.parent
+    if later.parent != before:
+        return False
+    start = later.position
+    return start is None or start < (before.number, frame.seq)
 
 
 def era_of(view: Name) -> Name:

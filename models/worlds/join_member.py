@@ -23,6 +23,8 @@ from joinproto.core.chain.member import IMPOSSIBLE, Frame, Lapse, Member, Rule
 from joinproto.core.chain.messages import (
     Abort,
     CompareAndSet,
+    Forbids,
+    Heartbeat,
     Hello,
     Message,
     OpenForClients,
@@ -34,7 +36,7 @@ from joinproto.core.chain.messages import (
     StartUpdate,
     Waiting,
 )
-from joinproto.core.chain.phases import Phase
+from joinproto.core.chain.phases import RUNNING, Phase, standing
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View
 from joinproto.core.vocabulary import Store
@@ -43,13 +45,16 @@ from models.events import Message as Arrived
 from models.events import Rule as Took
 from models.worlds.join_expiry import name_of
 from models.worlds.join_words import (
+    Beat,
     Cas,
     ChosenView,
     Data,
     Deadline,
+    Found,
     FrameMessage,
     Kept,
     Leave,
+    Lost,
     Opened,
     Proposed,
     ReadyIn,
@@ -64,6 +69,7 @@ from models.worlds.join_words import (
 )
 
 ADMISSION = admission()
+STANDING = {serves: standing(serves=serves) for serves in (False, True)}
 
 REGISTER = "register"
 """The name under which the outside register takes part in a world."""
@@ -82,9 +88,20 @@ class ProtocolBug(Exception):
 
 
 class HostLapse(Enum):
-    """A duty of the host that can be left out, so that a search shows what it is for."""
+    """A duty of the host that can be left out, so that a search shows what it is for.
 
-    TRANSIENT_ID = "transient-keeps-its-id"  # a transient member's next life has its store id
+    The numbers are those of the guide for embedding.
+    """
+
+    PERSIST_FIRST = "sends-before-persisting"  # duty 1
+    NO_BACKUP = "disk-restored"  # duty 5: a record that has forgotten what it promised
+    TRANSIENT_ID = "transient-keeps-its-id"  # duty 7
+    FRAME_DURABLE = "told-before-durable"  # duty 10
+    ALL_HAVE_IT = "acknowledged-early"  # duty 11: most of the members are enough
+    UPDATE_DURABLE = "update-not-durable"  # duty 13
+    SAME_MOMENT = "feeds-more-than-it-says"  # duty 14
+    ONE_CONFIG = "electors-differ"  # duty 20
+    SETS_ONCE = "register-forgets"  # duty 21
 
 
 @frozen(cache_hash=True)
@@ -93,7 +110,10 @@ class Plan:
 
     `views`: a chain is at most so long; `frames`: so many are written at most, counted
     over the chain; `rounds`: of ballots.  `proposes`, `suspects`, `leaves`, `closes`:
-    whether it does.  `forgets`: its disk may.  `lapses`: duties its host neglects.
+    whether it does.  `forgets`: its disk may.  `greets`: it says hello when it starts, as over
+    a new connection.  `hears`: of whom it hears comes and goes.  `beats`: it
+    sends heartbeats.  `lapses`: duties its host
+    neglects.
     """
 
     config: Config
@@ -106,6 +126,9 @@ class Plan:
     leaves: bool = False
     closes: bool = True
     forgets: bool = False
+    greets: bool = False
+    hears: bool = False
+    beats: bool = False
     is_patient: bool = False
     hurries: tuple[int, ...] = ()
     rounds: int = 1
@@ -120,13 +143,17 @@ class Plan:
 class Shown:
     """What claims see of a member.  `frames`: its data, while it is ready in its tip.
 
-    `wrong`: what is wrong with it, seen by itself alone.
+    `is_tired`: it has had all the ballots that the search allows.  `wrong`: what is wrong with
+    it, seen by itself alone.
     """
 
+    seat: Seat
     phase: Phase
+    is_frozen: bool
     tip: Name | None
     frames: tuple[Position, ...] | None
     options: str
+    is_tired: bool
     wrong: str
 
 
@@ -145,6 +172,7 @@ _CHANGING = (
     "verdict",
     "frozen_peers",
     "strangers",
+    "in_reach",
 )
 _CONSTANT = (
     "config",
@@ -152,7 +180,6 @@ _CONSTANT = (
     "epoch",
     "digest",
     "left_out",
-    "in_reach",
     "next_beat",
     "asked_at",
     "free_until",
@@ -205,6 +232,9 @@ class Node:
         if self.kept.accepted is not None:
             # A crash between the write and the ledger's hearing of it: it hears of it now.
             yield Record(Vote(member.seat, self.kept.accepted))
+        if plan.greets:
+            for peer in sorted(plan.peers):
+                member.peer_up(0, peer)
         yield from self._perform(member)
 
     def choices(self) -> Iterator[Any]:
@@ -215,14 +245,18 @@ class Node:
             if tip is not None and self._is_restartable(tip):
                 yield StartAgain()
             return
-        choice = member.choice
-        if isinstance(choice, Choice) and choice.next_ballot.round > plan.rounds:
+        if self._is_tired(member):
             plan = evolve(plan, proposes=False)
         may = plan.proposes and number < plan.views and member.choice.may_begin
         # Who is patient waits for all answers, but where somebody may be gone for good.
         hurries = member.choice.is_free and (not plan.is_patient or number in plan.hurries)
         if self.is_armed and (hurries or (may and not member.choice.is_free)):
             yield Deadline()
+        if plan.beats and (member.choice.is_frozen or not plan.hears):
+            yield Beat()
+        if plan.hears:
+            for peer in sorted(plan.peers):
+                yield Maybe(Lost(peer) if peer in member.in_reach else Found(peer))
         runs = tip is not None and tip.is_open and member.seat in tip.members
         if plan.suspects and runs and may and not member.choice.is_frozen:
             yield Maybe(Suspect())
@@ -247,10 +281,18 @@ class Node:
                 member.patience_until = 0
                 member.tick(0)
             case Suspect():
-                member.in_reach = frozenset()
+                before, member.in_reach = member.in_reach, frozenset()
                 member.patience_until = 0
                 member.tick(0)
-                member.in_reach = self.plan.peers
+                member.in_reach = before
+            case Beat():
+                length = member.record.lineage.length
+                tip = None if member.view is None else member.view.id
+                return [Broadcast(Heartbeat(tip, length, member.seat, member.choice.is_frozen))]
+            case Lost(peer):
+                member.peer_down(0, peer)
+            case Found(peer):
+                member.peer_up(0, peer)
             case ShutDown():
                 member.shutdown_cluster(0)
                 member.tick(0)
@@ -289,6 +331,8 @@ class Node:
             case "wipe" if self.kept.store_id == self.plan.record.store_id and tip is not None:
                 self.kept = evolve(self.plan.record, store_id=f"{self.plan.config.member}2")
                 self.frames = ()
+            case "restore" if self.kept.promised is not None:
+                self.kept = evolve(self.kept, promised=None, accepted=None)
             case "mark" if tip is not None and tip.is_open and not self.kept.is_marked:
                 self.kept = evolve(self.kept, mark=tip.id)
             case _:
@@ -300,10 +344,13 @@ class Node:
         tip = member.view
         is_ready = tip is not None and member.ready_in == tip.id
         return Shown(
+            member.seat,
             member.phase,
+            member.choice.is_frozen,
             None if tip is None else name_of(tip.id),
             self.frames if is_ready else None,
             member.config.digest,
+            self.plan.proposes and self._is_tired(member),
             self._wrong(member),
         )
 
@@ -320,41 +367,52 @@ class Node:
         ready_in = self.memory[_CHANGING.index("ready_in")] if self.memory else None
         while batch := member.poll():
             self._remember(member)
+            is_ready_now = member.ready_in not in (None, ready_in)
+            if HostLapse.PERSIST_FIRST in self.plan.lapses:
+                yield from self._send(member, batch.sends, is_ready_now)
             if batch.persist is not None:
                 before, self.kept = self.kept, batch.persist
                 yield Persist()
                 accepted = self.kept.accepted
                 if accepted is not None and accepted != before.accepted:
                     yield Record(Vote(member.seat, accepted))
-            if member.ready_in not in (None, ready_in):
+                tip = self.kept.tip
+                if tip is not None and tip != before.tip and self._votes_alone(before, tip):
+                    yield Record(ChosenView(tip.id))
+            if is_ready_now and member.ready_in is not None:
                 yield Record(ReadyIn(member.seat, member.ready_in))
             ready_in = member.ready_in
-            yield from self._send(member, batch.sends)
+            if HostLapse.PERSIST_FIRST not in self.plan.lapses:
+                yield from self._send(member, batch.sends, is_ready_now)
             for action in batch.actions:
                 yield from self._act(member, action)
             for event in batch.events:
                 match event:
                     case Waiting(case=case, detail=detail) if case == IMPOSSIBLE:
-                        if not self.plan.left_out:
+                        if not self.plan.left_out and not self.plan.lapses:
                             raise ProtocolBug(detail)
                     case PhaseChanged():
                         yield Took(row("chain-standing", event.label, event.case))
-                    case Waiting() | Proposes():
+                    case Waiting() | Proposes() | Forbids():
                         yield Took(row(event.table, event.label, event.case))
             member.advance(batch)
+        if member.phase in RUNNING:
+            stands = STANDING[member.is_serving].choose((member.facts(),), 0)
+            yield Took(row("chain-standing", stands.label, stands.name))
         self._remember(member)
 
-    def _send(self, member: Member, sends: tuple[Sent, ...]) -> Iterator[Any]:
+    def _send(self, member: Member, sends: tuple[Sent, ...], is_ready_now: bool) -> Iterator[Any]:
         """Send; what goes to all others is one message, and may still reach some of them only.
 
-        A set forgets no message that is of use, so what was said to all is not said again.
+        A set forgets no message that is of use, so who was told that it is ready, at the
+        moment when it became so, is not told again.
         """
         names = {
             sent.message: {other.to for other in sends if other.message == sent.message}
             for sent in sends
         }
         for message, to in names.items():
-            if isinstance(message, Ready) and to != self.plan.peers:
+            if isinstance(message, Ready) and not is_ready_now:
                 continue
             if isinstance(message, Hello) and member.phase is Phase.UPDATING:
                 continue  # it asks who is ready; whoever is has said so to all
@@ -371,7 +429,7 @@ class Node:
                 yield Record(Proposed(view.id))
                 yield Send(REGISTER, Cas(view))
             case ServeUpdate(to, view) if to in self.plan.peers:
-                yield Send(to, Data(view.id, self.kept.position, self.frames))
+                yield Send(to, Data(view.id, self._end(view), self.frames))
             case StartUpdate() if Lapse.UPDATE_MARKED in self.plan.left_out:
                 # In place: the old data is gone before the new is there.
                 self.frames = ()
@@ -380,6 +438,11 @@ class Node:
                 yield Record(Opened(view.id))
             case Abort():
                 pass
+
+    def _end(self, view: View) -> Position | None:
+        """Return where its data ends, for whoever is fed with it."""
+        is_late = HostLapse.SAME_MOMENT in self.plan.lapses
+        return view.position if is_late else self.kept.position
 
     def _write(self, member: Member) -> Iterator[Any]:
         tip = member.view
@@ -396,6 +459,10 @@ class Node:
         if self.kept.lineage.number_of(view) is not None:
             self.kept = evolve(self.kept, position=frame)
         self._remember(member)
+        if HostLapse.FRAME_DURABLE in self.plan.lapses:
+            yield Record(Kept(member.seat, frame))
+            yield Persist()
+            return
         yield Persist()
         yield Record(Kept(member.seat, frame))
 
@@ -411,6 +478,13 @@ class Node:
     def _switch(self, member: Member, data: Data) -> Iterator[Any]:
         # The data first, then the record that says so: a crash in between leaves an
         # unfinished update, and the mark on the disk says that it is one.
+        if HostLapse.UPDATE_DURABLE in self.plan.lapses:
+            # The record says that it is done, and the data is still on its way to the disk.
+            member.update_done(0, data.position)
+            yield from self._perform(member)
+            self.frames = data.frames
+            yield Persist()
+            return
         self.frames = data.frames
         yield Persist()
         member.update_done(0, data.position)
@@ -425,7 +499,6 @@ class Node:
             config=plan.config,
             digest=by_content,
             left_out=plan.left_out,
-            in_reach=plan.peers,
             **changing,  # type: ignore[arg-type]
         )
         member.patience_until = 0 if self.is_armed else None
@@ -445,6 +518,17 @@ class Node:
         name = self.plan.config.member
         return Seat(name, f"{name}{self.lives - 1}" if self.lives else self.kept.store_id)
 
+    def _is_tired(self, member: Member) -> bool:
+        choice = member.choice
+        return isinstance(choice, Choice) and choice.next_ballot.round > self.plan.rounds
+
+    def _votes_alone(self, before: StoreRecord, tip: View) -> bool:
+        """Return whether this store's vote, which is never seen on its disk, chose `tip`."""
+        electors = tip.electors if before.tip is None else before.tip.electors
+        return not self.plan.config.outside and electors == {
+            Seat(self.plan.config.member, self.kept.store_id)
+        }
+
     def _is_restartable(self, tip: View) -> bool:
         return tip.number < self.plan.views
 
@@ -460,7 +544,13 @@ class Node:
             return "position_is_data: its frames are not those of its position"
         if member.is_serving and tip is not None and member.seat not in tip.members:
             return "no_wrong_store: it serves, and is not in the view"
+        if member.is_serving and tip is not None and not self._is_heard(member, tip):
+            return "suspended_alone: it serves, and hears no majority"
         return ""
+
+    def _is_heard(self, member: Member, tip: View) -> bool:
+        heard = {seat for seat in tip.electors if seat.member in member.in_reach}
+        return self.plan.config.outside or tip.is_majority({member.seat, *heard})
 
     def story(self) -> dict[str, Any]:
         member = self._member()
@@ -504,13 +594,14 @@ class Register:
     persistent: ClassVar[tuple[str, ...]] = ("chosen",)
 
     chosen: frozenset[View] = frozenset()
+    forgets: bool = False
 
     def receive(self, event: Any) -> Any:
         if not isinstance(event, Arrived) or not isinstance(event.content, Cas):
             return NOT_ENABLED
         view = event.content.view
         there = next((item for item in self.chosen if item.parent == view.parent), None)
-        if there is not None:
+        if there is not None and not self.forgets:
             return [Send(event.sender, Says(there))]
         self.chosen |= {view}
         return [Persist(), Record(ChosenView(view.id)), Send(event.sender, Says(view))]

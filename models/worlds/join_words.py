@@ -28,6 +28,34 @@ class Suspect:
 
 
 @frozen
+class Beat:
+    """Choice: the next heartbeat is due."""
+
+    def __str__(self) -> str:
+        return "a heartbeat is due"
+
+
+@frozen
+class Lost:
+    """Choice: `peer` is not heard of any more, truly or not."""
+
+    peer: str
+
+    def __str__(self) -> str:
+        return f"{self.peer} is not heard of"
+
+
+@frozen
+class Found:
+    """Choice: `peer` is heard of again."""
+
+    peer: str
+
+    def __str__(self) -> str:
+        return f"{self.peer} is heard of again"
+
+
+@frozen
 class Write:
     """Choice: a client writes a frame."""
 

@@ -49,6 +49,7 @@ from joinproto.core.chain.messages import (
     Batch,
     Closing,
     CompareAndSet,
+    Forbids,
     Heartbeat,
     Hello,
     Learned,
@@ -584,7 +585,9 @@ class Member:
     def _propose(self, now: float, proposer: Proposer, evidence: Evidence) -> None:
         table, case = proposer.decide(evidence)
         if case.outcome is Next.ABORT:
-            self._abort_all(case.reason or Reason.OPTIONS_DIFFER)
+            reason = case.reason or Reason.OPTIONS_DIFFER
+            self._out.say(Forbids(case.label, case.name, reason, table.name))
+            self._abort_all(reason)
         elif case.outcome.kind is None:
             self._out.say(Waiting(case.label, case.name, case.reason, table=table.name))
         else:

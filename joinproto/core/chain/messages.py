@@ -249,6 +249,16 @@ class Proposes:
 
 
 @frozen
+class Forbids:
+    """The initial members cannot start together: `label` and `case` of the table say why."""
+
+    label: str
+    case: str
+    reason: Reason
+    table: str
+
+
+@frozen
 class Refusal:
     """A message or a newcomer was refused: what was found, what was expected."""
 
@@ -256,7 +266,7 @@ class Refusal:
     what: str
 
 
-Event: TypeAlias = PhaseChanged | Learned | Waiting | Proposes | Refusal
+Event: TypeAlias = PhaseChanged | Learned | Waiting | Proposes | Forbids | Refusal
 
 
 @frozen

@@ -54,6 +54,7 @@ class Guard(Enum):
     COUNTS_N = "n-is-not-counted"
     SAME_RUN = "goes-on-after-a-restart"
     FROZEN = "frozen-goes-on"
+    HEARD = "serves-unheard"
 
 
 @frozen(kw_only=True)
@@ -148,6 +149,7 @@ _DROPPED = {
     Guard.COUNTS_N: "fewer than N",
     Guard.SAME_RUN: "goes on only through a new view",
     Guard.FROZEN: "who answers freezes",
+    Guard.HEARD: "hears no majority",
 }
 
 

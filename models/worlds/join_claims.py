@@ -1,0 +1,200 @@
+"""What the join worlds claim: always, and what must be possible, or the rest is empty.
+
+Source: join protocol, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from joinproto.core.chain.ids import Name
+from joinproto.core.chain.phases import Phase
+from joinproto.core.chain.view import Kind
+from models.properties import (
+    Property,
+    always,
+    always_beside,
+    always_each,
+    always_monitor,
+    always_pair,
+    always_possible,
+    sometimes,
+    sometimes_monitor,
+    sometimes_one,
+)
+from models.view import View
+from models.worlds.join_ledger import Book
+from models.worlds.join_member import REGISTER, Shown
+
+LEDGER = ("one_successor", "no_split_brain", "waits_for_n", "permitted_after_total_failure")
+"""Claims that the ledger watches; it says which one breaks first."""
+
+ALONE = ("dirty_before_serving", "position_is_data", "no_wrong_store", "suspended_alone")
+"""Claims about one member, seen by itself."""
+
+
+def claims(
+    names: tuple[str, ...],
+    natives: tuple[str, ...],
+    reaches: tuple[str, ...],
+    *,
+    votes: bool,
+    writes: bool,
+) -> list[Property]:
+    """`natives`: the members whose stores are of this cluster; `reaches`: of `POSSIBLE`."""
+    return [
+        *[always_monitor(claim, partial(_finds_nothing, claim)) for claim in LEDGER],
+        *[always_each(claim, partial(_is_right, claim), among=names) for claim in ALONE],
+        always_beside("learned_is_chosen", learned_is_chosen, among=natives),
+        always_beside("nothing_lost", nothing_lost, among=natives),
+        always_beside("closed_is_quiet", closed_is_quiet, among=natives),
+        always_pair("options_agree", options_agree, among=names),
+        *([always("one_view_is_served", one_view_is_served)] if votes else []),
+        *[sometimes_one(_said(name), POSSIBLE[name], among=names) for name in reaches],
+        *([sometimes_monitor("a frame is committed", _is_committed)] if writes else []),
+    ]
+
+
+def closed_through_a_crash(proposer: str) -> Property:
+    """The others know the CLOSE, and its proposer is down."""
+
+    def is_so(view: View) -> bool:
+        is_closed = any(
+            isinstance(shown, Shown) and shown.phase is Phase.STOPPED and _is_close(shown)
+            for shown in view.up.values()
+        )
+        return is_closed and proposer not in view.up
+
+    return sometimes("closed through its proposer's crash", is_so)
+
+
+def becomes_active(views: int) -> Property:
+    """P1, P2, P4: whatever has happened, all can still become active, without another fault.
+
+    `views`: where the search ends.  That they *will* is more than a world without time can
+    say: a deadline that always comes before the answers never lets a view be chosen.
+    """
+    return always_possible("all become active", partial(_all_active, views))
+
+
+def _all_active(views: int, view: View) -> bool:
+    """Return whether all are active, or the search ends here."""
+    shown = [view[name] for name in view if isinstance(view[name], Shown)]
+    if any(item.is_tired or (item.tip and item.tip.number == views) for item in shown):
+        return True
+    members = [name for name in view if name != REGISTER]
+    return len(shown) == len(members) and all(item.phase is Phase.ACTIVE for item in shown)
+
+
+def _finds_nothing(claim: str, book: Book) -> bool:
+    return not book.wrong.startswith(claim)
+
+
+def _is_right(claim: str, shown: Shown) -> bool:
+    return not shown.wrong.startswith(claim)
+
+
+def _is_committed(book: Book) -> bool:
+    return bool(book.committed)
+
+
+def learned_is_chosen(shown: Shown, book: Book) -> bool:
+    """What a member knows as its tip has been chosen."""
+    return shown.tip is None or shown.tip in book.chosen
+
+
+def nothing_lost(shown: Shown, book: Book) -> bool:
+    """Whoever is ready in its tip has all that was committed up to there.
+
+    So also `no_stale_source`: only who is ready feeds an update.
+    """
+    if shown.frames is None or shown.tip is None:
+        return True
+    return all(
+        frame in shown.frames
+        for frame in book.committed
+        if isinstance(frame.view, Name) and frame.view.number <= shown.tip.number
+    )
+
+
+def closed_is_quiet(shown: Shown, book: Book) -> bool:
+    """S2: once the CLOSE is chosen, nobody serves in the view that it closes."""
+    closed = [view.parent for view in book.chosen if view.kind is Kind.CLOSE]
+    return shown.phase is not Phase.ACTIVE or shown.tip not in closed
+
+
+def options_agree(one: Shown, other: Shown) -> bool:
+    """I2, for two that are active in the same view."""
+    both = one.phase is Phase.ACTIVE and other.phase is Phase.ACTIVE and one.tip == other.tip
+    return not both or one.options == other.options
+
+
+def one_view_is_served(view: View) -> bool:
+    """`no_split_brain`: two that serve, each with a majority behind it, serve in one view."""
+    members = [shown for shown in view.up.values() if isinstance(shown, Shown)]
+    served = {shown.tip for shown in members if shown.phase is Phase.ACTIVE and shown.tip}
+    return len([tip for tip in served if _has_majority(tip, members)]) < 2
+
+
+def _has_majority(tip: Name, members: list[Shown]) -> bool:
+    # Behind it: electors that neither promised a successor of it nor know a later view.
+    behind = {shown.seat for shown in members if shown.tip == tip and not shown.is_frozen}
+    return 2 * len(behind & tip.electors) > len(tip.electors)
+
+
+# -- what must be possible -------------------------------------------------------------------------
+
+
+def _active_in(kind: Kind, shown: Shown) -> bool:
+    return shown.phase is Phase.ACTIVE and shown.tip is not None and shown.tip.kind is kind
+
+
+def _restarted(shown: Shown) -> bool:
+    parent = None if shown.tip is None else shown.tip.parent
+    return _active_in(Kind.RESTART, shown) and parent is not None and parent.kind is Kind.CLOSE
+
+
+def _is_close(shown: Shown) -> bool:
+    return shown.tip is not None and shown.tip.kind is Kind.CLOSE
+
+
+def _new_in(tip: Name) -> int:
+    return 0 if tip.parent is None else len(tip.members - tip.parent.members)
+
+
+def _came_back(shown: Shown) -> bool:
+    tip = shown.tip
+    if not _active_in(Kind.CHANGE, shown) or tip is None or tip.parent is None:
+        return False
+    before = tip.parent.parent
+    return before is not None and bool((tip.members - tip.parent.members) & before.members)
+
+
+def _newcomers(count: int, kind: Kind, shown: Shown) -> bool:
+    return _active_in(kind, shown) and shown.tip is not None and _new_in(shown.tip) >= count
+
+
+def _left(shown: Shown) -> bool:
+    return shown.phase is Phase.STOPPED and shown.tip is not None and not _is_close(shown)
+
+
+def _in_phase(phase: Phase, shown: Shown) -> bool:
+    return shown.phase is phase
+
+
+POSSIBLE: Mapping[str, Callable[[Shown], bool]] = {
+    **{kind.name: partial(_active_in, kind) for kind in (Kind.FOUND, Kind.CHANGE, Kind.RESTART)},
+    "closed and restarted": _restarted,
+    "a member that was given up is active again": _came_back,
+    "a newcomer is active": partial(_newcomers, 1, Kind.CHANGE),
+    "two newcomers at once": partial(_newcomers, 2, Kind.CHANGE),
+    "a dirty and an empty store are updated": partial(_newcomers, 2, Kind.RESTART),
+    "a member has left": _left,
+    "a member stops for good": partial(_in_phase, Phase.ABORTED),
+    "a member is suspended": partial(_in_phase, Phase.SUSPENDED),
+}
+
+
+def _said(name: str) -> str:
+    return f"active in a {name}" if name in Kind.__members__ else name

@@ -1,0 +1,158 @@
+"""Scenes: what the disks of a join world hold when it begins, beside nothing at all.
+
+A scene is the end of a run that other worlds have searched; to start there keeps a world
+small enough to search what comes after.  No frame was written in any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from attrs import evolve, frozen
+
+from joinproto.core.chain.config import Config
+from joinproto.core.chain.ids import by_content
+from joinproto.core.chain.lineage import Lineage
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.view import Seat, View, change, close, found
+
+OPTIONS = Config(
+    member="a", electors=frozenset("a"), wait_for=2, options="options", outside=True
+).digest
+
+
+@frozen
+class Scene:
+    """`stores`: what is on the disk of which member; the others are empty.  `chain`: chosen."""
+
+    stores: Mapping[str, StoreRecord]
+    chain: Lineage
+
+
+def _seat(name: str) -> Seat:
+    return Seat(name, f"{name}1")
+
+
+def _founded(names: str, *, nonce: str = "-") -> Lineage:
+    first = found(
+        members=map(_seat, names),
+        electors=map(_seat, names),
+        wait_for=2,
+        options_digest=OPTIONS,
+        cluster_name="cluster",
+        nonce=nonce,
+        time=0,
+        digest=by_content,
+    )
+    return Lineage().append(first)
+
+
+def _changed(chain: Lineage, names: str, nonce: str = "-") -> Lineage:
+    return chain.append(
+        change(
+            _tip(chain),
+            members=map(_seat, names),
+            position=None,
+            activated=True,
+            nonce=nonce,
+            time=0,
+            digest=by_content,
+        )
+    )
+
+
+def _closed(chain: Lineage) -> Lineage:
+    end = close(_tip(chain), position=None, activated=True, nonce="-", time=0, digest=by_content)
+    return chain.append(end)
+
+
+def _tip(chain: Lineage) -> View:
+    tip = chain.tip
+    assert tip is not None
+    return tip
+
+
+def _store(name: str, chain: Lineage, *, ready_at: int = 0) -> StoreRecord:
+    """Return the record of a store; `ready_at`: the number of the view that it was ready in."""
+    held = chain.id_at(ready_at) if ready_at else None
+    return StoreRecord(store_id=f"{name}1", lineage=chain, held=held)
+
+
+def _empty(name: str, life: int = 1) -> StoreRecord:
+    return StoreRecord(store_id=f"{name}{life}")
+
+
+def mixed() -> Scene:
+    """Closed in order while `b` was away; `c` has lost its disk since (I3, I7)."""
+    first = _founded("abc")
+    second = _changed(first, "ac")
+    third = _closed(second)
+    stores = {
+        "a": _store("a", third, ready_at=2),
+        "b": _store("b", first, ready_at=1),
+        "c": _empty("c", 2),
+    }
+    return Scene(stores, third)
+
+
+def founded() -> Scene:
+    """All three know that the cluster is founded; nobody was ready yet."""
+    first = _founded("abc")
+    return Scene({name: _store(name, first) for name in "abc"}, first)
+
+
+def wiped() -> Scene:
+    """All were stopped at once; then `c` lost its disk."""
+    first = _founded("abc")
+    return Scene(
+        {**{name: _store(name, first, ready_at=1) for name in "ab"}, "c": _empty("c", 2)}, first
+    )
+
+
+def stopped() -> Scene:
+    """Both were stopped at once."""
+    first = _founded("ab")
+    return Scene({name: _store(name, first, ready_at=1) for name in "ab"}, first)
+
+
+def closed() -> Scene:
+    """Closed in order."""
+    chain = _closed(_founded("ab"))
+    return Scene({name: _store(name, chain, ready_at=1) for name in "ab"}, chain)
+
+
+def half_updated() -> Scene:
+    """Closed in order, and no disk is whole: none of them is clean (I6)."""
+    scene = closed()
+    broken = {name: evolve(store, update_unfinished=True) for name, store in scene.stores.items()}
+    return Scene(broken, scene.chain)
+
+
+def foreign() -> Scene:
+    """`a` and `b` were closed; `c` is ready in a view of another cluster (J3)."""
+    scene = closed()
+    other = _store("c", _founded("abc", nonce="another"))
+    return Scene({**scene.stores, "c": other}, scene.chain)
+
+
+def branch() -> Scene:
+    """`a` and `b` were closed; `c` is of a branch of this cluster, and further on (J3)."""
+    scene = closed()
+    branch = _changed(_founded("ab"), "ab", nonce="forced")
+    other = _store("c", _changed(branch, "ab", nonce="forced"))
+    return Scene({**scene.stores, "c": other}, scene.chain)
+
+
+def long_ago() -> Scene:
+    """`a` and `b` keep one view, and were closed; `c` stopped long before that one (J3)."""
+    second = _changed(_founded("ab"), "ab")
+    chain = _closed(_changed(second, "ab"))
+    short = Lineage(chain.views[-1:], chain.initial)
+    stores = {**{name: _store(name, short) for name in "ab"}, "c": _store("c", second)}
+    return Scene(stores, chain)
+
+
+SCENES: Mapping[str, Callable[[], Scene]] = {
+    scene.__name__.replace("_", "-"): scene
+    for scene in (founded, mixed, wiped, stopped, closed, half_updated, foreign, branch, long_ago)
+}
