@@ -3,62 +3,83 @@
 from __future__ import annotations
 
 import json
-import tomllib
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from joinproto.errors import StoreUnreadable, UsageProblem, missing_extra
+from joinproto.recovery import show, verification
 from joinproto.recovery.cli_look import judgement_of, judging, looking
+from joinproto.recovery.deeds import last_permission
+from joinproto.recovery.found import Format
+from joinproto.recovery.gather import gather, read
+from joinproto.recovery.judgement import groups_as_json, store_as_json
+from joinproto.recovery.live import Live, ask
+from joinproto.recovery.node_file import NodeFile, read_node_file
+from joinproto.recovery.own import contents_of
+from joinproto.recovery.sources import this_host
+from joinproto.recovery.verification import Asked
 
 
 @click.command(epilog="Example: joinproto recover verify --config node.toml")
-@click.option("--config", required=True, help="The node's configuration.")
+@click.option(
+    "--config",
+    "configs",
+    required=True,
+    multiple=True,
+    help="The configuration of a node on this machine; of several, one each.",
+)
 @click.option("--json", "as_object", is_flag=True, help="Print one JSON object.")
-def verify(config: str, as_object: bool) -> int:
-    """After the restart: ask the live members whether they are one cluster again."""
-    path = Path(config)
-    try:
-        tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise UsageProblem(
-            f"{path}: cannot be read: {error.strerror or error}", next="check the path"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise UsageProblem(f"{path}: is no TOML: {error}", next="mend the file") from error
-    problem = "no member answers: this version has no way to ask a running one"
-    after = "look at each member's own log; or stop all, and joinproto recover pick"
-    if not as_object:
-        raise StoreUnreadable(problem, next=after)
-    tree = {"stores": [], "groups": [], "verdict": None, "latest": [], "evidence": [problem]}
-    click.echo(json.dumps({**tree, "missing": [], "next": after}))
-    return 1
+def verify(configs: tuple[str, ...], as_object: bool) -> int:
+    """After the restart: ask the live members whether they are one cluster again.
+
+    Asks each node at its control socket, and looks at its store; changes nothing.  Exit code:
+    0 it runs; 1 nobody answers; 3 different clusters; 4 two branches; 5 not yet.
+    """
+    nodes = [read_node_file(Path(config)) for config in dict.fromkeys(configs)]
+    found = verification.verify([_asked(node) for node in nodes])
+    if as_object:
+        stores = [item.store for item in found.asked]
+        tree = {"stores": [store_as_json(one) for one in stores], "groups": groups_as_json(stores)}
+        click.echo(json.dumps({**tree, **verification.as_json(found)}))
+    else:
+        click.echo(show.verification_text(found))
+    return found.code
+
+
+def _asked(node: NodeFile) -> Asked:
+    said = ask(node.control)
+    store = read(gather(node.data, host=this_host(), kind=Format.JOINPROTO))
+    contents = contents_of(store)
+    return Asked(
+        node=node,
+        live=said if isinstance(said, Live) else None,
+        problem=said if isinstance(said, str) else "",
+        store=store,
+        mark=None if contents is None else last_permission(contents),
+    )
 
 
 @click.command(epilog="Example: joinproto recover rehearse a.info b.info c.info")
 @looking()
 @judging
-def rehearse(
-    words: tuple[str, ...],
-    kind: str,
-    positions: tuple[str, ...],
-    cluster: str,
-    transient: tuple[str, ...],
-    lost: tuple[str, ...],
-    as_object: bool,
-) -> int:
-    """Say what follows at the restart from each choice of stores and marks.
+@click.option(
+    "--max-states",
+    "states_max",
+    type=click.IntRange(min=1),
+    default=300_000,
+    show_default=True,
+    help="Give up a choice after so many.",
+)
+@click.pass_obj
+def rehearse(body: Callable[..., int], /, states_max: int, as_object: bool, **asked: Any) -> int:
+    """Say what can follow at the restart from each choice of marks.
 
-    Feeds these stores to the model checker, so it needs the extra `check`.
+    Starts the real members from these stores in the model checker, in every order of events;
+    changes nothing.  It needs the extra `check`.  Exit code: 0 whatever is chosen, nothing that
+    may have been acknowledged is lost; 5 something can be, or not all was searched.
     """
-    judgement = judgement_of(words, kind, positions, cluster, transient, lost)
-    if find_spec("numpy") is None:
-        problem = missing_extra(ModuleNotFoundError("numpy", name="numpy"))
-        assert problem is not None
-        raise problem
-    raise UsageProblem(
-        f"rehearse cannot feed {len(judgement.stores)} stores to the checker yet: worlds that"
-        " begin with given stores are not built",
-        next=f"joinproto recover pick {' '.join(words)}",
-    )
+    judgement = judgement_of(**asked)
+    # The search is no part of the recovery tool, which has to run where there is nothing else.
+    return body(judgement, outside=asked["register"], states_max=states_max, as_object=as_object)

@@ -63,25 +63,20 @@ def agreeing(command: Command) -> Command:
 @click.option("--unproven", is_flag=True, help="Accept that it is not proven.")
 @click.option("--why", default="", help="For the history in the store.")
 def plan(
-    words: tuple[str, ...],
-    kind: str,
-    positions: tuple[str, ...],
-    cluster: str,
-    transient: tuple[str, ...],
-    lost: tuple[str, ...],
     output: str,
     electors: str,
     wait_for: int | None,
     unproven: bool,
     why: str,
     as_object: bool,
+    **asked: Any,
 ) -> int:
     """Write down what apply would write, bound by a hash to what was inspected.
 
     The stores themselves are not touched.  With --electors the cluster begins anew with
     those that are left: that is never proven, and apply asks for more than the name.
     """
-    judgement = judgement_of(words, kind, positions, cluster, transient, lost)
+    judgement = judgement_of(**asked)
     names = [name for name in electors.split(",") if name]
     try:
         if names:
@@ -146,7 +141,7 @@ def mark_clean(
             "mark-clean takes one directory on this machine",
             next="for several stores: joinproto recover plan DIR|INFO... -o plan.json",
         )
-    judgement = judgement_of(words, kind, positions, "", (), ())
+    judgement = judgement_of(words=words, kind=kind, positions=positions)
     try:
         made = plan_for(judgement, unproven=unproven)
     except Refused as refused:
@@ -165,7 +160,7 @@ def undo(directory: str, why: str, as_object: bool) -> int:
 
     What the store promised since is kept; only the permission goes.
     """
-    path = Path(os.path.abspath(directory))  # noqa: PTH100  a link in it stays as it was typed
+    path = Path(directory).resolve()
     done = deeds.undo(path, host=this_host(), made=_maker(why))
     _said(
         done, [directory], None, "joinproto recover pick, with the stores of all members", as_object

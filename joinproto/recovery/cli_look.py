@@ -9,11 +9,17 @@ from typing import Any
 import click
 
 from joinproto import __version__
-from joinproto.core.pick.pick import group
 from joinproto.core.pick.table import Verdict
 from joinproto.recovery import info, show
 from joinproto.recovery.found import Format, Found, State
-from joinproto.recovery.judgement import EXIT, Judgement, as_json, judge, store_as_json
+from joinproto.recovery.judgement import (
+    EXIT,
+    Judgement,
+    as_json,
+    groups_as_json,
+    judge,
+    store_as_json,
+)
 from joinproto.recovery.sources import Sources, look
 
 FORMATS = ("auto", *(each.value for each in Format))
@@ -70,6 +76,11 @@ def judging(command: Command) -> Command:
             metavar="NAME",
             help="A member whose store is lost for good.  Proves nothing.",
         ),
+        click.option(
+            "--register",
+            is_flag=True,
+            help="An outside register (etcd, Consul) chooses the views of this cluster.",
+        ),
     ):
         command = option(command)
     return command
@@ -81,20 +92,23 @@ def format_of(kind: str) -> Format | None:
 
 
 def judgement_of(
+    *,
     words: Sequence[str],
     kind: str,
     positions: Sequence[str],
-    cluster: str,
-    transient: Sequence[str],
-    lost: Sequence[str],
+    cluster: str = "",
+    transient: Sequence[str] = (),
+    lost: Sequence[str] = (),
+    register: bool = False,
 ) -> Judgement:
-    """Return the verdict about what the command line names."""
+    """Return the verdict about what the command line names, in the words of `judging`."""
     found = look(words, kind=format_of(kind), positions=positions)
     return judge(
         found.stores,
         cluster=cluster,
         transient=transient,
         lost=lost,
+        outside=register,
         notes=found.notes,
         words=words,
     )
@@ -119,10 +133,9 @@ def inspect(words: tuple[str, ...], kind: str, positions: tuple[str, ...], as_ob
 
 
 def _inspected(found: Sources) -> dict[str, Any]:
-    groups = group([one.candidate for one in found.stores])
     return {
         "stores": [store_as_json(one) for one in found.stores],
-        "groups": [{"cluster": each.cluster, "paths": list(each.names)} for each in groups],
+        "groups": groups_as_json(found.stores),
         "verdict": None,
         "latest": [],
         "evidence": list(found.notes),
@@ -167,21 +180,13 @@ def collect(
 @click.command(epilog="Example: joinproto recover compare a.info b.info c.info")
 @looking()
 @judging
-def compare(
-    words: tuple[str, ...],
-    kind: str,
-    positions: tuple[str, ...],
-    cluster: str,
-    transient: tuple[str, ...],
-    lost: tuple[str, ...],
-    as_object: bool,
-) -> int:
+def compare(as_object: bool, words: tuple[str, ...], **asked: Any) -> int:
     """Show which stores belong together, and how far each is.
 
     Stores of one cluster, the last view that their chains have in common, who is ahead, and
     by how much.  Clocks are shown and never compared.
     """
-    judgement = judgement_of(words, kind, positions, cluster, transient, lost)
+    judgement = judgement_of(words=words, **asked)
     if as_object:
         click.echo(json.dumps(as_json(judgement)))
     else:
@@ -194,20 +199,12 @@ def compare(
 @click.command(epilog="Example: joinproto recover pick a.info b.info /var/lib/broker")
 @looking()
 @judging
-def pick(
-    words: tuple[str, ...],
-    kind: str,
-    positions: tuple[str, ...],
-    cluster: str,
-    transient: tuple[str, ...],
-    lost: tuple[str, ...],
-    as_object: bool,
-) -> int:
+def pick(as_object: bool, **asked: Any) -> int:
     """Say which store is the latest, prove it, or say what is missing for a proof.
 
     Changes nothing.  Exit code: 0 proven, tie or clean; 1 corrupt; 3 different clusters;
     4 diverged; 5 unproven; 6 in use.
     """
-    judgement = judgement_of(words, kind, positions, cluster, transient, lost)
+    judgement = judgement_of(**asked)
     click.echo(json.dumps(as_json(judgement)) if as_object else show.judgement_text(judgement))
     return judgement.code

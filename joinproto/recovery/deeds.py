@@ -25,7 +25,7 @@ from joinproto.errors import JoinprotoError, StoreInUse, StoreUnreadable, StoreW
 from joinproto.recovery.found import Format, Found, State
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.history import chained
-from joinproto.recovery.own import NAMES
+from joinproto.recovery.own import NAMES, contents_of
 from joinproto.recovery.plan import STALE, Plan, backup_name, forced_view
 from joinproto.store.contents import Contents
 from joinproto.store.filesystem import REAL, FileSystem, let_go, reason, write_all
@@ -127,7 +127,7 @@ def undo(path: Path, *, host: str, made: Mapping[str, str], files: FileSystem = 
     """
     try:
         with open_store(path, files=files) as store:
-            entry = _last(store.contents)
+            entry = last_permission(store.contents)
             if entry is None:
                 said = f"{path}: nothing of the recovery tool stands here"
                 return Deed(outcome=Outcome.NOTHING, said=(said,))
@@ -147,7 +147,7 @@ def undo(path: Path, *, host: str, made: Mapping[str, str], files: FileSystem = 
 # -- what stands there -------------------------------------------------------------------------
 
 
-def _last(contents: Contents) -> Mapping[str, Any] | None:
+def last_permission(contents: Contents) -> Mapping[str, Any] | None:
     """Return the newest entry of the history that is a mark or a force and not taken back."""
     undone = {entry.get("plan") for entry in contents.history if entry.get("what") == "undo"}
     for entry in reversed(contents.history):
@@ -157,23 +157,16 @@ def _last(contents: Contents) -> Mapping[str, Any] | None:
 
 
 def _done_before(plan: Plan, found: Found) -> Deed | None:
-    contents = _contents(found)
-    entry = _last(contents)
+    contents = contents_of(found)
+    # Whoever has a record was read as a whole.
+    assert contents is not None
+    entry = last_permission(contents)
     if entry is None or entry.get("plan") != plan.hash:
         return None
     stands = contents.record.is_marked or plan.step.force is not None
     more = "it stands" if stands else "it is void by now: a view followed"
     said = f"{plan.step.member} at {plan.step.path}: this plan was applied before; {more}"
     return Deed(outcome=Outcome.DONE_BEFORE, said=(said,))
-
-
-def _contents(found: Found) -> Contents:
-    from joinproto.store.slots import judge
-
-    contents = judge(Path(found.path), found.raw.file(NAMES[0]).data or b"").contents
-    # Whoever has a record was read as a whole.
-    assert contents is not None
-    return contents
 
 
 def _require_target(plan: Plan, found: Found) -> None:

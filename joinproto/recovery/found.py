@@ -13,8 +13,8 @@ A format is one module with three names (`joinproto/recovery/foreign/qpid.py`, a
     def read(raw: Raw) -> Found: ...          # pure; never raises, whatever the bytes are
 
 `gather.py` opens the files (read only, links refused, at most `FILE_BYTES_MAX` bytes each) and
-fills a `Raw`.  `--format auto` takes the format of which a name is there: ours before all
-others; among several others the operator chooses.
+fills a `Raw`.  `--format auto` takes the format of which a name is there; among several the
+operator chooses.
 
 A reader looks at `raw.file(name)`: `data` is None if the file is not there or cannot be read;
 then `problem` says why, "" meaning that it is not there.  `raw.recovered` is what the operator
@@ -38,6 +38,8 @@ What a reader has to fill in:
                          safe_to_bootstrap: 1 with a seqno)
     problems             what is wrong, one sentence each, the worst first
     facts                what to show to a person: `Fact("seqno", "-1")`, in the file's order
+    node                 a `NodeList`, where the broker keeps whom a node waits for at its
+                         start, under names that never change (RabbitMQ); None otherwise
     record               None: only stores of joinproto have one
 
 What follows from several of these (which is latest, what is missing) is not decided here but
@@ -54,6 +56,7 @@ from attrs import field, frozen
 
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.pick.candidate import Candidate, LastView, State
+from joinproto.core.pick.wait_graph import NodeList
 
 __all__ = ["Fact", "Format", "Found", "LastView", "Raw", "RawFile", "State"]
 
@@ -90,7 +93,8 @@ class Raw:
 
     `format`: None: nothing in it is known.  `in_use`: who has it open, "" if nobody.
     `lock_problem`: why that could not be found out.  `problem`: why the directory itself
-    could not be read.  `leftovers`: names of files that were being written.
+    could not be read.  `called`: the last part of its path as it was typed, where a link led to
+    `path`; "" where they are the same.  `leftovers`: names of files that were being written.
     """
 
     path: str
@@ -100,6 +104,7 @@ class Raw:
     in_use: str = ""
     lock_problem: str = ""
     problem: str = ""
+    called: str = ""
     leftovers: tuple[str, ...] = ()
     recovered: bytes = b""
     read_at: float = 0.0
@@ -147,6 +152,7 @@ class Found:
     final: str = ""
     last_view: LastView | None = None
     stopped_last: bool = False
+    node: NodeList | None = field(default=None, repr=False)
     problems: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
     label: str = ""
@@ -175,4 +181,5 @@ class Found:
             final=self.final or None,
             last_view=self.last_view,
             stopped_last=self.stopped_last,
+            node=self.node,
         )

@@ -17,6 +17,7 @@ from typing import Any
 from joinproto.errors import StoreError, UsageProblem
 from joinproto.recovery import own
 from joinproto.recovery.found import FILE_BYTES_MAX, Format, Found, Raw, RawFile, State
+from joinproto.recovery.known import Known
 from joinproto.store.filesystem import REAL, FileSystem, let_go, read_all, reason
 from joinproto.store.lock import LockState, look_at_lock
 from joinproto.store.places import open_data_directory
@@ -35,12 +36,17 @@ def reader_of(kind: Format) -> Any:
     return own if kind is Format.JOINPROTO else import_module(_READERS[kind])
 
 
-def read(raw: Raw) -> Found:
-    """Return what was found in a directory, by the reader of its format."""
+def read(raw: Raw, known: Known | None = None) -> Found:
+    """Return what was found in a directory, by the reader of its format.
+
+    `known`: given with each of many stores, so that what they share is decoded once.
+    """
     if raw.format is None:
         found = (raw.problem,) if raw.problem else ("no store of a known format is here",)
         state = State.UNREADABLE if raw.problem else State.NONE
         return Found.of(raw, state=state, problems=found)
+    if raw.format is Format.JOINPROTO:
+        return own.read(raw, known)
     found_here: Found = reader_of(raw.format).read(raw)
     return found_here
 
@@ -55,25 +61,28 @@ def gather(
 ) -> Raw:
     """Return the files of the data directory `path`; `kind` None: of whatever format is there.
 
-    What is wrong with a store is part of what is found.  Raises `UsageProblem` for a directory
-    with files of several brokers.
+    Two spellings of one directory are one: `path` is followed to where it leads.  What is wrong
+    with a store is part of what is found.  Raises `UsageProblem` for a directory with files of
+    several brokers.
     """
-    shown = str(path)
+    typed = Path(os.path.abspath(path))  # noqa: PTH100  a link in it is not followed yet
+    path = typed.resolve()
+    shown, called = str(path), typed.name if typed.name != path.name else ""
     now = time.time()
     try:
         directory = open_data_directory(files, path)
     except StoreError as error:
         problem = error.message.partition("\n")[0]
-        return Raw(path=shown, host=host, format=kind, problem=problem, read_at=now)
+        return Raw(path=shown, host=host, format=kind, problem=problem, called=called, read_at=now)
     try:
         there = {}
         for each in [kind] if kind else list(Format):
-            read_files = tuple(_read(files, directory, name) for name in reader_of(each).NAMES)
+            # The previous generation before the current one: a member may be writing.
+            names = reversed(reader_of(each).NAMES)
+            read_files = tuple(_read(files, directory, name) for name in names)[::-1]
             is_there = any(not file.is_absent for file in read_files)
             if is_there or kind or _has_room(files, directory, each):
                 there[each] = read_files
-            if each is Format.JOINPROTO and there:
-                break  # ours, whatever else lies beside it
         if len(there) > 1:
             several = ", ".join(each.value for each in there)
             raise UsageProblem(
@@ -86,13 +95,13 @@ def gather(
                 host=host,
                 format=each,
                 files=found,
+                called=called,
                 recovered=recovered,
                 read_at=now,
             )
             return _with_room(files, directory, raw) if each is Format.JOINPROTO else raw
-        return Raw(
-            path=shown, host=host, format=None, problem=_hint(files, directory, path), read_at=now
-        )
+        problem = _hint(files, directory, path)
+        return Raw(path=shown, host=host, format=None, problem=problem, called=called, read_at=now)
     finally:
         let_go(files, directory)
 

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from joinproto.core.chain.ids import short
 from joinproto.core.pick.findings import Missing
-from joinproto.core.pick.pick import Pick, pick
+from joinproto.core.pick.pick import Pick, group, pick
 from joinproto.core.pick.table import Verdict
 from joinproto.errors import UsageProblem
 from joinproto.recovery.found import Format, Found, State
@@ -66,6 +66,7 @@ def judge(
     cluster: str = "",
     transient: Collection[str] = (),
     lost: Collection[str] = (),
+    outside: bool = False,
     notes: Sequence[str] = (),
     words: Sequence[str] = (),
 ) -> Judgement:
@@ -73,8 +74,8 @@ def judge(
 
     `cluster`: a name, or the beginning of a signature, where stores of several were given.
     `transient`: members that keep nothing.  `lost`: those whose store nobody will ever supply;
-    nothing is proven by that, but other things can be done.  `words`: of the command line,
-    for the next one.
+    nothing is proven by that, but other things can be done.  `outside`: an outside register
+    chooses the views.  `words`: of the command line, for the next one.
     """
     chosen, left_out = _of_cluster(stores, cluster)
     formats = {found.format for found in chosen if found.state.is_readable}
@@ -84,11 +85,13 @@ def judge(
             f"stores of several brokers ({listed}) cannot be compared",
             next="name the directories of one cluster only",
         )
-    found = pick([one.candidate for one in chosen], without=transient)
+    found = pick([one.candidate for one in chosen], without=transient, outside=outside)
     told = _told(chosen, lost)
     quiet = [f"{one.name}: {problem}" for one in chosen for problem in one.problems]
     claimed = [f"{name} keeps nothing: that is what you say" for name in transient]
     claimed += [f"the store of {name} is lost for good: that is what you say" for name in lost]
+    if outside:
+        claimed.append("an outside register chooses the views: that is what you say")
     return Judgement(
         stores=tuple(chosen),
         pick=found,
@@ -101,7 +104,7 @@ def judge(
             *claimed,
             *quiet,
         ),
-        not_examined=(*notes, *left_out, *_not_examined(chosen)),
+        not_examined=(*notes, *left_out, *_not_examined(chosen, outside=outside)),
         next=_without(found, lost, words) or _next(found, chosen, words),
     )
 
@@ -266,14 +269,20 @@ def _start_foreign(found: Pick, stores: Sequence[Found]) -> str:
     return f"start {places[0]} first, in the way its broker has for that; then the others"
 
 
-def _not_examined(stores: Sequence[Found]) -> tuple[str, ...]:
+def _not_examined(stores: Sequence[Found], *, outside: bool) -> tuple[str, ...]:
     lines = []
     if any(found.format is Format.JOINPROTO for found in stores):
         lines.append(
             "the frames themselves: only the stores' metadata was read; where the broker knows of"
             " later frames, say so with --position DIR=SEQ"
         )
-        lines.append("an outside register, if this cluster chooses by one: ask it, too")
+        lines.append(
+            "what the register holds as the successor of the newest view: if it holds one, others"
+            " went on"
+            if outside
+            else "whether an outside register (etcd, Consul) chooses the views of this cluster: if"
+            " it does, say --register"
+        )
     lines += [
         f"whether {found.name} is open in a process: {found.raw.lock_problem}"
         for found in stores
@@ -320,6 +329,12 @@ def store_as_json(found: Found) -> dict[str, Any]:
         "seq": found.seq,
         "problems": list(found.problems),
     }
+
+
+def groups_as_json(stores: Sequence[Found]) -> list[dict[str, Any]]:
+    """Return which stores belong together, as `--json` shows it."""
+    groups = group([one.candidate for one in stores])
+    return [{"cluster": each.cluster, "paths": list(each.names)} for each in groups]
 
 
 def as_json(judgement: Judgement) -> dict[str, Any]:

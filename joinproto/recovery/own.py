@@ -19,9 +19,10 @@ from joinproto.core.chain.view import Position, View
 from joinproto.errors import StoreMissing, StoreNewer, StoreUnreadable
 from joinproto.recovery.found import Fact, Format, Found, Raw, RawFile, State
 from joinproto.recovery.history import broken_link
+from joinproto.recovery.known import Known
 from joinproto.store.contents import Contents
 from joinproto.store.envelope import Validity
-from joinproto.store.slots import CURRENT, PREVIOUS, ROOM, Slot, Slots, judge, problems, refusal
+from joinproto.store.slots import CURRENT, PREVIOUS, ROOM, Slot, Slots, problems, refusal
 
 FORMAT = Format.JOINPROTO
 NAMES = (f"{ROOM}/{CURRENT}", f"{ROOM}/{PREVIOUS}")
@@ -30,11 +31,15 @@ SALVAGED_MAX = 120
 """Characters of a damaged value that are shown."""
 
 
-def read(raw: Raw) -> Found:
-    """Return what the files of a store say; never raises, whatever the bytes are."""
+def read(raw: Raw, known: Known | None = None) -> Found:
+    """Return what the files of a store say; never raises, whatever the bytes are.
+
+    `known`: shared by stores that are read together.
+    """
+    known = Known() if known is None else known
     if raw.problem:
         return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
-    slots = Slots(_slot(raw, NAMES[0]), _slot(raw, NAMES[1]))
+    slots = Slots(_slot(raw, NAMES[0], known), _slot(raw, NAMES[1], known))
     refused = refusal(slots)
     found = list(problems(slots))
     if raw.lock_problem:
@@ -63,6 +68,11 @@ def read(raw: Raw) -> Found:
     )
 
 
+def contents_of(found: Found) -> Contents | None:
+    """Return all that the current file of a store says, None if it cannot be read."""
+    return Known().judge(Path(found.path), found.raw.file(NAMES[0]).data or b"").contents
+
+
 def _recovered(raw: Raw, record: StoreRecord) -> tuple[StoreRecord, str]:
     """Return the record with the position that the operator gave, and what is wrong with it.
 
@@ -86,11 +96,11 @@ def _recovered(raw: Raw, record: StoreRecord) -> tuple[StoreRecord, str]:
         return record, f"--position {seq}: {malformed}"
 
 
-def _slot(raw: Raw, name: str) -> Slot:
+def _slot(raw: Raw, name: str, known: Known) -> Slot:
     file = raw.file(name)
     path = Path(raw.path) / name
     if file.data is not None:
-        return judge(path, file.data)
+        return known.judge(path, file.data)
     validity = Validity.ABSENT if file.is_absent else Validity.UNREADABLE
     return Slot(path=path, validity=validity, problem=file.problem)
 

@@ -70,7 +70,9 @@ RESULT = _object(
             ),
         ),
         "verdict": {
-            **_text("null: nothing was judged (inspect, collect, verify)", or_null=True),
+            **_text(
+                "null: nothing was judged (inspect, collect), or it runs (verify)", or_null=True
+            ),
             "enum": [*(each.value for each in Verdict), None],
         },
         "latest": _list("the latest stores; several have the same data", _text("`host:path`")),
@@ -98,8 +100,60 @@ RESULT = _object(
                 "hash": _text("what --plan-hash takes"),
             },
         ),
+        "members": _list(
+            "only of verify: those that were asked",
+            _object(
+                "A running member, or one that does not answer.",
+                {
+                    "member": _text("its name"),
+                    "answers": {"type": "boolean", "description": "whether it does"},
+                    "problem": _text("why it does not answer", or_null=True),
+                    "phase": _text("its phase; null: it does not answer", or_null=True),
+                    "serves": {"type": "boolean", "description": "whether it serves clients"},
+                    "view": _text("the newest view it knows of", or_null=True),
+                    "seq": _count("its last frame; null: it does not answer"),
+                    "peers": _list("members it is connected to", _text("a name")),
+                },
+            ),
+        ),
+        "rehearsal": _list(
+            "only of rehearse: one for each choice",
+            _object(
+                "What can follow from one choice.",
+                {
+                    "choice": _text("what is done before the start"),
+                    "marks": _list("whose stores get a mark", _text("a name")),
+                    "starts": _list(
+                        "the next views that can be chosen",
+                        _object(
+                            "A view.",
+                            {
+                                "kind": _text("`restart`, `change`"),
+                                "members": _list("who is in it", _text("a name")),
+                                "seq": _count("the last frame before it; null: where all begin"),
+                                "is_served": {
+                                    "type": "boolean",
+                                    "description": "whether clients are served in it, in some run",
+                                },
+                            },
+                        ),
+                    ),
+                    "waits": _list("what members wait for", _text("a case of a table")),
+                    "aborts": _list("who may stop for good", _text("a name")),
+                    "loses": {
+                        "type": "boolean",
+                        "description": "whether a frame that may be acknowledged can be lost",
+                    },
+                    "is_whole": {
+                        "type": "boolean",
+                        "description": "whether every order of events was searched",
+                    },
+                    "states": _count("how many were searched"),
+                },
+            ),
+        ),
         "outcome": _text("only of apply, undo and mark-clean: what was done"),
         "backup": _text("only of those: where the former metadata is", or_null=True),
     },
-    optional=("plan", "outcome", "backup"),
+    optional=("plan", "members", "rehearsal", "outcome", "backup"),
 )

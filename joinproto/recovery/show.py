@@ -16,6 +16,7 @@ from joinproto.core.pick.pick import group
 from joinproto.core.pick.table import Verdict
 from joinproto.recovery.found import Found, State
 from joinproto.recovery.judgement import Judgement
+from joinproto.recovery.verification import Verification
 
 WIDTH = 100
 
@@ -151,6 +152,19 @@ def judgement_text(judgement: Judgement) -> str:
     )
     parts += _list("not examined", judgement.not_examined)
     parts.append(f"next: {clean(judgement.next)}")
+    return "\n\n".join(parts)
+
+
+def verification_text(found: Verification) -> str:
+    """Return what running members say, with the answer first."""
+    word = found.word.upper()
+    colour = "green" if found.code == 0 else "yellow" if found.code == 5 else "red"
+    plain = _wrapped(f"{word}: {clean(found.sentence)}")
+    parts = [f"{click.style(word, fg=colour, bold=True)}{plain[len(word) :]}"]
+    parts += _list("evidence", found.evidence)
+    parts += _list("missing", [f"{name}: {why}" for name, why in found.missing])
+    parts += _list("not examined", found.not_examined)
+    parts.append(f"next: {clean(found.next)}")
     return "\n\n".join(parts)
 
 

@@ -14,6 +14,7 @@ from joinproto.errors import StoreUnreadable, UsageProblem
 from joinproto.recovery import info
 from joinproto.recovery.found import Format, Found, Raw
 from joinproto.recovery.gather import gather, read
+from joinproto.recovery.known import Known
 from joinproto.store.filesystem import REAL, FileSystem
 
 INFO_BYTES_MAX = info.FILE_BYTES_MAX
@@ -58,7 +59,7 @@ def look(
             data = _info_bytes(word)
             raws += [(raw, word) for raw in info.read(data, name=word)]
             continue
-        path = Path(os.path.abspath(word))  # noqa: PTH100  a link in it stays as it was typed
+        path = Path(word)
         place = _place(path)
         if place is not None and place in seen:
             notes.append(f"{word} is given twice, and counted once")
@@ -82,8 +83,9 @@ def look(
 def _named(raws: Sequence[tuple[Raw, str]], notes: list[str]) -> tuple[Found, ...]:
     """Return what each says; equal names with equal bytes are one store, others are two."""
     found: dict[str, Found] = {}
+    known = Known()
     for raw, source in raws:
-        one = read(raw)
+        one = read(raw, known)
         if one.name in found:
             before = found[one.name].raw
             if (before.digest, before.in_use) == (raw.digest, raw.in_use):
@@ -94,7 +96,12 @@ def _named(raws: Sequence[tuple[Raw, str]], notes: list[str]) -> tuple[Found, ..
             origin = f"from {source}" if source and source != "-" else f"number {again}"
             one = evolve(one, label=f"{one.name} ({origin})")
         found[one.name] = one
-    return tuple(found.values())
+    stores = tuple(found.values())
+    if any(one.format is Format.RABBITMQ for one in stores):
+        from joinproto.recovery.foreign import rabbitmq
+
+        return rabbitmq.clustered(stores)
+    return stores
 
 
 def _place(path: Path) -> tuple[int, int] | None:
@@ -106,7 +113,7 @@ def _place(path: Path) -> tuple[int, int] | None:
 
 
 def _key(word: str) -> str:
-    return os.path.normpath(word)
+    return os.path.realpath(word) if Path(word).exists() else word
 
 
 def _positions(positions: Sequence[str]) -> dict[str, bytes]:

@@ -20,7 +20,8 @@ from models.worlds.paxos_founding import Accepted
 
 NOTE = "models.worlds.note:build"
 JOIN = "models.worlds.join:build"
-CLASSICS = [item for item in ENTRIES if item.build not in (NOTE, JOIN)]
+PICK = "models.worlds.join_pick:build"
+CLASSICS = [item for item in ENTRIES if item.build not in (NOTE, JOIN, PICK)]
 
 
 # -- two-phase commit ------------------------------------------------------------------

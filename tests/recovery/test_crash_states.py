@@ -20,6 +20,7 @@ from joinproto.core.chain.store import Ballot, StoreRecord
 from joinproto.recovery import deeds
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.judgement import judge
+from joinproto.recovery.own import contents_of
 from joinproto.recovery.plan import Plan, plan_for
 from joinproto.store.handle import create_store, open_store
 from tests.recovery.disks import record
@@ -102,9 +103,8 @@ def _do(what: str, path: Path, plan: Plan | None, after: StoreRecord, files: Rec
 
 def _newest_plan(path: Path) -> object:
     found = read(gather(path, host="h"))
-    assert found.record is not None
-    contents = deeds._contents(found)
-    return contents.history[-1].get("plan") if contents.history else None
+    contents = contents_of(found)
+    return contents.history[-1].get("plan") if contents and contents.history else None
 
 
 steps = st.lists(

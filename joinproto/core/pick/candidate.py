@@ -13,6 +13,7 @@ from attrs import frozen
 
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Seat
+from joinproto.core.pick.wait_graph import NodeList
 
 
 class State(Enum):
@@ -57,7 +58,8 @@ class Candidate:
 
     The rest is for other brokers.  `seq`: the count of what it has, comparable within one
     cluster.  `final`: the final signature of a clean store.  `stopped_last`: it says that
-    nobody else was running when it stopped.
+    nobody else was running when it stopped.  `node`: whom it waits for at its start, where
+    the broker keeps such a list under names that never change (RabbitMQ).
     """
 
     name: str
@@ -69,6 +71,7 @@ class Candidate:
     final: str | None = None
     last_view: LastView | None = None
     stopped_last: bool = False
+    node: NodeList | None = None
 
     @property
     def seat(self) -> Seat | None:

@@ -11,6 +11,7 @@ last process to fail".
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from enum import Enum
 
 from attrs import evolve, frozen
 
@@ -18,12 +19,21 @@ from joinproto.core.chain.answers import Answer, Evidence
 from joinproto.core.chain.ids import ViewId, short
 from joinproto.core.chain.lineage import Comparison, Lineage, Order, compare
 from joinproto.core.chain.malformed import Malformed
+from joinproto.core.chain.outside import ONE as REGISTER
 from joinproto.core.chain.position import PositionOrder, compare_positions
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Kind, Position, Seat, View
 from joinproto.core.pick.candidate import Candidate
 from joinproto.core.pick.findings import Findings, Fork, Missing, Place, row_of
 from joinproto.core.pick.table import Row
+
+
+class Omission(Enum):
+    """A rule of `pick` that can be left out, so that a search shows what it is for."""
+
+    COVERS = "picks-the-highest"  # any position counts, also of a view that was left behind
+    MEMBERS = "picks-without-members"  # members of the newest view are not waited for
+    ELECTORS = "picks-without-electors"  # those that are not here have not gone on
 
 
 @frozen
@@ -40,11 +50,18 @@ class _Store:
         return self.comparison.order in (Order.EQUAL, Order.BEHIND)
 
 
-def examine(candidates: Sequence[Candidate], *, without: Collection[str] = ()) -> Findings:
+def examine(
+    candidates: Sequence[Candidate],
+    *,
+    without: Collection[str] = (),
+    outside: bool = False,
+    left_out: Collection[Omission] = (),
+) -> Findings:
     """Return what stores of at most one cluster show; unreadable and empty ones may be there.
 
     `without`: names of members that keep nothing (T), or whose store the operator says is
-    lost: nobody can supply it, and it is not waited for.
+    lost: nobody can supply it, and it is not waited for.  `outside`: an outside register chooses
+    the views.
     """
     newest = _newest(candidates)
     stores, wrong = _stores(candidates, newest)
@@ -61,16 +78,30 @@ def examine(candidates: Sequence[Candidate], *, without: Collection[str] = ()) -
     believed = [item for item in on_chain if item.candidate.name not in copies]
     evidence = Evidence.of(newest, map(_answer, believed))
     answers = {item.candidate.name: _answer(item) for item in believed}
-    covering = [name for name, answer in answers.items() if evidence.covers(answer)]
+    covering = [
+        name
+        for name, answer in answers.items()
+        if evidence.covers(answer)
+        or (Omission.COVERS in left_out and not answer.update_unfinished)
+    ]
     latest, incomparable = _highest(covering, answers, newest)
     clean = {name for name, answer in answers.items() if evidence.is_clean(answer)}
     supplied = frozenset(item.seat for item in believed)
 
     active = _newest_active(evidence)
-    beyond = _may_have_gone_on(newest.tip, believed, supplied)
+    if outside or any(item.record.promised == REGISTER for item in stores):
+        # It lets anybody go on alone, if N is 1, and nobody here has heard what it holds.
+        beyond = (newest.tip.electors | newest.tip.members) - supplied
+        beyond = frozenset(seat for seat in beyond if seat.member not in without)
+    else:
+        beyond = _may_have_gone_on(newest.tip, believed, supplied)
+    if Omission.ELECTORS in left_out:
+        beyond = frozenset()
     # A CLOSE says itself where the data ends; whoever is there has all, and misses nobody.
     needed = frozenset() if clean else active.members - supplied
     needed = frozenset(seat for seat in needed if seat.member not in without)
+    if Omission.MEMBERS in left_out:
+        needed = frozenset()
     missing = tuple(
         Missing(
             seat.member,
@@ -142,6 +173,8 @@ def _stores(
     """Return the readable stores, and what is wrong with those that cannot be compared."""
     stores: list[_Store] = []
     wrong: dict[str, str] = {}
+    # Stores that were read together share their lineages, and most are the same one.
+    compared: dict[int, Comparison] = {}
     for item in candidates:
         if item.record is None or item.seat is None:
             continue
@@ -152,11 +185,13 @@ def _stores(
                 f" name {tip.cluster_name!r}: damaged, or put together by hand"
             )
             continue
+        lineage = item.record.lineage
         try:
-            comparison = compare(item.record.lineage, newest)
+            comparison = compared.get(id(lineage)) or compare(lineage, newest)
         except Malformed as malformed:
             wrong[item.name] = f"{item.name}: {malformed}"
             continue
+        compared[id(lineage)] = comparison
         stores.append(_Store(item, item.record, item.seat, comparison))
     return stores, wrong
 

@@ -3,6 +3,7 @@
     a count of frames (Galera's seqno)            the larger one has more
     the number of the last view (Galera)          who was in a later view stopped later
     who ran when a store stopped (RabbitMQ)       a ran when b stopped, b not when a did: a is later
+                                                  (and the wait graph must say so, too)
     equal final signatures (Qpid, clean)          the same data
     none of these (Qpid, dirty)                   nothing is known
 
@@ -21,6 +22,7 @@ from attrs import evolve
 from joinproto.core.pick.candidate import Candidate, State
 from joinproto.core.pick.findings import Findings, Fork, Missing, Place, row_of
 from joinproto.core.pick.table import Row
+from joinproto.core.pick.wait_graph import Start, WaitGraph, clusters, wait_graph
 
 
 class Age(Enum):
@@ -60,6 +62,15 @@ def examine(candidates: Sequence[Candidate], *, without: Collection[str] = ()) -
         if item is not other and ages[item.name, other.name] is Age.UNKNOWN
     }
     ran = frozenset().union(*(_ran(item) for item in latest))
+    graph = _graph([item for item in candidates if item.name not in copies])
+    if graph is not None and graph.start is Start.UNKNOWN and not stores:
+        # Only nodes that keep nothing: their cluster is none that is empty.
+        rows = {name: evolve(row, has_data=row.is_readable) for name, row in rows.items()}
+        ran |= set(graph.unheard)
+    if graph is not None and graph.start in (Start.SPLIT, Start.UNORDERED, Start.UNKNOWN):
+        unordered |= {item.name for item in latest}
+    if graph is not None and graph.start is Start.SUPPLY:
+        ran |= set(graph.later)
     absent = sorted(ran - {item.member for item in believed} - set(without))
     silent = [item for item in latest if item.last_view is None and not item.stopped_last]
     # Without an order, all that is known of several clean stores is that they are equal.
@@ -114,10 +125,11 @@ def compare(one: Candidate, other: Candidate) -> Age:
     if one.final is not None and other.final is not None:
         return Age.SAME if one.final == other.final else Age.DIVERGED
     mine, theirs = one.last_view, other.last_view
-    if one.stopped_last and other.stopped_last and (one.seq is None or one.seq != other.seq):
-        # Only one of two is the last; both say so after each went on without the other, or
-        # after somebody forced one of them.
-        return Age.UNKNOWN if mine is None or theirs is None else Age.DIVERGED
+    if one.stopped_last and other.stopped_last:
+        # Only one of two is the last.  Both say so after each went on without the other, or
+        # after somebody forced one of them, and then equal numbers show nothing.  It is shown
+        # only by names that stay: a node of Galera has a new one each time it is started.
+        return Age.DIVERGED if _count_each_other(one, other) else Age.UNKNOWN
     if one.seq is not None and other.seq is not None:
         return _by_number(one.seq, other.seq)
     if mine is None or theirs is None:
@@ -135,6 +147,21 @@ def compare(one: Candidate, other: Candidate) -> Age:
         # A split; or a third one saw the one go, and was itself seen to go by the other.
         return Age.UNKNOWN
     return Age.OLDER if saw_other else Age.NEWER
+
+
+def _count_each_other(one: Candidate, other: Candidate) -> bool:
+    if one.node is None or other.node is None:
+        return False
+    return one.node.name in other.node.members and other.node.name in one.node.members
+
+
+def _graph(candidates: Sequence[Candidate]) -> WaitGraph | None:
+    """Return the wait graph, None if these stores keep no such lists.
+
+    Of several clusters, as there are after one was forgotten, that of the largest.
+    """
+    lists = [item.node for item in candidates if item.node is not None and item.state.is_readable]
+    return wait_graph(clusters(lists)[0]) if lists else None
 
 
 def _by_number(mine: int, theirs: int) -> Age:

@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 
 from joinproto.core.pick import chain, others
 from joinproto.core.pick.candidate import Candidate, State
+from joinproto.core.pick.chain import Omission
 from joinproto.core.pick.findings import Findings, row_of
 from joinproto.core.pick.table import Row, Verdict, verdicts
 from joinproto.core.tables import Case
@@ -54,18 +55,25 @@ class Pick:
         return bool(self.latest) and self.findings.is_safe
 
 
-def pick(candidates: Sequence[Candidate], *, without: Collection[str] = ()) -> Pick:
+def pick(
+    candidates: Sequence[Candidate],
+    *,
+    without: Collection[str] = (),
+    outside: bool = False,
+    left_out: Collection[Omission] = (),
+) -> Pick:
     """Return which of these stores is the latest, and whether that is proven.
 
     `candidates`: each with another name.  `without`: members that keep nothing, so that
-    nobody can supply their store; that they keep nothing is the operator's word.
+    nobody can supply their store; that they keep nothing is the operator's word.  `outside`:
+    an outside register chooses the views.  `left_out`: rules that a search shows the use of.
     """
     groups = group(candidates)
     contradictions = _contradictions(candidates)
     if len([one for one in groups if one.cluster is not None]) > 1:
         findings = Findings(rows=tuple(row_of(item) for item in candidates))
     elif any(item.record is not None for item in candidates):
-        findings = chain.examine(candidates, without=without)
+        findings = chain.examine(candidates, without=without, outside=outside, left_out=left_out)
     else:
         findings = others.examine(candidates, without=without)
     if contradictions:

@@ -5,7 +5,7 @@
     force_load                   there: at its next start this node waits for nobody
 
 The lists are the same whether a node was stopped or killed, so no store is ever clean.
-There is no cluster id: `wait_graphs` groups nodes that count each other as members.
+There is no cluster id: `clustered` groups nodes of which one counts the other as a member.
 
 A start that was cut off leaves a trap.  A node that comes up and finds another one first
 writes down what *that one* sees, itself not included; if it dies while it waits, its own
@@ -82,6 +82,7 @@ def read(raw: Raw) -> Found:
         # With the ram nodes: while one of them ran on, a disc node could come and go.
         last_view=None if ran is None else LastView(members=ran),
         stopped_last=ran == frozenset({said.node}),
+        node=_node(said),
         problems=_problems(raw, said),
         facts=_facts(said),
     )
@@ -105,7 +106,7 @@ def said_by(raw: Raw) -> Said:
     if strangers := sorted({*disc, *listed} - set(members)):
         raise NotAsWritten(f"{', '.join(strangers)}: is listed, and is no node of the cluster")
     return Said(
-        node=_own_name(raw.path, members),
+        node=_own_name(raw, members),
         members=tuple(sorted(members)),
         disc=tuple(sorted(disc)),
         listed=tuple(sorted(listed)),
@@ -120,7 +121,7 @@ def wait_graphs(stores: Sequence[Found], *, gone: Collection[str] = ()) -> tuple
     out: of two copies nobody knows which one the node went on with.  `gone`: nodes whose
     disc is lost for good.
     """
-    lists = [item for item in map(list_of, stores) if item is not None]
+    lists = [store.node for store in stores if store.node is not None]
     names = [item.name for item in lists]
     once = [item for item in lists if names.count(item.name) == 1]
     twice = [
@@ -133,7 +134,7 @@ def wait_graphs(stores: Sequence[Found], *, gone: Collection[str] = ()) -> tuple
 
 def refused(stores: Sequence[Found]) -> tuple[str, ...]:
     """Return which nodes count another one as a member that does not count them, in words."""
-    lists = {item.name: item for item in map(list_of, stores) if item is not None}
+    lists = {store.node.name: store.node for store in stores if store.node is not None}
     return tuple(
         f"{one} counts {other} as a member, and {other} does not count {one}: it was forgotten, or"
         f" {other} was reset; RabbitMQ refuses to start them as one cluster"
@@ -143,14 +144,29 @@ def refused(stores: Sequence[Found]) -> tuple[str, ...]:
     )
 
 
-def list_of(store: Found) -> NodeList | None:
-    """Return what a node's directory says about others; None if it cannot be told."""
-    if store.format is not Format.RABBITMQ or store.raw.problem:
-        return None
-    try:
-        said = said_by(store.raw)
-    except NotAsWritten:
-        return None
+def clustered(stores: Sequence[Found]) -> tuple[Found, ...]:
+    """Return the stores with their `cluster`: the first name among nodes that belong together.
+
+    A node that was forgotten counts others that do not count it; it belongs to their cluster.
+    """
+    groups: list[set[str]] = []
+    for store in stores:
+        if store.node is None:
+            continue
+        mine = set(store.node.members)
+        # Who counts a node that is not here may yet count the same ones as another.
+        joined = [group for group in groups if group & mine]
+        groups = [group for group in groups if not group & mine]
+        groups.append(mine.union(*joined))
+    names = {name: min(group) for group in groups for name in group}
+    return tuple(
+        store if store.node is None else evolve(store, cluster=names[store.node.name])
+        for store in stores
+    )
+
+
+def _node(said: Said) -> NodeList | None:
+    """Return what a node's directory says about others; None: it does not say which it is."""
     if not said.node:
         return None
     return NodeList(
@@ -257,10 +273,11 @@ def _names(file: RawFile, nodes: ListOf) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _own_name(path: str, members: Sequence[str]) -> str:
-    name = PurePosixPath(path).name
-    if name in members:
-        return name
+def _own_name(raw: Raw, members: Sequence[str]) -> str:
+    name = PurePosixPath(raw.path).name
+    for each in (name, raw.called):
+        if each in members:
+            return each
     # Nobody else could have written it.
     return members[0] if len(members) == 1 and "@" not in name else ""
 

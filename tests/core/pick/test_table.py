@@ -8,9 +8,11 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
+from joinproto.core.chain.store import Ballot
 from joinproto.core.pick.candidate import Candidate, LastView, State
 from joinproto.core.pick.pick import Pick, pick
 from joinproto.core.pick.table import Verdict, verdicts
+from joinproto.core.pick.wait_graph import NodeList
 from tests.recovery.disks import record
 
 BAD = "corrupt"
@@ -151,6 +153,26 @@ def test_a_member_that_keeps_nothing_is_the_operators_word() -> None:
     assert Verdict.TIE is pick(drawn, without={"d"}).verdict
 
 
+def test_with_an_outside_register_a_single_elector_may_have_gone_on() -> None:
+    """Three of four are here and are a majority; the register needs none."""
+    drawn = stores("F:abcd C:abc", a="C F.5", b="C F.5", c="C F.5")
+
+    asked, told = pick(drawn), pick(drawn, outside=True)
+
+    assert (Verdict.TIE, True) == (asked.verdict, asked.loses_nothing)
+    assert (Verdict.UNPROVEN, False) == (told.verdict, told.loses_nothing)
+    assert ["d"] == [item.member for item in told.findings.missing]
+
+
+def test_a_promise_to_the_register_tells_that_there_is_one() -> None:
+    """Then nobody has to say so."""
+    a, b, c = stores("F:abcd C:abc", a="C F.5", b="C F.5", c="C F.5")
+    assert c.record is not None
+    promised = evolve(c, record=evolve(c.record, promised=Ballot(1, "register")))
+
+    assert Verdict.UNPROVEN is pick([a, b, promised]).verdict
+
+
 # -- other brokers ---------------------------------------------------------------------------------
 
 
@@ -161,6 +183,16 @@ def _other(name: str, **more: object) -> Candidate:
 
 def _ran(names: str, view: str | None = None) -> LastView:
     return LastView(members=frozenset(names), id=view)
+
+
+def _node(running: str, members: str = "ab", *, disc: str = "") -> NodeList:
+    """Return the list of the node that is named first."""
+    return NodeList(
+        name=running[0],
+        members=frozenset(members),
+        disc=frozenset(disc or members),
+        running=frozenset(running),
+    )
 
 
 OTHERS: list[tuple[str, str, list[Candidate]]] = [
@@ -235,8 +267,46 @@ OTHERS: list[tuple[str, str, list[Candidate]]] = [
         "rabbitmq: split",
         "diverged ",
         [
-            _other("a", last_view=_ran("a"), stopped_last=True),
-            _other("b", last_view=_ran("b"), stopped_last=True),
+            _other("a", last_view=_ran("a"), stopped_last=True, node=_node("a")),
+            _other("b", last_view=_ran("b"), stopped_last=True, node=_node("b")),
+        ],
+    ),
+    (
+        "rabbitmq: a node that only the others' lists lead to is missing",
+        "unproven d",
+        [
+            _other("a", last_view=_ran("acd"), node=_node("acd", "abcd")),
+            _other("b", last_view=_ran("abcd"), node=_node("bacd", "abcd")),
+            _other("d", last_view=_ran("bd"), node=_node("db", "abcd")),
+        ],
+    ),
+    (
+        "rabbitmq: two that never counted each other",
+        "unproven ab",
+        [
+            _other("a", last_view=_ran("a"), stopped_last=True, node=_node("a", "a")),
+            _other("b", last_view=_ran("b"), stopped_last=True, node=_node("b", "b")),
+        ],
+    ),
+    (
+        "rabbitmq: a ram node alone",
+        "unproven ",
+        [_other("b", state=State.EMPTY, node=_node("b", "ab", disc="a"))],
+    ),
+    (
+        "galera: each was alone at last, under names that it drew at its start",
+        "unproven ab",
+        [
+            _other("a", seq=9, last_view=_ran("a", "v4"), stopped_last=True),
+            _other("b", seq=7, last_view=_ran("b", "v6"), stopped_last=True),
+        ],
+    ),
+    (
+        "galera: the same, with equal numbers",
+        "unproven ab",
+        [
+            _other("a", seq=9, last_view=_ran("a", "v4"), stopped_last=True),
+            _other("b", seq=9, last_view=_ran("b", "v6"), stopped_last=True),
         ],
     ),
 ]

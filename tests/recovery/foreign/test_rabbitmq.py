@@ -5,7 +5,7 @@ import pytest
 from joinproto.core.pick.pick import pick
 from joinproto.core.pick.table import Verdict
 from joinproto.core.pick.wait_graph import Start
-from joinproto.recovery.foreign.rabbitmq import lines, refused, wait_graphs
+from joinproto.recovery.foreign.rabbitmq import clustered, lines, refused, wait_graphs
 from joinproto.recovery.found import Format, Found, State
 from tests.recovery.foreign.directories import said, stories, story
 
@@ -131,6 +131,42 @@ def test_of_two_copies_of_a_node_none_is_believed() -> None:
 
     assert Start.SUPPLY == graph.start
     assert "a@h" in graph.unheard
+
+
+# -- which cluster -------------------------------------------------------------------------
+
+
+def test_two_clusters_that_never_met_are_two_clusters() -> None:
+    """Each has one node that stopped last; that is no split."""
+    one = node("[a@h].", "{[a@h],[a@h]}.", path="a@h")
+    other = node("[x@h].", "{[x@h],[x@h]}.", path="x@h")
+
+    found = clustered([one, other])
+
+    assert ["a@h", "x@h"] == [item.cluster for item in found]
+    assert Verdict.DIFFERENT_CLUSTERS == pick([item.candidate for item in found]).verdict
+
+
+def test_nodes_of_one_cluster_need_not_name_the_same_members() -> None:
+    """c joined while a was down, and b is not here: who counts it holds the two together."""
+    a = node("[a@h].", "{[a@h,b@h],[a@h,b@h]}.", path="a@h")
+    c = node("[b@h,c@h].", "{[b@h,c@h],[b@h,c@h]}.", path="c@h")
+
+    assert {"a@h"} == {item.cluster for item in clustered([c, a])}
+
+
+def test_a_node_that_does_not_say_who_it_is_is_of_no_cluster() -> None:
+    """Nothing is guessed."""
+    lost = node("[a@h].", path="copy")
+
+    assert [""] == [item.cluster for item in clustered([lost])]
+
+
+def test_a_forgotten_node_is_of_the_cluster_that_forgot_it() -> None:
+    """It counts them, which it could not if it had never been there."""
+    found = clustered(list(story("rabbitmq-forgotten").values()))
+
+    assert {"a@localhost"} == {item.cluster for item in found}
 
 
 # -- as real nodes left it -----------------------------------------------------------------

@@ -1,0 +1,274 @@
+"""After the restart: is it one cluster again?  What running members say, judged.  No I/O.
+
+From the top; the first that holds is the answer.
+
+    nobody answers                                        1
+    two of those that were asked are of two clusters      3
+    their stores, or what they serve, are two branches    4
+    one does not answer, or does not serve clients        5
+    they serve in two views of one chain                  5   one of them is a step behind
+    else                                                  0   it runs
+
+An active member speaks for the whole view: it serves only after every member of the view was
+ready in it.  So one that is asked can be enough; what it cannot say is how the others are now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from attrs import field, frozen
+
+from joinproto.core.chain.ids import short
+from joinproto.core.chain.lineage import Lineage, Order, compare
+from joinproto.core.chain.malformed import Malformed
+from joinproto.core.chain.view import Kind, View
+from joinproto.core.pick.table import Verdict
+from joinproto.recovery.found import Found
+from joinproto.recovery.live import Live, LiveView
+from joinproto.recovery.node_file import NodeFile
+
+
+@frozen(kw_only=True)
+class Asked:
+    """One member that was asked.  `live`: None: it did not answer, and `problem` says why.
+
+    `store`: what lies in its data directory.  `mark`: the newest entry in the store's history
+    that permits a restart, None: there is none.
+    """
+
+    node: NodeFile
+    live: Live | None
+    store: Found = field(repr=False)
+    problem: str = ""
+    mark: Mapping[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.node.member
+
+    @property
+    def lineage(self) -> Lineage | None:
+        """Return the chain on its disk, None if that cannot be read."""
+        return None if self.store.record is None else self.store.record.lineage
+
+
+@frozen(kw_only=True)
+class Verification:
+    """What follows.  `verdict`: None: it runs, or nobody answers; `missing`: who takes no part."""
+
+    asked: tuple[Asked, ...]
+    code: int
+    verdict: Verdict | None
+    sentence: str
+    evidence: tuple[str, ...]
+    missing: tuple[tuple[str, str], ...]
+    not_examined: tuple[str, ...]
+    next: str
+
+    @property
+    def word(self) -> str:
+        """Return the answer as one word or two."""
+        if self.verdict is not None:
+            return "not yet" if self.verdict is Verdict.UNPROVEN else self.verdict.value
+        return "no answer" if self.code else "runs"
+
+
+def verify(asked: Sequence[Asked]) -> Verification:
+    """Return whether these members are one cluster that serves."""
+    code, verdict, sentence, after = _judged(asked)
+    view = _newest([item.live for item in asked if item.live is not None])
+    here = {item.name for item in asked if item.live is not None}
+    electors = sorted({name for item in asked for name in item.node.electors})
+    known = set(electors) | (set(view.members) if view is not None else set())
+    quiet = sorted(known - here)
+    return Verification(
+        asked=tuple(asked),
+        code=code,
+        verdict=verdict,
+        sentence=sentence,
+        evidence=tuple(line for item in asked for line in _lines(item)),
+        missing=tuple(_missing(asked, view, electors)) if here else (),
+        not_examined=(
+            *([f"{', '.join(quiet)}: run this on their machines, too"] if quiet else []),
+            "the frames: that clients find what was acknowledged to them",
+        ),
+        next=after,
+    )
+
+
+def _judged(asked: Sequence[Asked]) -> tuple[int, Verdict | None, str, str]:
+    live = [item.live for item in asked if item.live is not None]
+    first = asked[0]
+    status = f"joinproto status --config {first.node.file}"
+    if not live:
+        names = ", ".join(item.name for item in asked)
+        start = (
+            f"joinproto node --config {first.node.file}   (its log says why it ended, if it did)"
+        )
+        return 1, None, f"No member answers: {names}.", start
+    apart = _apart(asked)
+    if apart:
+        return 3, Verdict.DIFFERENT_CLUSTERS, apart, "check --config, and which data each one has"
+    forked = _forked(asked)
+    if forked:
+        stores = " ".join(str(item.node.data) for item in asked)
+        return 4, Verdict.DIVERGED, forked, f"stop them; then joinproto recover compare {stores}"
+    silent = [item for item in asked if item.live is None]
+    if silent:
+        names = ", ".join(item.name for item in silent)
+        start = f"joinproto node --config {silent[0].node.file}"
+        return 5, Verdict.UNPROVEN, f"{names} does not answer; the rest does.", start
+    idle = [one for one in live if not one.serves]
+    if idle:
+        said = "; ".join(_idle(one) for one in idle)
+        return 5, Verdict.UNPROVEN, f"Not all serve clients yet: {said}.", _help(idle[0], status)
+    views = {one.view.id for one in live if one.view is not None}
+    view = _newest(live)
+    if len(views) != 1 or view is None:
+        said = "They serve in different views: one is a step behind."
+        return 5, Verdict.UNPROVEN, said, "ask again"
+    names = ", ".join(one.member for one in live)
+    said = (
+        f"The cluster runs: all members of {_view(view)} were ready in it, and {names}"
+        f" serve{'s' if len(live) == 1 else ''} clients."
+    )
+    return 0, None, said, f"nothing; {status} shows it at any time"
+
+
+def _apart(asked: Sequence[Asked]) -> str:
+    """Return what shows two clusters among those that answer, "" if nothing does."""
+    for item in asked:
+        live = item.live
+        if live is None:
+            continue
+        if live.member != item.node.member or live.cluster_name != item.node.cluster:
+            return (
+                f"{item.node.file} is of {item.node.member} of {item.node.cluster}, and"
+                f" {live.member} of {live.cluster_name} answers."
+            )
+        if live.initial and item.store.cluster and live.initial != item.store.cluster:
+            return (
+                f"{live.member} runs with initial signature {short(live.initial)}, and"
+                f" {item.store.name} has {short(item.store.cluster)}."
+            )
+    signatures = {item.live.initial: item.name for item in asked if item.live and item.live.initial}
+    if len(signatures) > 1:
+        said = ", ".join(f"{name} has {short(one)}" for one, name in sorted(signatures.items()))
+        return f"Different initial signatures: {said}."
+    return ""
+
+
+def _forked(asked: Sequence[Asked]) -> str:
+    """Return what shows that two of them are on different branches, "" if nothing does."""
+    for one, other in combinations(asked, 2):
+        if one.lineage is None or other.lineage is None:
+            continue
+        try:
+            found = compare(one.lineage, other.lineage)
+        except Malformed as malformed:
+            return f"{one.name} and {other.name}: {malformed}."
+        if found.order is Order.DIVERGED:
+            return (
+                f"{one.name} and {other.name} are on two branches: view {found.common_number} is"
+                " the last that both have."
+            )
+    views: dict[int, LiveView] = {}
+    for item in asked:
+        view = None if item.live is None else item.live.view
+        if view is not None and views.setdefault(view.number, view).id != view.id:
+            return f"Two views have the number {view.number}: {item.name} is on another branch."
+    return ""
+
+
+def _idle(live: Live) -> str:
+    waits = f", waits ({live.waiting})" if live.waiting else ""
+    return f"{live.member} is {live.phase}{waits}"
+
+
+def _help(live: Live, status: str) -> str:
+    if "I6" in live.waiting:
+        return "joinproto recover pick, with all stores: nobody has been permitted to restart"
+    if live.phase in ("aborted", "stopped"):
+        return f"look at the log of {live.member}; it says why it ended"
+    return f"start the members that are missing, and wait; {status} shows how far it is"
+
+
+def _newest(live: Sequence[Live]) -> LiveView | None:
+    views = [one.view for one in live if one.view is not None]
+    return max(views, key=lambda view: view.number, default=None)
+
+
+def _missing(
+    asked: Sequence[Asked], view: LiveView | None, electors: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    silent = {item.name: item.problem for item in asked if item.live is None}
+    for name in electors:
+        if name in silent:
+            yield name, f"it does not answer: {silent[name]}"
+        elif view is not None and name not in view.members:
+            yield name, "it is no member of the newest view: not started yet, or being updated"
+
+
+def _lines(item: Asked) -> Iterator[str]:
+    live = item.live
+    if live is None:
+        yield f"{item.name}: {item.node.control}: {item.problem}"
+    else:
+        serves = "serves clients" if live.serves else "serves nobody"
+        view = "in no view" if live.view is None else f"in {_view(live.view)}"
+        yield (
+            f"{item.name}: {live.phase}, {serves}, {view}; at frame {live.seq}, connected to"
+            f" {', '.join(live.peers) or 'nobody'}"
+        )
+    yield from (f"{item.store.name}: {problem}" for problem in item.store.problems)
+    if item.mark is not None:
+        yield _of_mark(item, item.mark)
+
+
+def _of_mark(item: Asked, mark: Mapping[str, Any]) -> str:
+    """Say what became of the permission to restart that this store was given."""
+    by = f"{mark.get('what')} of {mark.get('when', 'an unknown time')} by {mark.get('who', '?')}"
+    said = f"{item.name}: the {by}, from view {short(str(mark.get('tip')))}"
+    lineage = item.lineage or Lineage()
+    number = lineage.number_of(str(mark.get("tip")))
+    after: View | None = None
+    if number is not None:
+        after = next((view for view in lineage.views if view.number == number + 1), None)
+    if after is None:
+        return f"{said}: no view has followed it yet"
+    kind = "the restart" if after.kind is Kind.RESTART else "not a restart, so it was not needed"
+    return f"{said}: view {after.number} followed ({after.kind.name} {short(after.id)}): {kind}"
+
+
+def _view(view: LiveView) -> str:
+    return f"view {view.number} ({view.kind.upper()} {short(view.id)} of {', '.join(view.members)})"
+
+
+def as_json(found: Verification) -> dict[str, Any]:
+    """Return the object of `--json`, but its stores."""
+    return {
+        "verdict": None if found.verdict is None else found.verdict.value,
+        "latest": [],
+        "evidence": [found.sentence, *found.evidence],
+        "missing": [
+            {"member": name, "store_id": None, "could_change_the_answer": True, "why": why}
+            for name, why in found.missing
+        ],
+        "next": found.next,
+        "members": [
+            {
+                "member": item.name,
+                "answers": item.live is not None,
+                "problem": item.problem or None,
+                "phase": None if item.live is None else item.live.phase,
+                "serves": item.live is not None and item.live.serves,
+                "view": None if item.live is None or item.live.view is None else item.live.view.id,
+                "seq": None if item.live is None else item.live.seq,
+                "peers": [] if item.live is None else list(item.live.peers),
+            }
+            for item in found.asked
+        ],
+    }

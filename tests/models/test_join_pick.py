@@ -1,0 +1,67 @@
+"""The worlds in which the recovery tool is asked: what it claims, and what each rule is for."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.core.pick.chain import Omission
+from models.catalogue import ENTRIES, load_world
+from models.check import check
+from models.replay import Replay
+
+WORLDS = [item for item in ENTRIES if item.build == "models.worlds.join_pick:build"]
+
+COUNTS = {
+    "join-pick": (109_413, 435_784, 42),
+    "join-pick-some": (130_713, 1_045_954, 41),
+}
+"""Distinct states, steps and depth."""
+
+FAILS = {
+    ("join-pick", "picks-the-highest"): ("latest_is_latest", 26),
+    ("join-pick", "picks-without-members"): ("nobody_has_more", 8),
+    ("join-pick-some", "picks-without-members"): ("nobody_has_more", 12),
+    ("join-pick-some", "picks-without-electors"): ("latest_is_latest", 19),
+}
+"""Which claim breaks without a rule of `pick`, and in how many steps."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COUNTS)
+def test_the_latest_is_the_latest(name: str) -> None:
+    """Asked at any moment, of all stores or some: section 4 of the join protocol."""
+    found = check(load_world(name))
+
+    assert "holds" == found.result
+    assert COUNTS[name] == (found.distinct, found.generated, found.depth)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case, marks=pytest.mark.slow if case[0] == "join-pick" and FAILS[case][1] > 20 else []
+        )
+        for case in FAILS
+    ],
+)
+def test_a_rule_of_pick_left_out_is_missed(case: tuple[str, str]) -> None:
+    """A world must fail without the rule; the run it prints is a run of the real code."""
+    name, mutant = case
+    world = load_world(name, mutant=mutant)
+
+    trace = check(world).trace
+
+    assert trace is not None
+    assert FAILS[name, mutant] == (trace.property, len(trace.steps))
+    run = Replay(world)
+    for step in trace.steps:
+        run.step(step.label, step.member)
+    assert run.violates(trace.property)
+
+
+def test_every_world_and_every_rule_is_pinned() -> None:
+    """A rule that no world misses is a rule too many."""
+    assert set(COUNTS) == {item.name for item in WORLDS}
+    assert set(FAILS) == {(item.name, mutant) for item in WORLDS for mutant in item.mutants}
+    assert {omission.value for omission in Omission} <= {mutant for _, mutant in FAILS}
