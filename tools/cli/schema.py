@@ -266,6 +266,56 @@ SIMULATE = _object(
     optional=tuple(_RUN),
 )
 
+_FACTS = _text("a fact, in words")
+
+PROVE = _object(
+    "`joinproto prove --json`",
+    {
+        "result": _one_of("of all obligations together", "proved", "fails"),
+        "claim": _maybe(_text("the one asked for; null: all")),
+        "without": _maybe(_text("the conjunct left out; null: none")),
+        "solver": _text("its name and version"),
+        "cpu_seconds": _number("of the processor"),
+        "proved": _count("obligations"),
+        "failed": _count("obligations that fail, or of which nothing is known"),
+        "obligations": _list(
+            "in the order in which they are proved",
+            _object(
+                "One obligation.",
+                {
+                    "layer": _text("the relation it is about"),
+                    "obligation": _text("in words"),
+                    "kind": _text("what is to be shown"),
+                    "step": _maybe(_text("the step it is about; null: a state")),
+                    "subject": _maybe(_text("the conjunct or the claim; null: none")),
+                    "result": _one_of("what the solver says", "proved", "fails", "unknown"),
+                    "seconds": _number("of the processor, for the query"),
+                    "against": {
+                        **_object(
+                            "A state that speaks against it.",
+                            {
+                                "step": _maybe(_text("the step taken; null: the state alone")),
+                                "params": _map("the step's parameters", _text("a value")),
+                                "before": _list("what matters of the state before", _FACTS),
+                                "changed": _list("what the step changes", _FACTS),
+                                "broken_by": _map("for which things it breaks", _text("a value")),
+                                "confirmed": _of(
+                                    "boolean", "whether the second, independent reader agrees"
+                                ),
+                            },
+                        ),
+                        "type": ["object", "null"],
+                        "description": "a state against it: of the first that fails",
+                    },
+                    "example": _text("of a table: what shows it, and why it is so, or empty"),
+                },
+                optional=("example",),
+            ),
+        ),
+        "assumptions": _list("what is taken for granted, and not proved", _text("in words")),
+    },
+)
+
 ERROR = _object(
     "Any command with `--json` that fails",
     {
@@ -280,7 +330,14 @@ ERROR = _object(
     },
 )
 
-SCHEMAS = {"check": CHECK, "tier": TIER, "models": MODELS, "simulate": SIMULATE, "error": ERROR}
+SCHEMAS = {
+    "check": CHECK,
+    "tier": TIER,
+    "models": MODELS,
+    "simulate": SIMULATE,
+    "prove": PROVE,
+    "error": ERROR,
+}
 
 
 # -- as a document ---------------------------------------------------------------------

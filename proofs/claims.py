@@ -1,0 +1,55 @@
+"""The layers and what they claim: where `joinproto prove` looks things up."""
+
+from __future__ import annotations
+
+from joinproto.errors import UsageProblem
+from proofs import chain, register, serving
+from proofs.layer import Claim, Layer
+
+LAYERS: tuple[Layer, ...] = (register.LAYER, chain.LAYER, serving.LAYER)
+"""From the bottom: what a layer claims, the next ones assume."""
+
+
+def claims() -> tuple[str, ...]:
+    """Return the names of all claims, without what stands behind a comma."""
+    return tuple(dict.fromkeys(_base(claim.name) for layer in LAYERS for claim in layer.claims))
+
+
+def conjuncts() -> tuple[str, ...]:
+    """Return `layer/conjunct` for all conjuncts."""
+    return tuple(f"{layer.name}/{one.name}" for layer in LAYERS for one in layer.conjuncts)
+
+
+def wanted(name: str | None) -> tuple[tuple[Layer, tuple[Claim, ...]], ...]:
+    """Return the layers that a claim stands in, and the claims; None: all of all."""
+    if name is None:
+        return tuple((layer, layer.claims) for layer in LAYERS)
+    found = tuple(
+        (layer, those)
+        for layer in LAYERS
+        if (those := tuple(one for one in layer.claims if _base(one.name) == name))
+    )
+    if not found:
+        raise UsageProblem(
+            f"there is no claim {name!r}", next="there are " + ", ".join((*claims(), "tables"))
+        )
+    return found
+
+
+def without(layer: Layer, name: str) -> Layer:
+    """Return the layer without this conjunct: `one_chain`, or `chain/one_chain`."""
+    where, slash, short = name.rpartition("/")
+    return layer.without(short) if not slash or where == layer.name else layer
+
+
+def is_conjunct(name: str) -> bool:
+    return name in conjuncts() or any(one.endswith(f"/{name}") for one in conjuncts())
+
+
+def _base(name: str) -> str:
+    return name.partition(",")[0]
+
+
+def assumptions(name: str | None) -> tuple[str, ...]:
+    """Return what is assumed and not proved, of the layers that the claim stands in."""
+    return tuple(dict.fromkeys(one for layer, _ in wanted(name) for one in layer.assumes))

@@ -1,0 +1,268 @@
+"""Formulas as data: what a protocol's states are, and what is said about them.
+
+Two short readers exist: `to_z3.py` for any number of members, `structure.py` for one given
+state.  Nothing is computed here.
+
+    every((s, v), body)     some(s, body)     a & b     a | b     ~a     a >> b     same(a, b)
+
+A relation is called with its arguments: `has(s, v, n)`.  A rigid one never changes.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from attrs import frozen
+
+from joinproto.errors import MisuseError
+
+
+@frozen
+class Sort:
+    """A kind of thing; there may be any number of them, at least one."""
+
+    name: str
+
+
+@frozen
+class Var:
+    name: str
+    sort: Sort
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@frozen
+class Function:
+    """Rigid: its values never change."""
+
+    name: str
+    of: Sort
+    gives: Sort
+    about: str = ""
+
+    def __call__(self, argument: Term) -> Value:
+        return Value(self, argument)
+
+
+@frozen
+class Value:
+    """A function's value."""
+
+    function: Function
+    argument: Term
+
+    @property
+    def sort(self) -> Sort:
+        return self.function.gives
+
+    def __str__(self) -> str:
+        return f"{self.function.name}({self.argument})"
+
+
+Term = Var | Value
+
+
+@frozen
+class Formula:
+    def __bool__(self) -> NoReturn:
+        raise MisuseError(
+            f"a formula is not true or false by itself: {self}",
+            next="write & | ~ >> instead of and, or, not, if",
+        )
+
+    def __and__(self, other: Formula) -> Formula:
+        return And((self, other))
+
+    def __or__(self, other: Formula) -> Formula:
+        return Or((self, other))
+
+    def __invert__(self) -> Formula:
+        return Not(self)
+
+    def __rshift__(self, other: Formula) -> Formula:
+        return Or((Not(self), other))
+
+
+@frozen
+class Relation:
+    """`about`: what it says, with its arguments in the words `{0}`, `{1}`, ..."""
+
+    name: str
+    sorts: tuple[Sort, ...]
+    about: str
+    rigid: bool = False
+
+    def __call__(self, *terms: Term) -> Atom:
+        if tuple(term.sort for term in terms) != self.sorts:
+            raise MisuseError(
+                f"{self.name} of {[str(term) for term in terms]}",
+                next="it takes " + ", ".join(sort.name for sort in self.sorts),
+            )
+        return Atom(self, terms)
+
+
+@frozen
+class Atom(Formula):
+    relation: Relation
+    terms: tuple[Term, ...]
+
+    def __str__(self) -> str:
+        return f"{self.relation.name}({', '.join(map(str, self.terms))})"
+
+
+@frozen
+class Same(Formula):
+    left: Term
+    right: Term
+
+    def __str__(self) -> str:
+        return f"{self.left} = {self.right}"
+
+
+@frozen
+class Not(Formula):
+    inner: Formula
+
+    def __str__(self) -> str:
+        return f"not {self.inner}" if isinstance(self.inner, Atom) else f"not ({self.inner})"
+
+
+@frozen
+class And(Formula):
+    parts: tuple[Formula, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(f"({part})" for part in self.parts) or "true"
+
+
+@frozen
+class Or(Formula):
+    parts: tuple[Formula, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(f"({part})" for part in self.parts) or "false"
+
+
+@frozen
+class Every(Formula):
+    var: Var
+    body: Formula
+
+    def __str__(self) -> str:
+        return f"every {self.var}: {self.body}"
+
+
+@frozen
+class Some(Formula):
+    var: Var
+    body: Formula
+
+    def __str__(self) -> str:
+        return f"some {self.var}: {self.body}"
+
+
+@frozen
+class After(Formula):
+    """What `inner` says, after the step: only in claims about steps."""
+
+    inner: Formula
+
+    def __str__(self) -> str:
+        return f"afterwards ({self.inner})"
+
+
+TRUE = And(())
+FALSE = Or(())
+
+
+def same(left: Term, right: Term) -> Formula:
+    if left.sort != right.sort:
+        raise MisuseError(f"{left} is no {right.sort.name}", next="compare two of one sort")
+    return Same(left, right)
+
+
+def every(variables: Var | tuple[Var, ...], body: Formula) -> Formula:
+    """Return that `body` holds for all values of the variables."""
+    for var in reversed(_several(variables)):
+        body = Every(var, body)
+    return body
+
+
+def some(variables: Var | tuple[Var, ...], body: Formula) -> Formula:
+    """Return that `body` holds for some values of the variables."""
+    for var in reversed(_several(variables)):
+        body = Some(var, body)
+    return body
+
+
+def _several(variables: Var | tuple[Var, ...]) -> tuple[Var, ...]:
+    return (variables,) if isinstance(variables, Var) else variables
+
+
+def all_of(*parts: Formula) -> Formula:
+    return And(parts)
+
+
+def equal(left: Formula, right: Formula) -> Formula:
+    """Return that both hold, or neither."""
+    return (left >> right) & (right >> left)
+
+
+def relations_in(formula: Formula) -> frozenset[Relation]:
+    """Return the relations that the formula speaks of."""
+    match formula:
+        case Atom(relation, _):
+            return frozenset({relation})
+        case Not(inner) | After(inner) | Every(_, inner) | Some(_, inner):
+            return relations_in(inner)
+        case And(parts) | Or(parts):
+            return frozenset().union(*map(relations_in, parts))
+    return frozenset()
+
+
+def functions_in(formula: Formula) -> frozenset[Function]:
+    """Return the functions that the formula speaks of."""
+    match formula:
+        case Atom(_, terms):
+            return frozenset().union(*map(_functions_of, terms))
+        case Same(left, right):
+            return _functions_of(left) | _functions_of(right)
+        case Not(inner) | After(inner) | Every(_, inner) | Some(_, inner):
+            return functions_in(inner)
+        case And(parts) | Or(parts):
+            return frozenset().union(*map(functions_in, parts))
+    return frozenset()
+
+
+def _functions_of(term: Term) -> frozenset[Function]:
+    if isinstance(term, Value):
+        return frozenset({term.function}) | _functions_of(term.argument)
+    return frozenset()
+
+
+# -- the axioms of orders ----------------------------------------------------------------------
+
+
+def is_total_order(before: Relation) -> Formula:
+    """Return that `before` is a strict total order."""
+    (sort, _) = before.sorts
+    x, y, z = (Var(name, sort) for name in ("x", "y", "z"))
+    return all_of(
+        every(x, ~before(x, x)),
+        every((x, y, z), (before(x, y) & before(y, z)) >> before(x, z)),
+        every((x, y), before(x, y) | before(y, x) | same(x, y)),
+    )
+
+
+def is_tree(upto: Relation) -> Formula:
+    """Return that `upto` (reflexive) orders a forest: what leads to one thing is a line."""
+    (sort, _) = upto.sorts
+    x, y, z = (Var(name, sort) for name in ("x", "y", "z"))
+    return all_of(
+        every(x, upto(x, x)),
+        every((x, y, z), (upto(x, y) & upto(y, z)) >> upto(x, z)),
+        every((x, y), (upto(x, y) & upto(y, x)) >> same(x, y)),
+        every((x, y, z), (upto(x, z) & upto(y, z)) >> (upto(x, y) | upto(y, x))),
+    )

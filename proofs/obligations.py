@@ -1,0 +1,194 @@
+"""What is to be proved of a layer, and the proving.
+
+    the invariant holds at the beginning; each step keeps each conjunct; each claim follows
+    some state of the invariant is worth something, and in some every step can be taken
+
+An obligation is proved when Z3 finds no state against it.  `unknown` is a failure.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+import z3
+from attrs import frozen
+
+from proofs.counterexample import Counterexample, named, smallest, to_structure
+from proofs.layer import Claim, Conjunct, Layer, Step, Update
+from proofs.logic import Var
+from proofs.to_z3 import Reader
+
+HASTY_MS = 5_000
+TIMEOUT_MS = 20_000
+"""For one query, the first and the last attempt; they take milliseconds."""
+
+
+class Kind(Enum):
+    BEGINS = "holds at the beginning"
+    KEEPS = "is kept"
+    FOLLOWS = "follows"
+    POSSIBLE = "is possible"
+
+
+@frozen
+class Obligation:
+    """`step`: None at the beginning and where a claim follows; `subject`: conjunct or claim.
+
+    `subject` None: the step alone, or the layer's lively state, is to be possible.
+    """
+
+    layer: Layer
+    kind: Kind
+    step: Step | None = None
+    subject: Conjunct | Claim | None = None
+
+    @property
+    def words(self) -> str:
+        layer = self.layer.name
+        match self.kind:
+            case Kind.BEGINS:
+                return f"{layer}: {self._name} holds at the beginning"
+            case Kind.KEEPS:
+                return f"{layer}: {self._step} keeps {self._name}"
+            case Kind.FOLLOWS:
+                return f"{layer}: {self._name} follows from the invariant"
+        if self.step is not None:
+            return f"{layer}: {self._step} is possible"
+        return f"{layer}: the invariant has a state worth something"
+
+    @property
+    def _name(self) -> str:
+        assert self.subject is not None
+        return self.subject.name
+
+    @property
+    def _step(self) -> str:
+        assert self.step is not None
+        return f"“{self.step.name}”"
+
+
+@frozen
+class Outcome:
+    """`result`: proved, fails or unknown; `against`: the state that speaks against it."""
+
+    obligation: Obligation
+    result: str
+    seconds: float
+    against: Counterexample | None = None
+
+    @property
+    def is_proved(self) -> bool:
+        return self.result == "proved"
+
+
+def obligations(layer: Layer, claims: tuple[Claim, ...] | None = None) -> Iterator[Obligation]:
+    """Yield all obligations; `claims`: those of the layer that are wanted, None: all."""
+    yield Obligation(layer, Kind.POSSIBLE)
+    for step in layer.steps:
+        yield Obligation(layer, Kind.POSSIBLE, step)
+    for conjunct in layer.conjuncts:
+        yield Obligation(layer, Kind.BEGINS, None, conjunct)
+    for step in layer.steps:
+        for conjunct in layer.conjuncts:
+            yield Obligation(layer, Kind.KEEPS, step, conjunct)
+    for claim in layer.claims if claims is None else claims:
+        if claim.is_step:
+            for step in layer.steps:
+                yield Obligation(layer, Kind.KEEPS, step, claim)
+        else:
+            yield Obligation(layer, Kind.FOLLOWS, None, claim)
+
+
+def discharge(obligation: Obligation, *, small: bool = True) -> Outcome:
+    """Return what Z3 says.  `small`: look for the smallest state against it."""
+    began = time.process_time()
+    query = Query.of(obligation)
+    found = query.check(HASTY_MS)
+    model = None
+    if found == z3.unknown:
+        # Some questions have endless states against them before the small ones.
+        model = query.smallest()
+        found = query.check(TIMEOUT_MS) if model is None else z3.sat
+    seconds = time.process_time() - began
+    if found == z3.unknown:
+        return Outcome(obligation, "unknown", seconds)
+    if obligation.kind is Kind.POSSIBLE:
+        return Outcome(obligation, "proved" if found == z3.sat else "fails", seconds)
+    if found == z3.unsat:
+        return Outcome(obligation, "proved", seconds)
+    if model is None:
+        model = query.solver.model()
+        model = (query.smallest() if small else None) or model
+    return Outcome(obligation, "fails", seconds, query.against(model))
+
+
+@frozen
+class Query:
+    """A question to Z3: is there a state, and a step, that speaks against it?"""
+
+    obligation: Obligation
+    reader: Reader
+    solver: Any
+    params: dict[Var, Any]
+
+    @classmethod
+    def of(cls, obligation: Obligation) -> Query:
+        """Return the question; `sat` is bad news, but where something is to be possible."""
+        reader = Reader()
+        solver = z3.Solver(ctx=reader.context)
+        layer, step, subject = obligation.layer, obligation.step, obligation.subject
+        for axiom in layer.axioms.values():
+            solver.add(reader.read(axiom, {}))
+        if obligation.kind is not Kind.BEGINS:
+            for conjunct in layer.conjuncts:
+                solver.add(reader.read(conjunct.formula, {}))
+        params = reader.constants(step.params) if step is not None else {}
+        for guard in step.guards if step is not None else ():
+            solver.add(reader.read(guard.formula, params))
+        match obligation.kind:
+            case Kind.POSSIBLE if step is None:
+                solver.add(reader.read(layer.lively, {}))
+            case Kind.BEGINS:
+                assert subject is not None
+                solver.add(z3.Not(reader.read(subject.formula, {}, step=(begins(layer), {}))))
+            case Kind.FOLLOWS:
+                assert subject is not None
+                solver.add(z3.Not(reader.read(subject.formula, {})))
+            case Kind.KEEPS if isinstance(subject, Claim):
+                assert step is not None
+                said = reader.read_step_claim(subject.formula, step, params, {})
+                solver.add(z3.Not(said))
+            case Kind.KEEPS:
+                assert step is not None
+                assert subject is not None
+                solver.add(z3.Not(reader.read(subject.formula, {}, step=(step, params))))
+        return cls(obligation, reader, solver, params)
+
+    def check(self, timeout_ms: int) -> Any:
+        self.solver.set("timeout", timeout_ms)
+        return self.solver.check()
+
+    def smallest(self) -> Any:
+        """Return the model with the fewest things, None if there is no small one."""
+        return smallest(self.solver, self.reader, self.obligation.layer)
+
+    def against(self, model: Any) -> Counterexample:
+        """Return the state that the model describes, and the step that is taken in it."""
+        layer, step = self.obligation.layer, self.obligation.step
+        before = to_structure(model, self.reader, layer)
+        if self.obligation.kind is Kind.BEGINS:
+            return Counterexample(before, begins(layer))
+        values = named(model, self.reader, layer, self.params)
+        return Counterexample(before, step, tuple(values.items()))
+
+
+def begins(layer: Layer) -> Step:
+    """Return the step that leads to the initial state, from whatever was before."""
+    updates = {}
+    for relation, formula in layer.initial.items():
+        of = tuple(Var(f"i{at}", sort) for at, sort in enumerate(relation.sorts))
+        updates[relation] = Update(of, formula)
+    return Step("begin", "the initial state", (), (), updates)

@@ -1,0 +1,91 @@
+"""`joinproto prove`: lines, exit codes, `--json`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from proofs.claims import claims
+from tests.tools.running import ROOT, run_here
+from tests.tools.schemas import faults, unexplained
+from tools.cli import schema
+
+
+def test_a_claim_is_proved_with_one_line_for_each_obligation(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Exit code 0; each line has a time, the last one the solver's version."""
+    done = run_here(capsys, "prove", "one_successor")
+
+    *lines, empty, last = done.out.splitlines()
+    assert 0 == done.code
+    assert "" == empty
+    assert all(line.startswith("proved ") and " s  register: " in line for line in lines)
+    assert last.startswith(f"all {len(lines)} obligations are proved; ")
+    assert "Z3 " in last
+
+
+def test_without_a_conjunct_the_two_states_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1; which conjunct breaks, by which step."""
+    done = run_here(capsys, "prove", "one_successor", "--without", "one_proposal")
+
+    assert 1 == done.code
+    assert "FAILS " in done.out
+    assert "before:" in done.out
+    assert "afterwards:" in done.out
+    assert "is broken" in done.out
+
+
+@pytest.mark.parametrize("words", [(), ("--without", "vote_is_told")])
+def test_json_is_as_documented(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    """One object, as docs/json.md says."""
+    done = run_here(capsys, "prove", "one_successor", *words, "--json")
+
+    assert (1 if words else 0) == done.code
+    assert [] == list(faults(done.object, schema.PROVE))
+    assert [] == list(unexplained(done.object, schema.PROVE))
+    against = [one["against"] for one in done.object["obligations"] if one["against"]]
+    assert bool(words) == bool(against)
+    assert all(one["confirmed"] for one in against)
+
+
+def test_an_unknown_claim_is_answered_with_those_there_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Exit code 2."""
+    done = run_here(capsys, "prove", "world_peace", "--json")
+
+    assert 2 == done.code
+    assert all(name in done.error["next"] for name in claims())
+
+
+def test_an_unknown_conjunct_is_a_matter_of_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2; nothing is proved without a part that is not there."""
+    done = run_here(capsys, "prove", "--without", "no_such_thing", "--json")
+
+    assert 2 == done.code
+    assert "register/one_proposal" in done.error["next"]
+
+
+def test_without_z3_it_says_what_to_install() -> None:
+    """Exit code 4."""
+    program = (
+        "import sys; sys.modules['z3'] = None\n"
+        "from joinproto.__main__ import main\n"
+        "sys.exit(main(['prove', '--json']))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert 4 == done.returncode
+    assert "joinproto[prove]" in json.loads(done.stdout)["error"]["next"]
