@@ -1,8 +1,8 @@
 """The command `joinproto`, also `python -m joinproto`.
 
 Here a failure becomes an exit code and a text; every command is in `tools/cli`, reached
-by the one lazy import below (the arrow that otherwise never points this way), but `recover`,
-which is in `joinproto/recovery`.
+by the lazy imports below (the arrow that otherwise never points this way), but `recover`,
+which is in `joinproto/recovery`; only the search of `recover rehearse` is in `tools/cli`, too.
 
     0 done, all hold          3 stopped at a limit          130 interrupted (Ctrl-C)
     1 violated, a proof fails 4 something is not installed  141 the reader of our output
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from joinproto import __version__, rooms
 from joinproto.errors import (
@@ -71,7 +71,7 @@ def _run(arguments: list[str]) -> int:
     # Not command.main(): it answers a closed pipe with exit code 1, which here means violated.
     # A copy of the arguments, because click consumes the list it is given.
     try:
-        with command.make_context(name, words) as context:
+        with command.make_context(name, words, obj=_rehearse) as context:
             result = command.invoke(context)
     except click.exceptions.Exit as done:
         return done.exit_code
@@ -102,6 +102,14 @@ def _reached(arguments: list[str]) -> "tuple[click.Command, list[str], str]":
     from tools.cli.main import cli  # the one lazy import of tools
 
     return cli, list(arguments), "joinproto"
+
+
+def _rehearse(*judgement: Any, **options: Any) -> int:
+    """Run the body of `recover rehearse`, which searches: the one command there with rooms."""
+    rooms.open_rooms()
+    from tools.cli.rehearse import rehearse_restart
+
+    return rehearse_restart(*judgement, **options)
 
 
 def _explain(error: Exception, arguments: list[str]) -> JoinprotoError | None:

@@ -57,8 +57,13 @@ COMMANDS: dict[str, Row] = {
     "check": Row("tools.cli.check:check", "Search a world, or a model of your own."),
     "models": Row("tools.cli.models:models", "List the worlds that ship."),
     "simulate": Row("tools.cli.simulate:simulate", "Walk through a world at random."),
+    "prove": Row("tools.cli.prove:prove", "Prove claims for any number of members."),
     "draw": Row("tools.cli.draw:draw", "Draw state machines and decision tables."),
     "decide": Row("tools.cli.decide:decide", "Judge a given set of members."),
+    "node": Row("tools.cli.node:node", "Run a member on this machine."),
+    "status": Row("tools.cli.node:status", "Say what a node is doing."),
+    "shutdown": Row("tools.cli.node:shutdown", "Shut down the whole cluster in order."),
+    "validate": Row("tools.cli.validate:validate", "Judge the event logs of real members."),
     "recover": Row("joinproto.recovery.cli:recover", "Which store is the latest, and the proof."),
 }
 

@@ -1,0 +1,54 @@
+"""Addresses as text, and who calls whom."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection
+
+from attrs import frozen
+
+from joinproto.errors import UsageProblem
+
+
+@frozen
+class Address:
+    """A TCP address; port 0: any free one."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Return the address written as HOST:PORT, an IPv6 host in brackets."""
+        host, colon, port = text.rpartition(":")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
+        elif ":" in host:
+            colon = ""  # an IPv6 address without brackets: which colon is it?
+        is_port = port.isascii() and port.isdigit() and int(port) <= 65_535
+        if not (colon and host and is_port):
+            raise UsageProblem(f"{text!r} is no address", next="write HOST:PORT, or [IPV6]:PORT")
+        return cls(host, int(port))
+
+    @property
+    def is_loopback(self) -> bool:
+        """Return whether only this machine reaches it; of names, only localhost is believed."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def dials(me: str, peer: str, electors: Collection[str]) -> bool:
+    """Return whether `me` calls `peer`: exactly one of two members calls the other one.
+
+    A newcomer calls an elector, which need not know it.  Otherwise the lesser name calls.
+    """
+    if (me in electors) != (peer in electors):
+        return peer in electors
+    return me < peer

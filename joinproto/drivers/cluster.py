@@ -1,0 +1,302 @@
+"""The driver for anyio: a member as a task, under asyncio and under trio.
+
+    async with Cluster(config, host) as cluster:
+        outcome = await cluster.wait_active(timeout=30)
+        ...
+        await cluster.stop(timeout=10)
+
+All tasks live inside the block.  Where the member fails the block is cancelled, and the failure
+comes out of it.  A block that is left without `stop` ends the member as a crash would: safe, and
+the others have to notice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from secrets import token_hex
+from types import TracebackType
+from typing import TypeVar
+
+import anyio
+from anyio import to_thread
+from anyio.abc import TaskGroup, TaskStatus
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from joinproto.core.chain.config import Config
+from joinproto.core.chain.messages import Abort, Closing, Stop
+from joinproto.core.chain.phases import Phase
+from joinproto.core.chain.store import StoreRecord
+from joinproto.drivers.engine import Engine
+from joinproto.drivers.failures import Aborted, NotActive, only_one
+from joinproto.drivers.outcome import Outcome
+from joinproto.drivers.ports import Call, Host, Item
+from joinproto.errors import MisuseError
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+INBOX_ITEMS = 256
+STEP_ITEMS = 512
+
+
+class Cluster:
+    """One member, running while the block does.
+
+    `record`: what the disk holds, where the host knows more of it than the store's own record
+    (the position of the last frame, from its journal).
+    """
+
+    def __init__(self, config: Config, host: Host, *, record: StoreRecord | None = None) -> None:
+        self.config = config
+        self.host = host
+        self._record = record
+        self._engine: Engine | None = None
+        self._tasks: TaskGroup | None = None
+        self._send: MemoryObjectSendStream[Item] | None = None
+        self._receive: MemoryObjectReceiveStream[Item] | None = None
+        self._changed = anyio.Event()
+        self._calls: set[anyio.Event] = set()
+        self._run_scope: anyio.CancelScope | None = None
+        self._failure: Exception | None = None
+        self._over = False
+
+    # -- the block -----------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Cluster:
+        self._send, self._receive = anyio.create_memory_object_stream[Item](INBOX_ITEMS)
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        try:
+            await self._tasks.start(self._carry)
+            await self._tasks.start(self._run)
+        except BaseException as error:
+            # A failed start leaves nothing behind: its tasks end here.
+            self._tasks.cancel_scope.cancel()
+            try:
+                await self._leave(type(error), error, error.__traceback__)
+            except BaseExceptionGroup as group:
+                raise only_one(group) from group
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        assert self._tasks is not None
+        self._close()
+        if error is None and self._engine is not None and self._engine.ended is not None:
+            try:
+                await self.wait_ended()  # what it said last is still on its way
+            except BaseException as caught:  # noqa: BLE001  handed to the task group
+                kind, error, trace = type(caught), caught, caught.__traceback__
+        self._tasks.cancel_scope.cancel()
+        try:
+            return await self._leave(kind, error, trace)
+        except BaseExceptionGroup as group:
+            raise only_one(group) from group
+
+    async def _leave(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        assert self._tasks is not None
+        try:
+            return await self._tasks.__aexit__(kind, error, trace)
+        finally:
+            self._tell_waiters(all_of_them=True)
+            self.host.events.close()
+            for stream in (self._send, self._receive):
+                assert stream is not None
+                stream.close()
+
+    # -- what a program asks -------------------------------------------------------------------
+
+    @property
+    def engine(self) -> Engine:
+        """Return the engine; for what a service and an operator look at."""
+        if self._engine is None:
+            raise MisuseError("the member has not started", next="use `async with Cluster(...)`")
+        return self._engine
+
+    @property
+    def phase(self) -> Phase:
+        return self.engine.member.it.phase
+
+    @property
+    def is_active(self) -> bool:
+        return self.engine.opened is not None
+
+    @property
+    def ended(self) -> Stop | Abort | None:
+        """Return how the member ended, None as long as it runs."""
+        return self.engine.ended
+
+    async def wait_active(self, *, timeout: float | None = None) -> Outcome:  # noqa: ASYNC109
+        """Return once clients are served: founded, joined or restored.
+
+        Raises `NotActive` after `timeout` seconds, or when the member has stopped before;
+        `Aborted` when it has to stop, and a restart does not help.
+        """
+        with anyio.move_on_after(timeout):
+            while not self.is_active:
+                self._raise_if_ended()
+                await self._changed.wait()
+            assert self.engine.outcome is not None
+            return self.engine.outcome
+        raise NotActive.because(self.phase, self.engine.waiting, timeout)
+
+    async def wait_ended(self) -> Stop | Abort | None:
+        """Return once the member has ended, and how; None: the driver was stopped."""
+        while not self._over:
+            await self._changed.wait()
+        if self._failure is not None:
+            raise self._failure
+        return self.engine.ended
+
+    async def call(self, deed: Callable[[], T]) -> T:
+        """Do something on the member's strand, and return what comes out of it."""
+        assert self._send is not None
+        done = anyio.Event()
+        result: list[T] = []
+        failed: list[Exception] = []
+
+        def kept() -> None:
+            try:
+                result.append(deed())
+            except Exception as error:  # noqa: BLE001  it is raised where it was asked for
+                failed.append(error)
+            finally:
+                done.set()
+
+        self._calls.add(done)
+        try:
+            await self._send.send(Call(kept))
+            if not self._over:
+                await done.wait()
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass
+        finally:
+            self._calls.discard(done)
+        if failed:
+            raise failed[0]
+        if not result:
+            self._raise_if_ended()
+            raise NotActive("the member has ended", next="start it again")
+        return result[0]
+
+    async def leave(self) -> None:
+        """Ask the others to go on without this member; `wait_ended` tells when they do."""
+        await self.call(self.engine.member.leave)
+
+    async def shutdown_cluster(self) -> None:
+        """Ask for the orderly shutdown of the whole cluster."""
+        await self.call(self.engine.member.shutdown_cluster)
+
+    async def stop(self, *, timeout: float = 10.0) -> Stop | Abort | None:  # noqa: ASYNC109
+        """Leave in order, or after `timeout` seconds without; returns how it ended, None: not.
+
+        Serves nobody any more when it returns.
+        """
+        with anyio.move_on_after(timeout):
+            try:
+                if self.engine.ended is None:
+                    await self.leave()
+            except NotActive:
+                pass
+            await self.wait_ended()
+        ended = self.engine.ended
+        self._close()
+        if self._run_scope is not None:
+            self._run_scope.cancel()
+        if ended is None:
+            log.warning("%s stops without having left", self.config.member)
+        return ended
+
+    # -- its tasks -----------------------------------------------------------------------------
+
+    async def _carry(self, *, task_status: TaskStatus[None]) -> None:
+        assert self._send is not None
+        async with self._send.clone() as inbox:
+            await self.host.transport.run(inbox, task_status=task_status)
+
+    async def _run(self, *, task_status: TaskStatus[None]) -> None:
+        host = self.host
+        record = host.store.record if self._record is None else self._record
+        engine = Engine.start(self.config, host, seed=token_hex(16), record=record)
+        self._engine = engine
+        task_status.started()
+        try:
+            with anyio.CancelScope() as self._run_scope:
+                await self._work(engine)
+                # Whoever still speaks to the member is not heard, and does not wait for it.
+                self._hear_no_more()
+                # The others need what was said last: that the cluster is closed, or why not.
+                await host.transport.farewell()
+                host.events.write("end", how=type(engine.ended).__name__)
+                if isinstance(engine.ended, Abort):
+                    raise Aborted.because(self.config.member, engine.ended)
+        except Exception as error:
+            self._failure = error
+            raise
+        finally:
+            self._close()
+            self._hear_no_more()
+            self._tell_waiters(all_of_them=True)
+
+    async def _work(self, engine: Engine) -> None:
+        items: list[Item] = []
+        while True:
+            for work in engine.step(items):
+                # Not abandoned when cancelled: who ends here knows what is on the disk.
+                await to_thread.run_sync(work)
+            self._tell_waiters()
+            if not engine.runs:
+                return
+            items = await self._next_items(engine)
+
+    async def _next_items(self, engine: Engine) -> list[Item]:
+        assert self._receive is not None
+        items: list[Item] = []
+        due = engine.deadline
+        wait = None if due is None else max(0.0, due - engine.now())
+        with anyio.move_on_after(wait):
+            items.append(await self._receive.receive())
+        while items and len(items) < STEP_ITEMS:
+            try:
+                items.append(self._receive.receive_nowait())
+            except anyio.WouldBlock:
+                break
+        return items
+
+    # -- small parts ---------------------------------------------------------------------------
+
+    def _close(self) -> None:
+        if self._engine is not None:
+            self._engine.close(Closing.STOPPED)
+
+    def _hear_no_more(self) -> None:
+        assert self._receive is not None
+        self._receive.close()
+
+    def _tell_waiters(self, *, all_of_them: bool = False) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+        if all_of_them:
+            self._over = True
+            for call in self._calls:
+                call.set()
+
+    def _raise_if_ended(self) -> None:
+        ended = self.engine.ended
+        if self._failure is not None:
+            raise self._failure
+        if isinstance(ended, Abort):
+            raise Aborted.because(self.config.member, ended)
+        if ended is not None or self._over:
+            raise NotActive("the member has stopped", next="start it again")

@@ -1,0 +1,26 @@
+"""How a member became active: founded, joined or restored."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from joinproto.core.chain.lineage import Lineage
+from joinproto.core.chain.view import Kind, Seat
+
+
+class Outcome(Enum):
+    """What `wait_active` returns."""
+
+    FOUNDED = "founded"  # a new cluster, and this is one of its first members
+    RESTORED = "restored"  # the cluster was started again from its stores, with this one
+    JOINED = "joined"  # the cluster ran, and took this member in
+
+
+def outcome_of(lineage: Lineage, seat: Seat, views_before: int) -> Outcome:
+    """Return how the member at `seat` came in; `views_before`: the views it started with."""
+    for view in reversed(lineage.views):
+        if view.number <= views_before:
+            break
+        if view.kind in (Kind.FOUND, Kind.RESTART) and seat in view.members:
+            return Outcome.FOUNDED if view.kind is Kind.FOUND else Outcome.RESTORED
+    return Outcome.JOINED

@@ -1,0 +1,192 @@
+"""What a driver needs from the program around it: the host, in ports.
+
+All methods are called on one strand, never two at once, and return soon: what blocks goes into
+`Service.work`.  None of them may raise for what a peer sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from attrs import define, field, frozen
+
+from joinproto.core.chain.ids import ViewId
+from joinproto.core.chain.member import Frame
+from joinproto.core.chain.messages import Closing, Event, ServeUpdate, StartUpdate
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.view import Position, Seat, View
+from joinproto.drivers.clock import SystemClock
+from joinproto.drivers.eventlog import EventLog, NoLog
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskStatus
+    from anyio.streams.memory import MemoryObjectSendStream
+
+Work: TypeAlias = Callable[[], None]
+"""Something that blocks, as an fsync; the driver runs it where it blocks nobody else."""
+
+
+# -- what happens ----------------------------------------------------------------------------
+
+
+class Channel(Enum):
+    """To whom bytes on a connection belong; the value is their first byte."""
+
+    MEMBER = b"m"  # a message of the protocol
+    HOST = b"h"  # the host's own: frames, updates
+
+
+@frozen
+class Up:
+    """A connection to `peer` is there, and it is who it says."""
+
+    peer: str
+
+
+@frozen
+class Down:
+    """`peer` is not heard of any more."""
+
+    peer: str
+
+
+@frozen
+class Came:
+    """`data` came from `peer`, whole."""
+
+    peer: str
+    channel: Channel
+    data: bytes
+
+
+@frozen
+class Call:
+    """Something to be done on the strand."""
+
+    deed: Callable[[], None]
+
+
+Item: TypeAlias = Up | Down | Came | Call
+
+
+# -- the ports -------------------------------------------------------------------------------
+
+
+class Strand(Protocol):
+    """What a service may ask of its driver, on the strand only."""
+
+    @property
+    def seat(self) -> Seat: ...
+    @property
+    def view(self) -> View | None: ...
+    @property
+    def is_ready(self) -> bool: ...
+    @property
+    def is_frozen(self) -> bool: ...
+    @property
+    def position(self) -> Position | None: ...
+    def now(self) -> float: ...
+    def send(self, to: str, data: bytes) -> None: ...
+    def may_append(self, view: ViewId, seq: int) -> Frame: ...
+    def appended(self, view: ViewId, seq: int, digest: str) -> None: ...
+    def update_progress(self, position: Position | None) -> None: ...
+    def update_done(self, position: Position | None) -> None: ...
+    def give_up_on(self, peer: str, why: str) -> None: ...
+    def note(self, what: str, **facts: object) -> None: ...
+
+
+class Service(Protocol):
+    """What serves the clients, and has the frames."""
+
+    def attach(self, strand: Strand) -> None:
+        """Once, before anything else."""
+
+    def open(self, view: View, *, is_sequencer: bool) -> None:
+        """Serve clients from now on."""
+
+    def close(self, why: Closing) -> None:
+        """Serve nobody, and acknowledge nothing, from the return of this call on."""
+
+    def hear(self, peer: str, data: bytes) -> None:
+        """Bytes of the peer's service.  What no correct peer sends raises `Malformed`."""
+
+    def peer_up(self, peer: str) -> None: ...
+    def peer_down(self, peer: str) -> None: ...
+
+    def learned(self, view: View) -> None:
+        """A view is on the disk: what was to be done in the former one is void."""
+
+    def work(self) -> Iterator[Work]:
+        """Do what has come together: yield what blocks, go on when it is done."""
+
+    @property
+    def deadline(self) -> float | None:
+        """When `work` is to be called, whatever else happens."""
+
+
+class StateTransfer(Protocol):
+    """How data comes into a store, and goes out of it."""
+
+    def start_update(self, update: StartUpdate) -> None:
+        """Receive the data; replaces an earlier one.  Ends in `Strand.update_done`."""
+
+    def serve_update(self, update: ServeUpdate) -> None:
+        """Let that member have the data."""
+
+
+class Store(Protocol):
+    """The metadata on disk; `joinproto.store.handle.Store` is one."""
+
+    @property
+    def record(self) -> StoreRecord: ...
+
+    def write(self, record: StoreRecord) -> None:
+        """Return once it is durable; raise if that is not certain."""
+
+
+class Transport(Protocol):
+    """How bytes travel.  Nothing is lost on a connection; a lost connection is told."""
+
+    async def run(
+        self,
+        inbox: MemoryObjectSendStream[Item],
+        *,
+        task_status: TaskStatus[None],
+    ) -> None:
+        """Carry, until cancelled; started means that peers can reach this member."""
+
+    def send(self, to: str, channel: Channel, data: bytes) -> None:
+        """Send, if there is a connection; never waits."""
+
+    async def farewell(self) -> None:
+        """Return when what was sent has arrived, or when it is not worth waiting for."""
+
+    def drop(self, peer: str, why: str) -> None:
+        """Give up the connection to a peer that says what no correct one says."""
+
+
+class Clock(Protocol):
+    """`now`: seconds that never go back.  `epoch_ms`: wall time at which `now` was 0."""
+
+    def now(self) -> float: ...
+    def epoch_ms(self) -> int: ...
+
+
+@define(kw_only=True)
+class Host:
+    """The ports of one member.
+
+    `seen`: told of each event; for people and metrics.  `facts`: go into the event log's first
+    line.
+    """
+
+    store: Store
+    transport: Transport
+    service: Service
+    transfer: StateTransfer
+    clock: Clock = field(factory=SystemClock)
+    events: EventLog = field(factory=NoLog)
+    seen: Callable[[Event], None] = lambda event: None
+    facts: Mapping[str, object] = field(factory=dict)

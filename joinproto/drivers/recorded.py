@@ -1,0 +1,207 @@
+"""A member, and the event log of all that it is told and that it asks for.
+
+A line is written before its call or its deed; what is in a line, `tools/validate` reads back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import define, evolve
+
+from joinproto.core.chain.choice_messages import Chosen
+from joinproto.core.chain.config import Config
+from joinproto.core.chain.ids import ViewId
+from joinproto.core.chain.lineage import Lineage
+from joinproto.core.chain.member import Member
+from joinproto.core.chain.messages import Action, Batch, Event, Learned, Message
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.view import Position, View
+from joinproto.core.chain.wire import encode
+from joinproto.drivers.eventlog import EventLog
+from joinproto.store.codec import encode as encode_contents
+from joinproto.store.contents import Contents
+
+FORMAT = 1
+"""Version of the lines; a reader refuses a later one."""
+
+
+@define
+class RecordedMember:
+    """`it`: the member, to be asked; what changes it goes through here."""
+
+    it: Member
+    log: EventLog
+    clock: Any
+    _polled: Batch | None = None
+
+    @classmethod
+    def start(
+        cls,
+        log: EventLog,
+        clock: Any,
+        config: Config,
+        record: StoreRecord,
+        seed: str,
+        facts: Mapping[str, object],
+    ) -> RecordedMember:
+        """Start the member; `facts` go into the first line, beside what is needed to replay."""
+        now, epoch = clock.now(), clock.epoch_ms()
+        if log.is_on:
+            log.write(
+                "start",
+                format=FORMAT,
+                config=config_as_json(config),
+                record=record_as_json(record, config.member),
+                seed=seed,
+                now=now,
+                epoch=epoch,
+                **facts,
+            )
+        left_out = _rules(facts.get("mutants"))
+        member = Member.start(now, config, record, seed=seed, epoch=epoch, left_out=left_out)
+        return cls(member, log, clock)
+
+    # -- what it is told -----------------------------------------------------------------------
+
+    def receive(self, peer: str, message: Message) -> None:
+        now = self.clock.now()
+        if self.log.is_on:
+            self.log.write("receive", now=now, peer=peer, message=json.loads(encode(message)))
+        self.it.receive(now, peer, message)
+
+    def peer_up(self, peer: str) -> None:
+        self.it.peer_up(self._told("peer_up", peer=peer), peer)
+
+    def peer_down(self, peer: str) -> None:
+        self.it.peer_down(self._told("peer_down", peer=peer), peer)
+
+    def tick(self) -> None:
+        self.it.tick(self._told("tick"))
+
+    def leave(self) -> None:
+        self.it.leave(self._told("leave"))
+
+    def shutdown_cluster(self) -> None:
+        self.it.shutdown_cluster(self._told("shutdown_cluster"))
+
+    def update_progress(self, position: Position | None) -> None:
+        now = self._told("update_progress", position=position_as_json(position))
+        self.it.update_progress(now, position)
+
+    def update_done(self, position: Position | None) -> None:
+        now = self._told("update_done", position=position_as_json(position))
+        self.it.update_done(now, position)
+
+    def appended(self, view: ViewId, seq: int, digest: str) -> None:
+        self.log.write("appended", view=view, seq=seq, digest=digest)
+        self.it.appended(view, seq)
+
+    def _told(self, what: str, **facts: object) -> float:
+        now: float = self.clock.now()
+        self.log.write(what, now=now, **facts)
+        return now
+
+    # -- what it asks for ----------------------------------------------------------------------
+
+    def poll(self) -> Batch:
+        batch = self.it.poll()
+        if batch and batch is not self._polled and self.log.is_on:
+            self.log.write("batch", **batch_as_json(batch, self.it.config.member))
+        self._polled = batch
+        return batch
+
+    def advance(self, batch: Batch) -> None:
+        self.log.write("done")
+        self.it.advance(batch)
+
+
+# -- values as JSON ----------------------------------------------------------------------------
+
+
+def record_as_json(record: StoreRecord, member: str) -> Any:
+    """Return the record as it stands in a store's file."""
+    return json.loads(encode_contents(Contents(member=member, record=record)))
+
+
+def position_as_json(position: Position | None) -> Any:
+    return None if position is None else [position.view, position.seq]
+
+
+def config_as_json(config: Config) -> dict[str, Any]:
+    """Return what a member was started with, field by field."""
+    return {
+        "member": config.member,
+        "electors": sorted(config.electors),
+        "wait_for": config.wait_for,
+        "options": config.options,
+        "cluster_name": config.cluster_name,
+        "is_transient": config.is_transient,
+        "total_failure": config.total_failure.value,
+        "found_with": config.found_with,
+        "outside": config.outside,
+        "patience": config.patience,
+        "heartbeat": config.heartbeat,
+    }
+
+
+def step_as_json(record: StoreRecord, member: str) -> Any:
+    """Return the record as it stands in a file, but of the views only how many, and the tip.
+
+    A store keeps a thousand views, and writes them with each promise.
+    """
+    tree = record_as_json(evolve(record, lineage=_short(record.lineage)), member)
+    return {"record": tree, "views": record.lineage.length}
+
+
+def _short(lineage: Lineage) -> Lineage:
+    return Lineage(lineage.views[-1:], lineage.initial)
+
+
+def view_as_json(view: View) -> Any:
+    """Return the whole view as it stands in a message."""
+    return json.loads(encode(Chosen(view.parent, (view,))))[2][0]
+
+
+def batch_as_json(batch: Batch, member: str) -> dict[str, Any]:
+    """Return what a batch asks for; views by their ids, but a `Learned` shows them whole."""
+    return {
+        "persist": None if batch.persist is None else step_as_json(batch.persist, member),
+        "sends": [[sent.to, json.loads(encode(sent.message))] for sent in batch.sends],
+        "actions": [value_as_json(action) for action in batch.actions],
+        "events": [value_as_json(event) for event in batch.events],
+    }
+
+
+def value_as_json(value: Action | Event) -> list[Any]:
+    """Return an action or an event as its name and its fields."""
+    if isinstance(value, Learned):
+        return ["Learned", view_as_json(value.view)]
+    fields = (getattr(value, name) for name in type(value).__match_args__)
+    return [type(value).__name__, *map(_plain, fields)]
+
+
+def _plain(value: object) -> Any:
+    match value:
+        case View():
+            return value.id
+        case Position():
+            return position_as_json(value)
+        case None | bool() | int() | str():
+            return value
+    return getattr(value, "value", str(value))
+
+
+def _rules(names: object) -> frozenset[Any]:
+    """Return the rules with these names; for runs that must fail."""
+    from joinproto.core.chain.answers import Weakness
+    from joinproto.core.chain.chooser import Seam
+    from joinproto.core.chain.member import Lapse
+    from joinproto.core.chain.phases import Guard
+    from joinproto.core.chain.successor import Shortcut
+
+    known = {rule.value: rule for kind in (Seam, Weakness, Shortcut, Guard, Lapse) for rule in kind}
+    asked = names if isinstance(names, list | tuple) else ()
+    return frozenset(known[str(name)] for name in asked)

@@ -1,0 +1,398 @@
+"""Members over TCP: calls, answers, and carries whole messages between those who are proved.
+
+One connection for two members, made by the one that `addresses.dials` says.  A connection on
+which nothing comes for `silence` seconds is given up: a member sends heartbeats, so it is a
+half-open one, or its member hangs.  A peer that reads too slowly is given up when
+`queue_bytes` wait for it.  Both are told as `Down`.
+
+Whoever is not proved yet costs little: a small greeting, a few seconds, one of `STRANGERS_MAX`
+places, and when these are taken, the oldest goes.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import ssl
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+from anyio.abc import ByteStream, SocketAttribute, TaskGroup, TaskStatus
+from anyio.streams.memory import MemoryObjectSendStream
+from anyio.streams.tls import TLSAttribute, TLSStream
+from attrs import define, field, frozen
+
+from joinproto.drivers.addresses import Address, dials
+from joinproto.drivers.ports import Came, Channel, Down, Item, Up
+from joinproto.drivers.refused import Refusals, Refused
+from joinproto.drivers.session import VERSIONS, Identity, Session
+from joinproto.drivers.tls import TlsFiles, names_in
+from joinproto.errors import EnvironmentProblem, UsageProblem
+
+log = logging.getLogger(__name__)
+
+STRANGERS_MAX = 64
+GREETING_SECONDS = 3.0
+BACKOFF_SECONDS = (0.05, 0.5)
+RECEIVE_BYTES = 256 * 2**10
+FAREWELL = b"."
+FAREWELL_SECONDS = 1.0
+CLOSED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
+
+
+@frozen(kw_only=True)
+class Network:
+    """How a member is reached, and reaches others.
+
+    `addresses`: of the members it may have to call.  `silence`: seconds after which a peer
+    that is not heard of is given up.  `secret`, `tls`: how members prove who they are; without
+    both `listen` must be on loopback.
+    """
+
+    member: str
+    cluster_name: str
+    electors: frozenset[str]
+    listen: Address
+    addresses: Mapping[str, Address]
+    silence: float = 2.0
+    queue_bytes: int = 64 * 2**20
+    secret: bytes = field(default=b"", repr=False)
+    tls: TlsFiles | None = None
+    versions: tuple[int, int] = VERSIONS
+
+    def __attrs_post_init__(self) -> None:
+        if not (self.secret or self.tls or self.listen.is_loopback):
+            raise UsageProblem(
+                f"{self.listen} can be reached from other machines, and neither a secret nor TLS"
+                " is set up: anybody could speak for a member",
+                next="set up a secret or TLS, or listen on 127.0.0.1",
+            )
+        if self.silence <= 0:
+            raise UsageProblem(f"silence is {self.silence} s", next="give more than 0 s")
+
+
+@define
+class _Link:
+    """A connection to a proved peer, and what waits to be sent on it."""
+
+    session: Session
+    stream: ByteStream
+    scope: anyio.CancelScope
+    waiting: deque[bytes] = field(factory=deque)
+    bytes_waiting: int = 0
+    wake: anyio.Event = field(factory=anyio.Event)
+    why: str = ""
+
+    def push(self, body: bytes) -> None:
+        self.waiting.append(body)
+        self.bytes_waiting += len(body)
+        self.wake.set()
+
+    def end(self, why: str) -> None:
+        self.why = self.why or why
+        self.scope.cancel()
+
+
+class TcpTransport:
+    """Carries a member's messages over TCP.  `port`: where it listens, once it does."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.port = 0
+        self.refusals = Refusals(log)
+        self._links: dict[str, _Link] = {}
+        self._strangers: dict[anyio.CancelScope, None] = {}
+        self._inbox: MemoryObjectSendStream[Item] | None = None
+        self._fewer = anyio.Event()
+        self._accepting: ssl.SSLContext | None = None
+        self._calling: ssl.SSLContext | None = None
+        if network.tls is not None:
+            self._accepting = network.tls.context(accepts=True)
+            self._calling = network.tls.context(accepts=False)
+
+    @property
+    def peers(self) -> list[str]:
+        """Return the names of those to whom there is a connection."""
+        return sorted(self._links)
+
+    # -- the port ------------------------------------------------------------------------------
+
+    async def run(
+        self,
+        inbox: MemoryObjectSendStream[Item],
+        *,
+        task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Listen and call until cancelled."""
+        self._inbox = inbox
+        listen = self.network.listen
+        try:
+            listener = await anyio.create_tcp_listener(
+                local_host=listen.host, local_port=listen.port, reuse_port=False, backlog=256
+            )
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"cannot listen on {listen}: {error.strerror or error}",
+                next="look who else listens there, or configure another address",
+            ) from error
+        self.port = listener.extra(SocketAttribute.local_port)
+        async with listener, anyio.create_task_group() as tasks:
+            for peer, address in sorted(self.network.addresses.items()):
+                if peer != self.network.member and dials(
+                    self.network.member, peer, self.network.electors
+                ):
+                    tasks.start_soon(self._keep_calling, peer, address)
+            task_status.started()
+            await self._listen(listener, tasks)
+
+    async def _listen(self, listener: anyio.abc.Listener[ByteStream], tasks: TaskGroup) -> None:
+        while True:
+            try:
+                # Until cancelled; ends early where the system runs out of files.
+                await listener.serve(self._answer, tasks)
+            except OSError as error:
+                log.error("accepting connections: %s", error.strerror or error)
+                await anyio.sleep(0.2)
+
+    def send(self, to: str, channel: Channel, data: bytes) -> None:
+        """Send, if there is a connection; one whose queue is full is given up."""
+        link = self._links.get(to)
+        if link is None:
+            return
+        # A single message may be larger than the queue: it is alone then.
+        if link.waiting and link.bytes_waiting + len(data) > self.network.queue_bytes:
+            link.end(f"{to} reads too slowly: {link.bytes_waiting} bytes wait for it")
+            return
+        link.push(channel.value + data)
+
+    def drop(self, peer: str, why: str) -> None:
+        """Give up the connection to `peer`, and say why."""
+        link = self._links.get(peer)
+        if link is not None:
+            self.refusals.say(time.monotonic(), peer, why)
+            link.end("dropped")
+
+    async def farewell(self) -> None:
+        """Return when the peers have all that was sent to them, or after a second."""
+        for link in self._links.values():
+            link.push(FAREWELL)
+        with anyio.move_on_after(FAREWELL_SECONDS):
+            # Whoever reads a farewell closes, and it is the last thing it reads.
+            while self._links:
+                await self._fewer.wait()
+
+    # -- making connections --------------------------------------------------------------------
+
+    async def _keep_calling(self, peer: str, address: Address) -> None:
+        low, high = BACKOFF_SECONDS
+        pause = low
+        while True:
+            began = time.monotonic()
+            await self._call(peer, address)
+            # A connection that lasted was a good one: the next attempt may come soon.
+            pause = low if time.monotonic() - began > high else min(2 * pause, high)
+            await anyio.sleep(pause * random.uniform(0.5, 1.0))
+
+    async def _call(self, peer: str, address: Address) -> None:
+        stream: ByteStream
+        try:
+            with anyio.fail_after(self.network.silence):
+                stream = await anyio.connect_tcp(address.host, address.port)
+        except (OSError, TimeoutError):
+            return  # nobody is there, which is no news
+        whom = f"{peer} at {address}"
+        try:
+            if self._calling is not None:
+                stream = await self._wrapped(stream, self._calling, accepts=False)
+            await self._converse(stream, whom, peer)
+        except (*CLOSED, TimeoutError) as error:
+            self._refuse(whom, f"no TLS: {error}")
+        finally:
+            await _abandon(stream)
+
+    async def _answer(self, stream: ByteStream) -> None:
+        """Speak with whoever has connected; nothing it does may end the listener."""
+        whom = _remote(stream)
+        with anyio.CancelScope() as scope:
+            self._make_room()
+            self._strangers[scope] = None
+            try:
+                if self._accepting is not None:
+                    stream = await self._wrapped(stream, self._accepting, accepts=True)
+                await self._converse(stream, whom, None, scope)
+            except (*CLOSED, TimeoutError) as error:
+                self._refuse(whom, f"no TLS: {error}")
+            finally:
+                self._strangers.pop(scope, None)
+                await _abandon(stream)
+
+    async def _wrapped(
+        self, stream: ByteStream, context: ssl.SSLContext, *, accepts: bool
+    ) -> ByteStream:
+        with anyio.fail_after(GREETING_SECONDS):
+            return await TLSStream.wrap(
+                stream, server_side=accepts, ssl_context=context, standard_compatible=False
+            )
+
+    def _make_room(self) -> None:
+        while len(self._strangers) >= STRANGERS_MAX:
+            oldest = next(iter(self._strangers))
+            del self._strangers[oldest]
+            oldest.cancel()
+            self._refuse("a stranger", f"{STRANGERS_MAX} others came after it")
+
+    # -- one connection ------------------------------------------------------------------------
+
+    async def _converse(
+        self,
+        stream: ByteStream,
+        whom: str,
+        dialled: str | None,
+        stranger: anyio.CancelScope | None = None,
+    ) -> None:
+        """Greet, then carry until the connection ends; raises nothing of the connection's."""
+        session = Session(self._identity(stream), dialled)
+        left: list[bytes] = []
+        try:
+            with anyio.fail_after(GREETING_SECONDS):
+                if out := session.take_out():
+                    await stream.send(out)
+                while session.peer is None:
+                    left += session.feed(await stream.receive(RECEIVE_BYTES))
+                    if out := session.take_out():
+                        await stream.send(out)
+        except Refused as error:
+            self._refuse(whom, str(error))
+            with suppress(*CLOSED), anyio.move_on_after(0.2):
+                await stream.send(session.take_out())
+            return
+        except TimeoutError:
+            self._refuse(whom, f"no greeting within {GREETING_SECONDS:g} s")
+            return
+        except CLOSED:
+            if dialled is None:
+                self._refuse(whom, "it left before it greeted")
+            return
+        if stranger is not None:
+            self._strangers.pop(stranger, None)
+        async with self._linked(session, stream) as link:
+            await self._carry(link, left)
+
+    def _identity(self, stream: ByteStream) -> Identity:
+        network = self.network
+        shown: Callable[[str], str] = lambda name: ""  # noqa: E731
+        if network.tls is not None:
+            certificate = stream.extra(TLSAttribute.peer_certificate, None)
+            names = names_in(dict(certificate or {}))
+
+            def shown(name: str) -> str:
+                if name in names:
+                    return ""
+                named = ", ".join(sorted(names)) or "nobody"
+                return f"it says it is {name!r}, and its certificate names {named}"
+
+        return Identity(
+            member=network.member,
+            cluster_name=network.cluster_name,
+            secret=network.secret,
+            versions=network.versions,
+            admits=shown,
+        )
+
+    @asynccontextmanager
+    async def _linked(self, session: Session, stream: ByteStream) -> AsyncIterator[_Link]:
+        """Be connected to a proved peer: `Up` on the way in, `Down` on the way out."""
+        peer = session.peer
+        assert peer is not None
+        with anyio.CancelScope() as scope:
+            link = _Link(session, stream, scope)
+            former = self._links.get(peer)
+            self._links[peer] = link
+            if former is not None:
+                # It has called anew, so the former connection is dead, and only we did not know.
+                former.end("a newer connection")
+                await self._tell(Down(peer))
+            log.info("connected to %s", peer)
+            try:
+                await self._tell(Up(peer))
+                yield link
+            finally:
+                await _abandon(stream)
+        if self._links.get(peer) is link:
+            del self._links[peer]
+            self._fewer.set()
+            self._fewer = anyio.Event()
+            log.info("lost %s: %s", peer, link.why or "it went away")
+            await self._tell(Down(peer))
+
+    async def _carry(self, link: _Link, left: list[bytes]) -> None:
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._send_all, link)
+                for body in left:
+                    await self._hand_over(link, body)
+                await self._hear_all(link)
+        except* Refused as group:
+            self._refuse(str(link.session.peer), "; ".join(map(str, group.exceptions)))
+            link.why = "refused"
+        except* CLOSED:
+            pass
+        except* TimeoutError:
+            link.why = f"nothing was heard for {self.network.silence:g} s"
+
+    async def _hear_all(self, link: _Link) -> None:
+        while True:
+            with anyio.fail_after(self.network.silence):
+                data = await link.stream.receive(RECEIVE_BYTES)
+            for body in link.session.feed(data):
+                await self._hand_over(link, body)
+
+    async def _hand_over(self, link: _Link, body: bytes) -> None:
+        assert link.session.peer is not None
+        if body == FAREWELL:
+            raise anyio.EndOfStream
+        try:
+            channel = Channel(body[:1])
+        except ValueError:
+            raise Refused(f"a frame for channel {body[:1]!r}") from None
+        # Waits where the member is busy: a peer that floods waits for itself.
+        if self._links.get(link.session.peer) is link:
+            await self._tell(Came(link.session.peer, channel, body[1:]))
+
+    async def _send_all(self, link: _Link) -> None:
+        while True:
+            while link.waiting:
+                pieces, size = [], 0
+                while link.waiting and size < RECEIVE_BYTES:
+                    body = link.waiting.popleft()
+                    size += len(body)
+                    pieces.append(link.session.seal(body))
+                await link.stream.send(b"".join(pieces))
+                link.bytes_waiting -= size
+            link.wake = anyio.Event()
+            await link.wake.wait()
+
+    async def _tell(self, item: Item) -> None:
+        assert self._inbox is not None
+        # A member that has ended hears nothing, and its connections may still say farewell.
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self._inbox.send(item)
+
+    def _refuse(self, whom: str, why: str) -> None:
+        self.refusals.say(time.monotonic(), whom, why)
+
+
+def _remote(stream: ByteStream) -> str:
+    try:
+        address = stream.extra(SocketAttribute.remote_address)
+    except (anyio.TypedAttributeLookupError, OSError):
+        return "somebody"
+    return str(Address(str(address[0]), int(address[1])))
+
+
+async def _abandon(stream: ByteStream) -> None:
+    """Close at once: who is given up may not even take a farewell."""
+    await anyio.aclose_forcefully(stream)

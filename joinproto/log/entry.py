@@ -1,0 +1,39 @@
+"""What a frame of the log holds: who submitted it, as which number, and its data.
+
+The origin is one run of one member.  Its numbers grow, so a frame that is submitted twice is
+ordered once, and whoever submitted it recognizes it in the journal.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from attrs import frozen
+
+
+@frozen
+class Entry:
+    """One submitted frame; `number` is 0 in a frame that no log wrote."""
+
+    origin: str
+    number: int
+    body: bytes
+
+
+def packed(origin: str, number: int, body: bytes) -> bytes:
+    """Return the data of the frame."""
+    return f"{origin} {number}\n".encode() + body
+
+
+def unpacked(data: bytes) -> Entry:
+    """Return what a frame holds, whatever it holds."""
+    head, newline, body = data.partition(b"\n")
+    origin, space, number = head.decode("utf-8", "replace").rpartition(" ")
+    if newline and space and number.isascii() and number.isdigit() and len(number) < 20:
+        return Entry(origin, int(number), body)
+    return Entry("", 0, data)
+
+
+def digest_of(data: bytes) -> str:
+    """Return what stands for the data in an event log: 16 hexadecimal digits."""
+    return sha256(data).hexdigest()[:16]

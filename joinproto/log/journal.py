@@ -1,0 +1,309 @@
+"""The journal: frames of a log on disk, one after the other, each with its view and number.
+
+    frames.log      record, record, ...
+    record          magic, length, checksum; then view, seq, how much was durable before, data
+
+A write that was not durable when the power failed leaves a torn tail, which is cut at the next
+start: nobody was told of it.  Each record says up to where the file was durable when it was
+written.  So a damaged record that a later one calls durable is no torn tail, and is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from array import array
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from zlib import crc32
+
+from attrs import define, field, frozen
+
+from joinproto.core.chain.view import Position
+from joinproto.errors import MisuseError, StoreCorrupt, StoreUnreadable, StoreWriteFailed
+
+FILE = "frames.log"
+FRAME_BYTES_MAX = 2**20
+"""Longest data of one frame."""
+
+_MAGIC = b"jpF1"
+_HEAD = struct.Struct(">4sII")  # magic, length of what follows, its checksum
+_BODY = struct.Struct(">32sQQ")  # view, seq, bytes that were durable before
+
+
+@frozen
+class Frame:
+    """One entry of the log."""
+
+    view: str
+    seq: int
+    data: bytes
+
+    @property
+    def position(self) -> Position:
+        return Position(self.view, self.seq)
+
+
+@frozen
+class Run:
+    """Consecutive frames of one view, `first` to `last`."""
+
+    view: str
+    first: int
+    last: int
+
+
+@define
+class Journal:
+    """The open file.  Frames are numbered from 1, without a gap.  For one thread at a time."""
+
+    path: Path
+    _file: int = -1
+    _offsets: array[int] = field(factory=lambda: array("Q"))  # of frame 1, 2, ...
+    _end: int = 0
+    _durable: int = 0
+    _runs: list[Run] = field(factory=list)
+    _broken: str = ""
+    cut_bytes: int = 0  # of a torn tail, at the opening
+
+    @classmethod
+    def open(cls, directory: Path) -> Journal:
+        """Return the journal in a data directory, made where there is none.
+
+        Raises `StoreCorrupt` for a damage in what was durable, `StoreUnreadable`.
+        """
+        journal = cls(directory / FILE)
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            journal._file = os.open(journal.path, flags, 0o640)
+            journal._load()
+            journal._sync_directory()
+        except OSError as error:
+            journal.close()
+            raise StoreUnreadable(
+                f"{journal.path}: cannot be opened: {error.strerror or error}",
+                next="look at the permissions and at the disk",
+            ) from error
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    def close(self) -> None:
+        """Close the file; what `append` returned from is on the disk already."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    # -- what is there -------------------------------------------------------------------------
+
+    @property
+    def last(self) -> Position | None:
+        """Return the last frame, None: there is none."""
+        return Position(self._runs[-1].view, self._runs[-1].last) if self._runs else None
+
+    @property
+    def last_seq(self) -> int:
+        return len(self._offsets)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """Return all frames, as runs of one view each."""
+        return tuple(self._runs)
+
+    def holds(self, position: Position | None) -> bool:
+        """Return whether this very frame is here; nothing is everywhere."""
+        if position is None:
+            return True
+        return any(
+            run.view == position.view and run.first <= position.seq <= run.last
+            for run in self._runs
+        )
+
+    def read(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
+        """Return frames from `first` on, about so many bytes, at least one if it is there."""
+        frames: list[Frame] = []
+        size = 0
+        for seq in range(first, self.last_seq + 1):
+            start = self._offsets[seq - 1]
+            length = (self._offsets[seq] if seq < self.last_seq else self._end) - start
+            if frames and size + length > bytes_max:
+                break
+            frame = _parsed(_read_at(self._file, start, length))
+            if frame is None or frame[0].seq != seq:
+                raise StoreCorrupt(
+                    f"{self.path}: frame {seq} is not as it was written",
+                    next="end this member; its disk changes what was written",
+                )
+            frames.append(frame[0])
+            size += length
+        return frames
+
+    # -- changing it ---------------------------------------------------------------------------
+
+    def append(self, frames: Sequence[Frame]) -> None:
+        """Return once the frames are on the disk, behind the others, in one fsync."""
+        self._require_usable()
+        records, offsets, end = [], [], self._end
+        for number, frame in enumerate(frames, start=self.last_seq + 1):
+            if frame.seq != number or len(frame.data) > FRAME_BYTES_MAX:
+                raise MisuseError(
+                    f"{self.path}: frame {frame.seq} of {len(frame.data)} bytes, expected frame"
+                    f" {number} of {FRAME_BYTES_MAX} at most",
+                    next="append frames in order, and refuse long ones before",
+                )
+            record = _record(frame, self._durable)
+            records.append(record)
+            offsets.append(end)
+            end += len(record)
+        try:
+            _write_at(self._file, self._end, b"".join(records))
+            os.fdatasync(self._file)
+        except OSError as error:
+            raise self._failed("appending", error) from error
+        self._offsets.extend(offsets)
+        self._end = self._durable = end
+        for frame in frames:
+            self._count(frame)
+
+    def cut(self, last_seq: int) -> None:
+        """Remove all frames behind this one, durably."""
+        self._require_usable()
+        if last_seq >= self.last_seq:
+            return
+        end = self._offsets[last_seq]
+        try:
+            os.ftruncate(self._file, end)
+            os.fdatasync(self._file)
+        except OSError as error:
+            raise self._failed("cutting", error) from error
+        del self._offsets[last_seq:]
+        self._end = self._durable = end
+        kept = [run for run in self._runs if run.first <= last_seq]
+        if kept:
+            kept[-1] = Run(kept[-1].view, kept[-1].first, min(kept[-1].last, last_seq))
+        self._runs = kept
+
+    def _count(self, frame: Frame) -> None:
+        if self._runs and self._runs[-1].view == frame.view:
+            self._runs[-1] = Run(frame.view, self._runs[-1].first, frame.seq)
+        else:
+            self._runs.append(Run(frame.view, frame.seq, frame.seq))
+
+    def _require_usable(self) -> None:
+        if self._broken:
+            raise StoreWriteFailed(
+                f"{self.path}: writes no more: {self._broken}", next="end this process"
+            )
+
+    def _failed(self, doing: str, error: OSError) -> StoreWriteFailed:
+        # After a failed fsync nobody knows what is on the disk; a second one would prove nothing.
+        self._broken = f"{doing}: {error.strerror or error}"
+        return StoreWriteFailed(
+            f"{self.path}: {self._broken}\n  on disk: {self.last_seq} frames, and perhaps a tail"
+            " that nobody was told of",
+            next="end this process, look at the disk, then start it again",
+        )
+
+    # -- opening -------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        size = os.fstat(self._file).st_size
+        at = 0
+        for start, length, frame in _records(self._file, size):
+            if frame.seq != self.last_seq + 1:
+                raise self._corrupt(start, f"frame {frame.seq} behind frame {self.last_seq}")
+            self._offsets.append(start)
+            self._count(frame)
+            at = start + length
+        if at < size:
+            later = _durable_behind(self._file, at, size)
+            if later > at:
+                raise self._corrupt(at, "a damaged frame, which a later one calls durable")
+            self.cut_bytes = size - at
+            os.ftruncate(self._file, at)
+        # What was read may be in memory only: it is on the disk before anybody hears of it.
+        os.fsync(self._file)
+        self._end = self._durable = at
+
+    def _sync_directory(self) -> None:
+        directory = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+    def _corrupt(self, at: int, what: str) -> StoreCorrupt:
+        return StoreCorrupt(
+            f"{self.path}: byte {at}: {what}\n  nothing was changed",
+            next="do not start it; give the member an empty directory, to be updated by others",
+        )
+
+
+# -- records -----------------------------------------------------------------------------------
+
+
+def _record(frame: Frame, durable: int) -> bytes:
+    body = _BODY.pack(bytes.fromhex(frame.view), frame.seq, durable) + frame.data
+    return _HEAD.pack(_MAGIC, len(body), crc32(body)) + body
+
+
+def _parsed(raw: bytes) -> tuple[Frame, int, int] | None:
+    """Return the frame at the start of `raw`, its length, and what was durable; None: no frame."""
+    if len(raw) < _HEAD.size + _BODY.size:
+        return None
+    magic, length, checksum = _HEAD.unpack_from(raw)
+    body = raw[_HEAD.size : _HEAD.size + length]
+    if magic != _MAGIC or length < _BODY.size or len(body) < length or crc32(body) != checksum:
+        return None
+    view, seq, durable = _BODY.unpack_from(body)
+    return Frame(view.hex(), seq, body[_BODY.size :]), _HEAD.size + length, durable
+
+
+_LONGEST = _HEAD.size + _BODY.size + FRAME_BYTES_MAX
+
+
+def _records(file: int, size: int) -> Iterator[tuple[int, int, Frame]]:
+    """Yield start, length and frame, up to the first one that is not whole."""
+    at, held, start = 0, b"", 0
+    while at < size:
+        if len(held) - (at - start) < _LONGEST and start + len(held) < size:
+            held, start = _read_at(file, at, 4 * _LONGEST), at
+        found = _parsed(held[at - start : at - start + _LONGEST])
+        if found is None:
+            return
+        frame, length, _ = found
+        yield at, length, frame
+        at += length
+
+
+def _durable_behind(file: int, at: int, size: int) -> int:
+    """Return up to where a whole record behind `at` says that the file was durable, or 0."""
+    found = 0
+    while at < size:
+        held = _read_at(file, at, 4 * _LONGEST)
+        place = held.find(_MAGIC)
+        while place >= 0:
+            record = _parsed(held[place : place + _LONGEST])
+            found = max(found, record[2] if record else 0)
+            place = held.find(_MAGIC, place + 1)
+        # A record that begins in the last stretch is looked at again, from its beginning.
+        at += max(len(held) - _LONGEST, 1) if at + len(held) < size else len(held)
+    return found
+
+
+def _read_at(file: int, at: int, length: int) -> bytes:
+    pieces = []
+    while length > 0 and (piece := os.pread(file, length, at)):
+        pieces.append(piece)
+        at += len(piece)
+        length -= len(piece)
+    return b"".join(pieces)
+
+
+def _write_at(file: int, at: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        written = os.pwrite(file, rest, at)
+        at += written
+        rest = rest[written:]

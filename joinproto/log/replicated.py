@@ -1,0 +1,353 @@
+"""The replicated log: what clients write is acknowledged once all of the view have it.
+
+    log.submit(data, done)     done(position) when it is committed, exactly once
+    log.barrier(done)          done(seq): all that was committed before is committed up to here
+
+A client may write at any active member; it hands the frame to the sequencer.  What was not
+committed when a view ended is looked for in the journal when the next one opens: there it is
+committed, or it never will be, and is submitted again.  So a frame is in the log once, however
+often the view changes, as long as the member that took it lives.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator
+from secrets import token_hex
+from typing import Protocol
+
+from attrs import define
+
+from joinproto.core.chain.member import Frame as May
+from joinproto.core.chain.messages import Closing, ServeUpdate, StartUpdate
+from joinproto.core.chain.view import Position, View
+from joinproto.drivers.ports import Strand, Work
+from joinproto.log.entry import digest_of, unpacked
+from joinproto.log.journal import Frame, Journal
+from joinproto.log.letters import (
+    Ask,
+    Committed,
+    Fetch,
+    Frames,
+    Have,
+    Kept,
+    Letter,
+    Piece,
+    Submit,
+    read,
+    write,
+)
+from joinproto.log.sequencer import Sequencer
+from joinproto.log.updates import Updates
+
+log = logging.getLogger(__name__)
+
+EARLY_MAX = 10_000
+"""Frames that are submitted to a sequencer which has not opened yet."""
+
+LOAD_BYTES = 2**20
+
+
+class Application(Protocol):
+    """What is made of the log.  Called on the strand; `apply` in order, committed frames only."""
+
+    def apply(self, frame: Frame) -> None: ...
+    def opened(self, view: View) -> None:
+        """All that was committed before this view is applied: serve."""
+
+    def closed(self, why: Closing) -> None: ...
+
+
+@define
+class _Pending:
+    body: bytes
+    done: Callable[[Position], None]
+    seq: int | None = None
+
+
+class ReplicatedLog:
+    """A `Service` and a `StateTransfer` over a journal."""
+
+    def __init__(
+        self, journal: Journal, application: Application, *, enough: int | None = None
+    ) -> None:
+        """`enough`: members that must have a frame, for runs that must fail; None: all."""
+        self.journal = journal
+        self.application = application
+        self.view: View | None = None
+        self.committed = 0
+        self.applied = 0
+        self._enough = enough
+        self._origin = token_hex(8)
+        self._number = 0
+        self._strand: Strand | None = None
+        self._updates: Updates | None = None
+        self._sequencer: Sequencer | None = None
+        self._leader = ""
+        self._told = 0
+        self._is_opening = False
+        self._pending: dict[int, _Pending] = {}
+        self._written: deque[tuple[int, int]] = deque()  # seq and number of those in the journal
+        self._heard: Committed | None = None
+        self._barriers: deque[tuple[int, Callable[[int], None]]] = deque()
+        self._incoming: deque[tuple[str, Frames]] = deque()
+        self._early: list[Submit] = []
+
+    # -- clients -------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether clients may be served now."""
+        return self.view is not None and not self._is_opening
+
+    @property
+    def pending(self) -> int:
+        """Return how many frames wait to be committed."""
+        return len(self._pending)
+
+    def submit(self, body: bytes, done: Callable[[Position], None]) -> None:
+        """Write a frame for a client; only while open."""
+        self._number += 1
+        self._pending[self._number] = _Pending(body, done)
+        self._hand_in(self._number)
+
+    def barrier(self, done: Callable[[int], None]) -> None:
+        """Call back when everything that is in the journal now is committed.
+
+        Whatever was acknowledged to any client before is in it: then read up to there.
+        """
+        self._barriers.append((self.journal.last_seq, done))
+        self._release()
+
+    def _hand_in(self, number: int) -> None:
+        if self.view is None:
+            return
+        body, oldest = self._pending[number].body, next(iter(self._pending))
+        if self._sequencer is not None:
+            self._sequencer.submit(self._origin, number, oldest, body)
+        else:
+            letter = Submit(str(self.view.id), self._origin, number, oldest, body)
+            self._send(self._leader, letter)
+
+    # -- the service ---------------------------------------------------------------------------
+
+    @property
+    def strand(self) -> Strand:
+        assert self._strand is not None
+        return self._strand
+
+    @property
+    def updates(self) -> Updates:
+        assert self._updates is not None
+        return self._updates
+
+    def attach(self, strand: Strand) -> None:
+        self._strand = strand
+        self._updates = Updates(strand, self.journal, self._was_cut, self._took)
+
+    def open(self, view: View, *, is_sequencer: bool) -> None:
+        self.view = view
+        self._is_opening = True
+        self._leader = min(seat.member for seat in view.members)
+        # All members were ready where the view starts, so they have all that is before.
+        self._commit(0 if view.position is None else view.position.seq)
+        if is_sequencer:
+            self._sequencer = Sequencer(
+                view, self.strand.seat, self.journal, self._send, enough=self._enough
+            )
+            self._told = 0
+            for letter in self._early:
+                _put(self._sequencer, letter)
+        elif self._heard is not None and self._heard.view == view.id:
+            self._commit(min(self._heard.seq, self.journal.last_seq))
+        self._early.clear()
+        self._hand_in_all()
+
+    def close(self, why: Closing) -> None:
+        self.view = None
+        self._sequencer = None
+        self._is_opening = False
+        self.application.closed(why)
+
+    def learned(self, view: View) -> None:
+        self._incoming.clear()
+        self._early.clear()
+        self.updates.void()
+
+    def peer_up(self, peer: str) -> None:
+        if self._sequencer is not None:
+            self._sequencer.peer_up(peer)
+            self._send(peer, Committed(str(self._sequencer.view.id), self._told))
+        elif self.view is not None and peer == self._leader:
+            self._hand_in_all()  # what was on its way is lost; it takes each number once
+
+    def peer_down(self, peer: str) -> None:
+        self.updates.peer_down(peer)
+
+    def hear(self, peer: str, data: bytes) -> None:
+        letter = read(data)
+        match letter:
+            case Frames():
+                self._incoming.append((peer, letter))
+            case Kept(view, seq, store_id, is_gap):
+                if self._sequencer is not None and self._sequencer.view.id == view:
+                    self._sequencer.kept(peer, store_id, seq, is_gap=is_gap)
+            case Committed(view, seq):
+                if self.view is None:
+                    self._heard = letter  # it has opened before us
+                elif self.view.id == view and peer == self._leader:
+                    self._commit(min(seq, self.journal.last_seq))
+            case Submit():
+                self._order(letter)
+            case Ask() | Fetch():
+                self.updates.answer(peer, letter)
+            case Have() | Piece():
+                self.updates.hear(peer, letter)
+
+    def start_update(self, update: StartUpdate) -> None:
+        self.updates.start(update)
+
+    def serve_update(self, update: ServeUpdate) -> None:
+        self.updates.serve(update)
+
+    @property
+    def deadline(self) -> float | None:
+        return None if self._updates is None else self.updates.deadline
+
+    def work(self) -> Iterator[Work]:
+        yield from self.updates.work()
+        yield from self._take()
+        yield from self._sequence()
+        yield from self._apply()
+
+    # -- frames --------------------------------------------------------------------------------
+
+    def _order(self, letter: Submit) -> None:
+        if self._sequencer is not None and self._sequencer.view.id == letter.view:
+            _put(self._sequencer, letter)
+        elif self.view is None and len(self._early) < EARLY_MAX:
+            # It has opened before us; it submits again only when something changes.
+            tip = self.strand.view
+            if tip is not None and tip.id == letter.view:
+                self._early.append(letter)
+
+    def _sequence(self) -> Iterator[Work]:
+        """Write what clients want written, and send it."""
+        while self._sequencer is not None and self._sequencer.has_queue:
+            sequencer = self._sequencer
+            view = str(sequencer.view.id)
+            first = self.journal.last_seq + 1
+            if self.strand.may_append(view, first) is not May.TAKE:
+                return
+            frames = [Frame(view, seq, data) for seq, data in enumerate(sequencer.take(), first)]
+            yield from self._write(frames)
+            sequencer.wrote()
+            self._count(sequencer)
+        if self._sequencer is not None:
+            self._count(self._sequencer)
+
+    def _count(self, sequencer: Sequencer) -> None:
+        """Acknowledge what all members of the view have; never while closed."""
+        if self._sequencer is not sequencer:
+            return
+        self._commit(sequencer.committed)
+        if sequencer.committed > self._told:
+            self._told = sequencer.committed
+            view = sequencer.view
+            self.strand.note("committed", view=view.id, seq=sequencer.committed)
+            for seat in view.members - {self.strand.seat}:
+                self._send(seat.member, Committed(str(view.id), sequencer.committed))
+
+    def _take(self) -> Iterator[Work]:
+        """Write what the sequencer sent, as much as there is in one fsync, and say so."""
+        while self._incoming:
+            peer, letter = self._incoming.popleft()
+            answer = self.strand.may_append(letter.view, letter.first)
+            behind = self.journal.last_seq - letter.first + 1  # of its frames, those that are here
+            if answer is May.ALREADY_THERE and behind < len(letter.bodies):
+                letter = Frames(
+                    letter.view, self.journal.last_seq + 1, letter.bodies[max(0, behind) :]
+                )
+                answer = self.strand.may_append(letter.view, letter.first)
+            if answer in (May.OTHER_VIEW, May.FROZEN, May.NOT_READY):
+                continue
+            if answer is May.TAKE:
+                bodies = list(letter.bodies)
+                while self._incoming and self._continues(letter, len(bodies)):
+                    bodies += self._incoming.popleft()[1].bodies
+                numbered = enumerate(bodies, letter.first)
+                yield from self._write([Frame(letter.view, seq, data) for seq, data in numbered])
+            is_gap = answer is May.GAP
+            kept = Kept(letter.view, self.journal.last_seq, self.strand.seat.store_id, is_gap)
+            self._send(peer, kept)
+
+    def _continues(self, letter: Frames, count: int) -> bool:
+        following = self._incoming[0][1]
+        return following.view == letter.view and following.first == letter.first + count
+
+    def _write(self, frames: list[Frame]) -> Iterator[Work]:
+        yield lambda: self.journal.append(frames)
+        # The member was told nothing in between, so what it permitted it still permits.
+        for frame in frames:
+            self.strand.appended(frame.view, frame.seq, digest_of(frame.data))
+            self._took(frame)
+
+    def _took(self, frame: Frame) -> None:
+        """Recognize what a client of ours wrote, whichever way the frame came here."""
+        entry = unpacked(frame.data)
+        if entry.origin == self._origin and entry.number in self._pending:
+            self._pending[entry.number].seq = frame.seq
+            self._written.append((frame.seq, entry.number))
+
+    # -- what is committed ---------------------------------------------------------------------
+
+    def _commit(self, seq: int) -> None:
+        self.committed = max(self.committed, seq)
+        if self.view is not None:
+            self._release()
+
+    def _release(self) -> None:
+        """Tell clients; only ever called while the view is served."""
+        while self._written and self._written[0][0] <= self.committed:
+            seq, number = self._written.popleft()
+            self._pending.pop(number).done(Position(self._view_of(seq), seq))
+        while self._barriers and self._barriers[0][0] <= self.committed:
+            self._barriers.popleft()[1](self.committed)
+
+    def _view_of(self, seq: int) -> str:
+        return next(run.view for run in reversed(self.journal.runs) if run.first <= seq)
+
+    def _hand_in_all(self) -> None:
+        """Submit again what is not in the journal; in order, so that each is taken once."""
+        self._release()
+        for number, one in sorted(self._pending.items()):
+            if one.seq is None:
+                self._hand_in(number)
+
+    def _was_cut(self, last: int) -> None:
+        while self._written and self._written[-1][0] > last:
+            self._pending[self._written.pop()[1]].seq = None
+
+    def _apply(self) -> Iterator[Work]:
+        """Bring the application to where the log is committed; then it may open."""
+        while self.applied < self.committed and self.view is not None:
+            frames: list[Frame] = []
+            first = self.applied + 1
+            yield lambda first=first, frames=frames: frames.extend(  # type: ignore[misc]
+                self.journal.read(first, bytes_max=LOAD_BYTES)
+            )
+            for frame in frames:
+                if frame.seq <= self.committed:
+                    self.application.apply(frame)
+                    self.applied = frame.seq
+        if self._is_opening and self.view is not None:
+            self._is_opening = False
+            self.application.opened(self.view)
+
+    def _send(self, to: str, letter: Letter) -> None:
+        self.strand.send(to, write(letter))
+
+
+def _put(sequencer: Sequencer, letter: Submit) -> None:
+    sequencer.submit(letter.origin, letter.number, letter.oldest, letter.body)

@@ -1,0 +1,130 @@
+"""The sequencer's part: it orders the frames of its view, and knows who has them.
+
+Committed is what every member of the view has on its disk: by the view's seats, not by
+connections.  A peer gets frames a few pieces ahead of what it has said that it has; after a
+new connection, or a gap, from there on again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from attrs import define, field
+
+from joinproto.core.chain.view import Seat, View
+from joinproto.log.entry import packed
+from joinproto.log.journal import Journal
+from joinproto.log.letters import Frames, Letter
+
+PIECES_AHEAD = 8
+BATCH_BYTES = 2**20
+BATCH_FRAMES = 1_000
+
+
+@define
+class _Peer:
+    seat: Seat
+    next: int
+    kept: int = 0
+    ahead: deque[int] = field(factory=deque)  # last frames of the pieces on their way
+
+
+class Sequencer:
+    """For one view, from its opening to its end.  `committed`: the last frame that all have."""
+
+    def __init__(
+        self,
+        view: View,
+        me: Seat,
+        journal: Journal,
+        send: Callable[[str, Letter], None],
+        *,
+        enough: int | None = None,
+    ) -> None:
+        """`enough`: how many must have a frame, for runs that must fail; None: all of the view."""
+        self.view = view
+        self.committed = 0 if view.position is None else view.position.seq
+        self._me = me
+        self._journal = journal
+        self._send = send
+        self._enough = len(view.members) if enough is None else enough
+        self._queue: deque[bytes] = deque()
+        self._seen: dict[str, set[int]] = {}
+        self._settled: dict[str, int] = {}
+        # What the others have is not known yet; the last frame, sent again, makes them say it.
+        self._peers = {
+            seat.member: _Peer(seat, max(journal.last_seq, 1))
+            for seat in view.members
+            if seat != me
+        }
+        for peer in self._peers.values():
+            self._pump(peer)
+        self._count()
+
+    def submit(self, origin: str, number: int, oldest: int, body: bytes) -> None:
+        """Take a frame into the order, once; those of `origin` below `oldest` are settled."""
+        seen = self._seen.setdefault(origin, set())
+        if oldest > self._settled.get(origin, 1):
+            self._settled[origin] = oldest
+            seen.difference_update([one for one in seen if one < oldest])
+        if number >= self._settled.get(origin, 1) and number not in seen:
+            seen.add(number)
+            self._queue.append(packed(origin, number, body))
+
+    def take(self) -> list[bytes]:
+        """Return the frames to be written next, and forget them here."""
+        taken: list[bytes] = []
+        size = 0
+        while self._queue and size < BATCH_BYTES and len(taken) < BATCH_FRAMES:
+            taken.append(self._queue.popleft())
+            size += len(taken[-1])
+        return taken
+
+    @property
+    def has_queue(self) -> bool:
+        return bool(self._queue)
+
+    def wrote(self) -> None:
+        """The own disk has more: send it."""
+        for peer in self._peers.values():
+            self._pump(peer)
+        self._count()
+
+    def kept(self, peer: str, store_id: str, seq: int, *, is_gap: bool) -> None:
+        """`peer` says up to where its disk goes; another disk than the view's does not count."""
+        known = self._peers.get(peer)
+        if known is None or known.seat.store_id != store_id or seq > self._journal.last_seq:
+            return
+        known.kept = max(known.kept, seq)
+        while known.ahead and known.ahead[0] <= seq:
+            known.ahead.popleft()
+        if is_gap:
+            known.ahead.clear()
+            known.next = seq + 1
+        self._pump(known)
+        self._count()
+
+    def peer_up(self, peer: str) -> None:
+        """A new connection: what was on its way may be lost."""
+        known = self._peers.get(peer)
+        if known is not None:
+            known.ahead.clear()
+            known.next = known.kept + 1 if known.kept else max(self._journal.last_seq, 1)
+            self._pump(known)
+
+    def _pump(self, peer: _Peer) -> None:
+        while len(peer.ahead) < PIECES_AHEAD and peer.next <= self._journal.last_seq:
+            frames = self._journal.read(peer.next)
+            run = [frame for frame in frames if frame.view == frames[0].view]
+            # Frames of an earlier view are in every member of this one: they are no news.
+            if run[0].view == self.view.id:
+                bodies = tuple(frame.data for frame in run)
+                self._send(peer.seat.member, Frames(self.view.id, run[0].seq, bodies))
+                peer.ahead.append(run[-1].seq)
+            peer.next = run[-1].seq + 1
+
+    def _count(self) -> None:
+        kept = [*(peer.kept for peer in self._peers.values()), self._journal.last_seq]
+        kept.sort(reverse=True)
+        self.committed = max(self.committed, kept[self._enough - 1])

@@ -1,0 +1,167 @@
+"""Updates: a joiner cuts its tail, then fetches what it lacks; always a prefix of the chain.
+
+    joiner     what do you have?            ->    source
+               runs of frames, by view     <-
+    joiner     cuts behind the last frame that both have, durably
+               send what comes next         ->
+               some frames                 <-     and so on, to the end it was told of
+
+The joiner asks for each piece when the one before is on its disk, so nothing piles up.  Its
+data is good at each moment, and after a crash it goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from attrs import define, field
+
+from joinproto.core.chain.messages import ServeUpdate, StartUpdate
+from joinproto.core.chain.view import Position
+from joinproto.drivers.ports import Strand, Work
+from joinproto.log.entry import digest_of
+from joinproto.log.journal import Frame, Journal, Run
+from joinproto.log.letters import Ask, Fetch, Have, Letter, Piece, write
+
+STALL_SECONDS = 5.0
+
+
+@define
+class Updates:
+    """Both sides.  `cut`: told the last frame that stays, when a tail is cut; `took`: told each
+    frame that came.
+    """
+
+    strand: Strand
+    journal: Journal
+    cut: Callable[[int], None]
+    took: Callable[[Frame], None]
+    update: StartUpdate | None = None
+    goal: int = 0
+    _heard: deque[Have | Piece] = field(factory=deque)
+    _stalls_at: float | None = None
+
+    # -- the joiner ----------------------------------------------------------------------------
+
+    def start(self, update: StartUpdate) -> None:
+        """Begin an update, instead of any before."""
+        self.void()
+        self.update = update
+        self._tell(update.source, Ask(str(update.view.id)))
+
+    def void(self) -> None:
+        """Forget the present update: its view is over, or its source is lost."""
+        self.update = None
+        self._heard.clear()
+        self._stalls_at = None
+
+    def peer_down(self, peer: str) -> None:
+        if self.update is not None and self.update.source == peer:
+            self.void()
+
+    def hear(self, peer: str, letter: Have | Piece) -> None:
+        """Something comes from a source; from another one than the present it is late."""
+        update = self.update
+        if update is not None and update.source == peer and update.view.id == letter.view:
+            self._heard.append(letter)
+
+    @property
+    def deadline(self) -> float | None:
+        return self._stalls_at
+
+    def work(self) -> Iterator[Work]:
+        """Put what came on the disk, and ask for more."""
+        # While an answer of this member counts, its data stands still.
+        while self._heard and self.update is not None and not self.strand.is_frozen:
+            letter = self._heard.popleft()
+            if isinstance(letter, Have):
+                yield from self._begin(self.update, letter)
+            else:
+                yield from self._append(self.update, letter)
+        update = self.update
+        if update is None or self._stalls_at is None or self.strand.now() < self._stalls_at:
+            return
+        if self.strand.is_frozen:
+            self._stalls_at = self.strand.now() + STALL_SECONDS
+        else:
+            self.void()
+            self.strand.give_up_on(update.source, f"no update came for {STALL_SECONDS:g} s")
+
+    def _begin(self, update: StartUpdate, have: Have) -> Iterator[Work]:
+        theirs = have.runs
+        if not update.beside:
+            end = 0 if update.to is None else update.to.seq
+            theirs = _clipped(theirs, end)
+            if _end_of(theirs) != update.to:
+                self.void()
+                self.strand.give_up_on(update.source, f"it has not what it should: {update.to}")
+                return
+        self.goal = theirs[-1].last if theirs else 0
+        common = common_seq(self.journal.runs, theirs)
+        if common < self.journal.last_seq:
+            yield lambda: self.journal.cut(common)
+            self.cut(common)
+            self.strand.note("cut", last=common)
+        self._go_on(update)
+
+    def _append(self, update: StartUpdate, piece: Piece) -> Iterator[Work]:
+        frames = [frame for frame in piece.frames if frame.seq <= self.goal]
+        if piece.first != self.journal.last_seq + 1 or not frames:
+            return
+        for frame in frames:
+            self.strand.note(
+                "fetched", view=frame.view, seq=frame.seq, digest=digest_of(frame.data)
+            )
+        yield lambda: self.journal.append(frames)
+        for frame in frames:
+            self.took(frame)
+        self._go_on(update)
+
+    def _go_on(self, update: StartUpdate) -> None:
+        if self.journal.last_seq == self.goal:
+            self.void()
+            self.strand.update_done(self.journal.last)
+        else:
+            self.strand.update_progress(self.journal.last)
+            self._tell(update.source, Fetch(str(update.view.id), self.journal.last_seq + 1))
+
+    def _tell(self, source: str, letter: Letter) -> None:
+        self.strand.send(source, write(letter))
+        self._stalls_at = self.strand.now() + STALL_SECONDS
+
+    # -- the source ----------------------------------------------------------------------------
+
+    def serve(self, update: ServeUpdate) -> None:
+        """Let a member have the data.  It asks; who may be answered is looked at each time."""
+
+    def answer(self, peer: str, letter: Ask | Fetch) -> None:
+        """Answer a joiner; only a member that is ready in the view that both know."""
+        view = self.strand.view
+        if view is None or view.id != letter.view or not self.strand.is_ready:
+            return
+        if isinstance(letter, Ask):
+            self.strand.send(peer, write(Have(letter.view, self.journal.runs)))
+        elif letter.first <= self.journal.last_seq:
+            frames = tuple(self.journal.read(letter.first))
+            self.strand.send(peer, write(Piece(letter.view, letter.first, frames)))
+
+
+def common_seq(ours: Sequence[Run], theirs: Sequence[Run]) -> int:
+    """Return the last frame that both have: up to it, all frames are the same."""
+    common = 0
+    for one, other in zip(ours, theirs, strict=False):
+        if (one.view, one.first) != (other.view, other.first):
+            break
+        common = min(one.last, other.last)
+        if one.last != other.last:
+            break
+    return common
+
+
+def _clipped(runs: Sequence[Run], end: int) -> tuple[Run, ...]:
+    return tuple(Run(run.view, run.first, min(run.last, end)) for run in runs if run.first <= end)
+
+
+def _end_of(runs: Sequence[Run]) -> Position | None:
+    return Position(runs[-1].view, runs[-1].last) if runs else None

@@ -1,0 +1,93 @@
+"""A node's data directory: the store's metadata and the journal, opened as one.
+
+joinproto/      the metadata (`joinproto/store`)
+frames.log      the frames (`joinproto/log/journal.py`)
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from secrets import token_hex
+
+from attrs import evolve, frozen
+
+from joinproto.core.chain.store import StoreRecord
+from joinproto.errors import StoreCorrupt, StoreForeign, StoreMissing, StoreUnreadable
+from joinproto.log.journal import FILE, Journal
+from joinproto.store.handle import Store, create_store, open_store
+
+log = logging.getLogger(__name__)
+
+
+@frozen
+class Disk:
+    """What is open.  `record`: what the member starts from."""
+
+    store: Store
+    journal: Journal
+    record: StoreRecord
+
+    def close(self) -> None:
+        self.journal.close()
+        self.store.close()
+
+
+def open_disk(path: Path, member: str, cluster_name: str) -> Disk:
+    """Return the data directory, made where there is none; raises `StoreError`."""
+    try:
+        path.mkdir(mode=0o750, exist_ok=True)
+    except OSError as error:
+        raise StoreUnreadable(
+            f"{path}: {error.strerror or error}", next="make the directory above it, or mount it"
+        ) from error
+    store = _store(path, member, cluster_name)
+    try:
+        found = store.contents
+        if found.member != member:
+            raise StoreForeign(
+                f"{path}: the store of member {found.member!r}, this is {member!r}",
+                next="check `data` and `member` in the configuration",
+            )
+        for problem in store.problems:
+            log.warning("%s: %s", path, problem)
+        journal = Journal.open(path)
+    except BaseException:
+        store.close()
+        raise
+    try:
+        return Disk(store, journal, _record(store, journal))
+    except BaseException:
+        journal.close()
+        store.close()
+        raise
+
+
+def _store(path: Path, member: str, cluster_name: str) -> Store:
+    try:
+        return open_store(path)
+    except StoreMissing:
+        if (path / FILE).exists():
+            raise StoreCorrupt(
+                f"{path}: has frames and no metadata\n  nothing was changed",
+                next="find out who removed it; a new member needs an empty directory",
+            ) from None
+    log.info("%s: a new, empty store", path)
+    record = StoreRecord(store_id=token_hex(16))
+    return create_store(path, record, member=member, cluster_name=cluster_name)
+
+
+def _record(store: Store, journal: Journal) -> StoreRecord:
+    """Return the store's record with the journal's position, which is written with each frame."""
+    record = store.record
+    if journal.cut_bytes:
+        log.info("%s: a torn tail of %d bytes was cut", journal.path, journal.cut_bytes)
+    if record.update_unfinished:
+        return record  # its data counts for nothing until it is updated again
+    if not journal.holds(record.position):
+        raise StoreCorrupt(
+            f"{journal.path}: ends at {journal.last}, the metadata knows of {record.position}"
+            "\n  nothing was changed",
+            next="frames were lost: do not start it; give the member an empty directory",
+        )
+    return evolve(record, position=journal.last)

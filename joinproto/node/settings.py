@@ -1,0 +1,235 @@
+"""node.toml: what a node is started with, read and judged before anything is done."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import cattrs
+from attrs import field, frozen
+from cattrs import transform_error
+from cattrs.errors import ClassValidationError
+
+from joinproto.core.chain.config import Config, TotalFailure
+from joinproto.core.chain.malformed import Malformed
+from joinproto.drivers.addresses import Address
+from joinproto.drivers.tcp import Network
+from joinproto.drivers.tls import TlsFiles
+from joinproto.errors import JoinprotoError, MisuseError, UsageProblem
+
+SECRET_BYTES_MIN = 16
+
+
+@frozen(kw_only=True)
+class Timing:
+    """Seconds.  `patience`: until it goes on without those who do not answer.  `silence`: after
+    which a peer that is not heard of is taken for lost.  `wait`, `leave`: limits for becoming
+    active and for leaving in order; 0: none.
+    """
+
+    patience: float = 0.5
+    heartbeat: float = 0.5
+    silence: float = 2.0
+    wait: float = 0.0
+    leave: float = 10.0
+
+
+@frozen(kw_only=True)
+class Security:
+    """How members prove who they are: a file with a shared secret, or mutual TLS."""
+
+    secret_file: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    ca: str | None = None
+
+
+@frozen(kw_only=True)
+class Testing:
+    """For fault tests, never for data that matters.  `mutants`: rules that are not kept.
+    `clock_offset`: a file with seconds by which the clock is off.
+    """
+
+    mutants: list[str] = field(factory=list)
+    clock_offset: str | None = None
+
+
+@frozen(kw_only=True)
+class NodeFile:
+    """The file as it stands; paths in it are relative to it."""
+
+    member: str
+    cluster: str
+    data: str
+    electors: list[str]
+    wait_for: int
+    listen: str
+    clients: str
+    members: dict[str, str] = field(factory=dict)
+    control: str | None = None
+    http: str | None = None
+    events: str | None = None
+    total_failure: str = "manual"
+    found_with: int | None = None
+    options: dict[str, Any] = field(factory=dict)
+    timing: Timing = field(factory=Timing)
+    security: Security = field(factory=Security)
+    testing: Testing = field(factory=Testing)
+
+
+@frozen(kw_only=True)
+class Settings:
+    """What a node needs, checked.  `http`, `events`: None: not wanted."""
+
+    config: Config
+    network: Network
+    clients: Address
+    data: Path
+    control: Path
+    http: Address | None
+    events: Path | None
+    timing: Timing
+    testing: Testing
+
+
+def read_settings(path: Path) -> Settings:
+    """Return the settings in a file; raises `UsageProblem` that names the place in it."""
+    try:
+        tree = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise UsageProblem(
+            f"{path}: cannot be read: {error.strerror or error}", next="check the path"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise UsageProblem(f"{path}: is no TOML: {error}", next="mend the file") from error
+    try:
+        return settings_of(structured(tree), path.resolve().parent)
+    except JoinprotoError as error:
+        raise UsageProblem(f"{path}: {error.message}", next=error.next) from error
+    except Malformed as error:
+        raise UsageProblem(f"{path}: {error}", next="mend the file") from error
+
+
+def structured(tree: Mapping[str, Any]) -> NodeFile:
+    """Return the file's content, each field of its type and none that is unknown."""
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    for kind in (str, int, float, bool):
+        converter.register_structure_hook(kind, _exactly)
+    try:
+        return converter.structure(tree, NodeFile)
+    except ClassValidationError as error:
+        found = [line.replace("@ $.", "at ").replace("@ $", "") for line in transform_error(error)]
+        raise UsageProblem(
+            "; ".join(line.strip() for line in found),
+            next="docs/running.md names all fields, and shows a whole file",
+        ) from error
+
+
+def _exactly(value: Any, kind: type) -> Any:
+    # "2" is no number, and true is none either: a file says what it means.
+    fits = type(value) is kind or (kind is float and type(value) is int)
+    if not fits:
+        raise TypeError(f"{value!r} is no {_WORDS[kind]}")
+    return kind(value)
+
+
+_WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+
+
+def settings_of(file: NodeFile, top: Path) -> Settings:
+    """Return the settings; `top`: what paths are relative to."""
+    timing, security = file.timing, file.security
+    _require(file.total_failure in ("manual", "automatic"), "total_failure", file.total_failure)
+    missing = [name for name in file.electors if name not in {file.member, *file.members}]
+    if missing:
+        raise UsageProblem(
+            f"no address of the electors {', '.join(missing)}",
+            next="name each member and its HOST:PORT under [members]",
+        )
+    if timing.silence < 2 * timing.heartbeat:
+        raise UsageProblem(
+            f"timing.silence is {timing.silence} s, timing.heartbeat {timing.heartbeat} s: one"
+            " lost heartbeat would end a connection",
+            next="set silence to several heartbeats",
+        )
+    config = Config(
+        member=file.member,
+        electors=frozenset(file.electors),
+        wait_for=file.wait_for,
+        options=_digest(file.options),
+        cluster_name=file.cluster,
+        total_failure=TotalFailure(file.total_failure),
+        found_with=file.found_with,
+        patience=timing.patience,
+        heartbeat=timing.heartbeat,
+    )
+    network = Network(
+        member=file.member,
+        cluster_name=file.cluster,
+        electors=config.electors,
+        listen=Address.parse(file.listen),
+        addresses={
+            name: Address.parse(text) for name, text in file.members.items() if name != file.member
+        },
+        silence=timing.silence,
+        secret=_secret(security, top),
+        tls=_tls(security, top),
+    )
+    data = top / file.data
+    return Settings(
+        config=config,
+        network=network,
+        clients=Address.parse(file.clients),
+        data=data,
+        control=data / "control.sock" if file.control is None else top / file.control,
+        http=None if file.http is None else Address.parse(file.http),
+        events=None if file.events is None else top / file.events,
+        timing=timing,
+        testing=file.testing,
+    )
+
+
+def _digest(options: Mapping[str, Any]) -> str:
+    """Return what stands for the options that must be the same in all members (I2)."""
+    if not options:
+        return "default"
+    said = repr(sorted((name, repr(value)) for name, value in options.items()))
+    return sha256(said.encode()).hexdigest()[:16]
+
+
+def _secret(security: Security, top: Path) -> bytes:
+    if security.secret_file is None:
+        return b""
+    path = top / security.secret_file
+    try:
+        secret = path.read_bytes().strip()
+    except OSError as error:
+        raise UsageProblem(
+            f"security.secret_file {path}: {error.strerror or error}", next="check the path"
+        ) from error
+    if len(secret) < SECRET_BYTES_MIN:
+        raise UsageProblem(
+            f"security.secret_file {path}: {len(secret)} bytes, expected at least"
+            f" {SECRET_BYTES_MIN}",
+            next="`openssl rand -hex 32` makes one; the same file for all members",
+        )
+    return secret
+
+
+def _tls(security: Security, top: Path) -> TlsFiles | None:
+    given = {"certificate": security.certificate, "key": security.key, "ca": security.ca}
+    if not any(given.values()):
+        return None
+    certificate, key, ca = given.values()
+    if certificate is None or key is None or ca is None:
+        missing = ", ".join(name for name, value in given.items() if value is None)
+        raise UsageProblem(f"security without {missing}", next="TLS needs all three, as PEM files")
+    return TlsFiles(certificate=top / certificate, key=top / key, ca=top / ca)
+
+
+def _require(holds: bool, what: str, found: object) -> None:
+    if not holds:
+        raise MisuseError(f"{what} is {found!r}", next="manual or automatic")

@@ -1,0 +1,101 @@
+"""Members in this process: real sockets on loopback, real stores, real time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import anyio
+from attrs import define, field
+
+from joinproto.core.chain.config import Config
+from joinproto.core.chain.messages import Closing
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.view import View
+from joinproto.drivers.addresses import Address
+from joinproto.drivers.cluster import Cluster
+from joinproto.drivers.nodata import NoData
+from joinproto.drivers.ports import Host
+from joinproto.drivers.tcp import Network, TcpTransport
+from joinproto.store.handle import Store, create_store, open_store
+from tools.faults.ports import free_ports
+
+PATIENCE = 30
+"""Seconds after which a test gives up; none waits for them to pass."""
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Return as soon as it holds."""
+    with anyio.fail_after(PATIENCE):
+        while not holds():  # noqa: ASYNC110  what is waited for has no event
+            await anyio.sleep(0.01)
+
+
+@define
+class Place:
+    """One member of three: where it is, and what it has."""
+
+    name: str
+    top: Path
+    ports: dict[str, int]
+    wait_for: int = 2
+    more: dict[str, Any] = field(factory=dict)
+    network: dict[str, Any] = field(factory=dict)
+    told: list[str] = field(factory=list)
+    store: Store | None = None
+    transport: TcpTransport | None = None
+
+    def config(self) -> Config:
+        return Config(
+            member=self.name,
+            electors=frozenset("abc"),
+            wait_for=self.wait_for,
+            patience=0.2,
+            heartbeat=0.1,
+            **self.more,
+        )
+
+    def host(self) -> Host:
+        """Open the store, made where there is none."""
+        path = self.top / self.name
+        if path.exists():
+            self.store = open_store(path)
+        else:
+            path.mkdir()
+            self.store = create_store(path, StoreRecord(store_id=token_hex(8)), member=self.name)
+        self.transport = TcpTransport(network(self.name, self.ports, **self.network))
+        service = NoData(self._opened, self._closed)
+        return Host(store=self.store, transport=self.transport, service=service, transfer=service)
+
+    def cluster(self) -> Cluster:
+        return Cluster(self.config(), self.host())
+
+    def close(self) -> None:
+        if self.store is not None:
+            self.store.close()
+
+    def _opened(self, view: View, is_sequencer: bool) -> None:
+        self.told.append("opened")
+
+    def _closed(self, why: Closing) -> None:
+        self.told.append(why.value)
+
+
+def network(name: str, ports: dict[str, int], **more: Any) -> Network:
+    """Return where a member is, and where the others are."""
+    settings: dict[str, Any] = {
+        "cluster_name": "cluster",
+        "electors": frozenset("abc"),
+        "silence": 1.0,
+        "listen": Address("127.0.0.1", ports[name]),
+        "addresses": {one: Address("127.0.0.1", port) for one, port in ports.items()},
+    }
+    return Network(member=name, **(settings | more))
+
+
+def places(top: Path, names: Iterable[str] = "abc", **more: Any) -> dict[str, Place]:
+    names = list(names)
+    ports = dict(zip(names, free_ports(len(names)), strict=True))
+    return {name: Place(name, top, ports, more=dict(more)) for name in names}

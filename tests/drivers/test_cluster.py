@@ -1,0 +1,175 @@
+"""The anyio driver, under asyncio and under trio: three members in one process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from joinproto.core.chain.messages import Closing, Stop
+from joinproto.core.chain.phases import Phase
+from joinproto.core.vocabulary import Store as StoreState
+from joinproto.drivers.cluster import Cluster
+from joinproto.drivers.failures import Aborted, NotActive
+from joinproto.drivers.outcome import Outcome
+from joinproto.errors import StoreInUse, StoreWriteFailed
+from tests.drivers.nearby import PATIENCE, Place, places, until
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def running(*some: Place) -> AsyncIterator[list[Cluster]]:
+    async with AsyncExitStack() as stack:
+        for place in some:
+            stack.callback(place.close)
+        yield [await stack.enter_async_context(place.cluster()) for place in some]
+
+
+async def all_active(clusters: list[Cluster]) -> list[Outcome]:
+    return [await cluster.wait_active(timeout=PATIENCE) for cluster in clusters]
+
+
+async def test_founded_closed_restored_and_joined(tmp_path: Path) -> None:
+    """Three empty stores found a cluster; closed in order all are clean, and start it again."""
+    three = places(tmp_path)
+    async with running(*three.values()) as clusters:
+        assert [Outcome.FOUNDED] * 3 == await all_active(clusters)
+
+        await clusters[2].shutdown_cluster()
+
+        with anyio.fail_after(PATIENCE):
+            assert [Stop(is_clean=True)] * 3 == [await one.wait_ended() for one in clusters]
+    async with running(three["b"], three["c"]) as others:
+        async with running(three["a"]) as (a,):
+            assert [Outcome.RESTORED] * 3 == await all_active([a, *others])
+            assert StoreState.DIRTY is a.host.store.record.state
+            assert Stop(is_clean=False) == await a.stop(timeout=PATIENCE)
+        async with running(three["a"]) as (a,):
+            assert Outcome.JOINED is await a.wait_active(timeout=PATIENCE)
+
+
+async def test_a_member_that_hears_no_majority_closes_first(tmp_path: Path) -> None:
+    three = places(tmp_path)
+    async with running(three["a"]) as (a,):
+        async with running(three["b"], three["c"]) as others:
+            await all_active([a, *others])
+        await until(lambda: a.phase is Phase.SUSPENDED)
+
+        assert not a.is_active
+        assert ["opened", Closing.NO_MAJORITY.value] == three["a"].told
+
+
+async def test_stop_comes_back_although_nobody_is_there_to_agree(tmp_path: Path) -> None:
+    """Alone it can leave in no view; it ends as a crash would, and says so."""
+    three = places(tmp_path)
+    async with running(three["a"]) as (a,):
+        async with running(three["b"], three["c"]) as others:
+            await all_active([a, *others])
+
+        ended = await a.stop(timeout=0.2)
+
+        assert ended is None
+        assert not a.is_active
+        with pytest.raises(NotActive):
+            await a.leave()
+
+
+async def test_waiting_ends_in_time_and_says_what_for(tmp_path: Path) -> None:
+    async with running(places(tmp_path)["a"]) as (a,):
+        with pytest.raises(NotActive, match=r"not active after 0.1 s: initializing"):
+            await a.wait_active(timeout=0.1)
+
+
+async def test_a_disk_that_fails_comes_out_of_the_block(tmp_path: Path) -> None:
+    """A write that fails ends the member: the block is cancelled, and nobody is served."""
+    three = places(tmp_path)
+
+    def full(record: object) -> None:
+        raise StoreWriteFailed("no space left", next="end this process")
+
+    async def fail(a: Cluster) -> None:
+        async with a:
+            await all_active([a, *others])
+            a.host.store.write = full  # type: ignore[method-assign]
+            await a.leave()
+            await anyio.sleep_forever()
+
+    async with running(three["b"], three["c"]) as others:
+        with pytest.raises(StoreWriteFailed, match="no space left"):
+            await fail(three["a"].cluster())
+        three["a"].close()
+
+        assert "opened" != three["a"].told[-1]
+        for other in others:
+            await other.wait_active(timeout=PATIENCE)
+
+
+async def test_what_the_body_raises_is_what_comes_out(tmp_path: Path) -> None:
+    place = places(tmp_path)["a"]
+
+    with pytest.raises(ZeroDivisionError):
+        async with place.cluster():
+            raise ZeroDivisionError
+    place.close()
+
+
+async def test_options_that_differ_abort_and_say_both(tmp_path: Path) -> None:
+    """I2: and a restart does not help."""
+    three = places(tmp_path)
+    three["b"].more["options"] = "other"
+    aborted: dict[str, Aborted] = {}
+
+    async def run(place: Place) -> None:
+        try:
+            async with place.cluster():
+                await anyio.sleep_forever()
+        except Aborted as error:
+            aborted[place.name] = error
+        finally:
+            place.close()
+
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            for place in three.values():
+                tasks.start_soon(run, place)
+
+    assert set("abc") == set(aborted)
+    for error in aborted.values():
+        assert "options-differ" in error.message
+        assert "other/2 at b" in error.message
+    assert not any(place.told for place in three.values())
+
+
+async def test_no_task_outlives_the_block(tmp_path: Path) -> None:
+    three = places(tmp_path)
+    before = _tasks()
+
+    async with running(*three.values()) as clusters:
+        await all_active(clusters)
+
+    assert before == _tasks()
+
+
+async def test_calls_come_back_with_what_they_raise(tmp_path: Path) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    async with running(places(tmp_path)["a"]) as (a,):
+        assert "a" == await a.call(lambda: a.engine.seat.member)
+        with pytest.raises(ZeroDivisionError):
+            await a.call(broken)
+
+
+async def test_two_processes_on_one_store_are_noticed(tmp_path: Path) -> None:
+    place = places(tmp_path)["a"]
+    async with running(place):
+        with pytest.raises(StoreInUse):
+            place.host()
+
+
+def _tasks() -> int:
+    return len(anyio.get_running_tasks())

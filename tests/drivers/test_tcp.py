@@ -1,0 +1,306 @@
+"""Members over TCP: real sockets on loopback, with peers that break."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+import trustme
+from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectReceiveStream
+
+from joinproto.drivers.addresses import Address, dials
+from joinproto.drivers.framing import framed
+from joinproto.drivers.ports import Came, Channel, Down, Item, Up
+from joinproto.drivers.session import Identity, Session
+from joinproto.drivers.tcp import STRANGERS_MAX, TcpTransport
+from joinproto.drivers.tls import TlsFiles
+from joinproto.errors import EnvironmentProblem, UsageProblem
+from tests.drivers.nearby import PATIENCE, network, until
+from tools.faults.ports import free_ports
+
+pytestmark = pytest.mark.anyio
+
+
+class End:
+    """One transport and what it tells."""
+
+    def __init__(self, transport: TcpTransport, heard: MemoryObjectReceiveStream[Item]) -> None:
+        self.transport = transport
+        self.heard = heard
+
+    async def next(self) -> Item:
+        with anyio.fail_after(PATIENCE):
+            return await self.heard.receive()
+
+
+@asynccontextmanager
+async def running(tasks: TaskGroup, *settings: Any) -> AsyncIterator[list[End]]:
+    ends = []
+    with ExitStack() as stack:
+        for one in settings:
+            send, receive = anyio.create_memory_object_stream[Item](100)
+            stack.enter_context(send)
+            stack.enter_context(receive)
+            transport = TcpTransport(one)
+            await tasks.start(transport.run, send)
+            ends.append(End(transport, receive))
+        yield ends
+        tasks.cancel_scope.cancel()
+
+
+def two(**more: Any) -> tuple[Any, Any]:
+    ports = dict(zip("ab", free_ports(2), strict=True))
+    return network("a", ports, **more), network("b", ports, **more)
+
+
+async def test_messages_arrive_whole_and_in_order() -> None:
+    async with anyio.create_task_group() as tasks, running(tasks, *two()) as (a, b):
+        assert (Up("b"), Up("a")) == (await a.next(), await b.next())
+        large = bytes(3 * 2**20)
+
+        for data in (b"one", large, b""):
+            a.transport.send("b", Channel.HOST, data)
+        b.transport.send("a", Channel.MEMBER, b"back")
+
+        assert [Came("a", Channel.HOST, data) for data in (b"one", large, b"")] == [
+            await b.next() for _ in range(3)
+        ]
+        assert Came("b", Channel.MEMBER, b"back") == await a.next()
+
+
+async def test_what_is_said_before_a_farewell_arrives() -> None:
+    """A member that stops has told the others why before it is gone."""
+    async with anyio.create_task_group() as tasks, running(tasks, *two()) as (a, b):
+        await a.next(), await b.next()
+        a.transport.send("b", Channel.MEMBER, b"last words" * 100_000)
+
+        tasks.start_soon(a.transport.farewell)
+
+        assert Came("a", Channel.MEMBER, b"last words" * 100_000) == await b.next()
+        assert Down("a") == await b.next()
+
+
+async def test_a_member_comes_back_and_is_found() -> None:
+    first, second = two()
+    async with anyio.create_task_group() as tasks, running(tasks, first) as (a,):
+        for _ in range(2):
+            async with anyio.create_task_group() as life, running(life, second) as (b,):
+                assert (Up("b"), Up("a")) == (await a.next(), await b.next())
+            assert Down("b") == await a.next()
+
+
+async def test_a_peer_that_falls_silent_is_given_up() -> None:
+    """A half-open connection, or a process that is stopped: nothing comes, and no end either."""
+    first, second = two(silence=0.3)
+    port = second.listen.port
+    async with anyio.create_task_group() as tasks:
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=port)
+        calls: list[int] = []
+
+        async def greet_and_fall_silent(stream: anyio.abc.ByteStream) -> None:
+            calls.append(1)
+            session = Session(Identity(member="b", cluster_name="cluster"), None)
+            async with stream:
+                while session.peer is None:
+                    list(session.feed(await stream.receive()))
+                    await stream.send(session.take_out())
+                await anyio.sleep_forever()
+
+        tasks.start_soon(listener.serve, greet_and_fall_silent)
+        async with running(tasks, first) as (a,):
+            assert Up("b") == await a.next()
+            assert Down("b") == await a.next()
+            assert Up("b") == await a.next()  # it calls again
+            tasks.cancel_scope.cancel()
+    await listener.aclose()
+    assert len(calls) >= 2
+
+
+async def test_a_peer_that_reads_too_slowly_is_given_up() -> None:
+    first, second = two(queue_bytes=2**20)
+    async with anyio.create_task_group() as tasks, running(tasks, first, second) as (a, b):
+        await a.next(), await b.next()
+
+        # Nobody takes from b's inbox, so b reads no more, and what a sends piles up.
+        for _ in range(200):
+            a.transport.send("b", Channel.HOST, bytes(2**20))
+            await anyio.lowlevel.checkpoint()
+
+        assert Down("b") == await a.next()
+
+
+@pytest.mark.parametrize(
+    ("others", "why"),
+    [
+        ({"cluster_name": "another"}, "it is of cluster 'another', b of 'cluster'"),
+        ({"secret": b"another, of 16 bytes or more"}, "does not know the secret"),
+        ({"versions": (2, 2)}, "it speaks wire versions 2 to 2, b 1 to 1"),
+    ],
+)
+async def test_a_stranger_is_refused_with_a_line(
+    others: dict[str, Any], why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = two(secret=b"one, of 16 bytes or more")
+    ports = {"a": first.listen.port, "b": second.listen.port}
+    stranger = network("a", ports, **({"secret": b"one, of 16 bytes or more"} | others))
+    async with anyio.create_task_group() as tasks, running(tasks, stranger, second) as (_, b):
+        await until(lambda: b.transport.refusals.count >= 2)
+
+        assert [] == b.transport.peers
+    assert why in caplog.text
+
+
+async def test_strangers_that_say_nothing_do_not_keep_members_out() -> None:
+    """More silent connections than there are places, and a member comes all the same."""
+    first, second = two()
+    async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
+        crowd = [
+            await anyio.connect_tcp("127.0.0.1", second.listen.port)
+            for _ in range(2 * STRANGERS_MAX)
+        ]
+        async with anyio.create_task_group() as life, running(life, first) as (a,):
+            assert (Up("b"), Up("a")) == (await a.next(), await b.next())
+        for stream in crowd:
+            await anyio.aclose_forcefully(stream)
+
+
+async def test_a_proved_peer_that_speaks_garbage_is_dropped_and_may_come_again() -> None:
+    _, second = two()
+    async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
+        for _ in range(2):
+            stream = await anyio.connect_tcp("127.0.0.1", second.listen.port)
+            session = Session(Identity(member="a", cluster_name="cluster"), "b")
+            await stream.send(session.take_out())
+            while session.peer is None:
+                list(session.feed(await stream.receive()))
+                await stream.send(session.take_out() or framed(session.seal(b"")[4:])[:0])
+            assert Up("a") == await b.next()
+
+            await stream.send(session.seal(b"no such channel"))
+
+            assert Down("a") == await b.next()
+            await anyio.aclose_forcefully(stream)
+        assert 2 == b.transport.refusals.count
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TlsFiles]:
+    """Return one certificate for each member, and one of another CA."""
+    top = tmp_path_factory.mktemp("tls")
+    ours, others = trustme.CA(), trustme.CA()
+    ours.cert_pem.write_to_path(str(top / "ca.pem"))
+    made = {}
+    for name, ca in (("a", ours), ("b", ours), ("c", ours), ("stranger", others)):
+        issued = ca.issue_cert(name)
+        issued.cert_chain_pems[0].write_to_path(str(top / f"{name}.pem"))
+        issued.private_key_pem.write_to_path(str(top / f"{name}.key"))
+        made[name] = TlsFiles(
+            certificate=top / f"{name}.pem", key=top / f"{name}.key", ca=top / "ca.pem"
+        )
+    return made
+
+
+async def test_members_with_certificates_meet(certificates: dict[str, TlsFiles]) -> None:
+    ports = dict(zip("ab", free_ports(2), strict=True))
+    both = [network(name, ports, tls=certificates[name]) for name in "ab"]
+    async with anyio.create_task_group() as tasks, running(tasks, *both) as (a, b):
+        assert (Up("b"), Up("a")) == (await a.next(), await b.next())
+
+        a.transport.send("b", Channel.HOST, bytes(2**20))
+
+        assert Came("a", Channel.HOST, bytes(2**20)) == await b.next()
+
+
+@pytest.mark.parametrize(
+    ("shows", "why"),
+    [
+        ("c", "it says it is 'a', and its certificate names c"),
+        ("stranger", "no TLS"),
+    ],
+)
+async def test_a_certificate_of_somebody_else_is_refused(
+    certificates: dict[str, TlsFiles], caplog: pytest.LogCaptureFixture, shows: str, why: str
+) -> None:
+    """The member's id in the certificate is what counts, not what it says."""
+    ports = dict(zip("ab", free_ports(2), strict=True))
+    thief = network("a", ports, tls=certificates[shows])
+    honest = network("b", ports, tls=certificates["b"])
+    async with anyio.create_task_group() as tasks, running(tasks, thief, honest) as (_, b):
+        await until(lambda: b.transport.refusals.count >= 1)
+
+        assert [] == b.transport.peers
+    assert why in caplog.text
+
+
+async def test_plain_text_on_a_tls_port_is_refused(certificates: dict[str, TlsFiles]) -> None:
+    ports = dict(zip("ab", free_ports(2), strict=True))
+    honest = network("b", ports, tls=certificates["b"])
+    async with anyio.create_task_group() as tasks, running(tasks, honest) as (b,):
+        stream = await anyio.connect_tcp("127.0.0.1", ports["b"])
+        session = Session(Identity(member="a", cluster_name="cluster"), "b")
+        await stream.send(session.take_out())
+        await until(lambda: b.transport.refusals.count >= 1)
+        await anyio.aclose_forcefully(stream)
+
+        assert [] == b.transport.peers
+
+
+def test_without_secret_and_tls_only_this_machine_is_served() -> None:
+    with pytest.raises(UsageProblem, match="anybody could speak for a member"):
+        network("a", {"a": 1}, listen=Address("0.0.0.0", 1))
+
+    fine = network("a", {"a": 1}, listen=Address("0.0.0.0", 1), secret=b"x" * 16)
+    assert not fine.listen.is_loopback
+
+
+async def test_an_address_in_use_is_said() -> None:
+    (port,) = free_ports(1)
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=port)
+    send, receive = anyio.create_memory_object_stream[Item](1)
+
+    with send, receive, pytest.raises(EnvironmentProblem, match="cannot listen on"):
+        await TcpTransport(network("a", {"a": port})).run(send)
+
+    await listener.aclose()
+
+
+def test_tls_files_that_do_not_fit_are_said(
+    certificates: dict[str, TlsFiles], tmp_path: Path
+) -> None:
+    wrong = TlsFiles(
+        certificate=certificates["a"].certificate, key=certificates["b"].key, ca=tmp_path
+    )
+
+    with pytest.raises(UsageProblem, match="TLS files"):
+        wrong.context(accepts=True)
+    assert ssl.CERT_REQUIRED is certificates["a"].context(accepts=True).verify_mode
+
+
+def test_exactly_one_of_two_members_calls() -> None:
+    for one in "abde":
+        for other in "abde":
+            if one != other:
+                calls = dials(one, other, "bc"), dials(other, one, "bc")
+                assert {True, False} == set(calls)
+    assert dials("d", "a", "abc"), "a newcomer calls an elector, which need not know it"
+
+
+@pytest.mark.parametrize("text", ["", "host", "host:", ":1", "host:x", "::1:80", "h:70000"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(UsageProblem, match="is no address"):
+        Address.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_loopback"),
+    [("127.0.0.1:1", True), ("[::1]:1", True), ("localhost:1", True), ("example:1", False)],
+)
+def test_addresses_are_read_and_written(text: str, is_loopback: bool) -> None:
+    assert (text, is_loopback) == (str(Address.parse(text)), Address.parse(text).is_loopback)

@@ -1,0 +1,147 @@
+"""The journal: what is there after a crash, and what damage is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from joinproto.core.chain.view import Position
+from joinproto.errors import MisuseError, StoreCorrupt
+from joinproto.log.journal import FILE, FRAME_BYTES_MAX, Frame, Journal, Run
+from joinproto.log.updates import common_seq
+
+FIRST, SECOND = "1" * 64, "2" * 64
+
+
+def frames(count: int, *, view: str = FIRST, first: int = 1) -> list[Frame]:
+    return [Frame(view, seq, f"data {seq}".encode()) for seq in range(first, first + count)]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Return a directory with a journal of two appends: three frames, then two of a later view."""
+    journal = Journal.open(tmp_path)
+    journal.append(frames(3))
+    journal.append(frames(2, view=SECOND, first=4))
+    journal.close()
+    return tmp_path
+
+
+def test_what_was_appended_is_there_again(place: Path) -> None:
+    journal = Journal.open(place)
+
+    assert Position(SECOND, 5) == journal.last
+    assert (Run(FIRST, 1, 3), Run(SECOND, 4, 5)) == journal.runs
+    assert [*frames(3), *frames(2, view=SECOND, first=4)] == journal.read(1)
+    assert [frame.seq for frame in journal.read(2, bytes_max=1)] == [2]
+    assert journal.holds(Position(FIRST, 3))
+    assert not journal.holds(Position(FIRST, 4))
+    assert journal.holds(None)
+    journal.close()
+
+
+def test_a_torn_tail_is_cut_at_every_byte(
+    place: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The second append was not durable: whatever is left of it, the first one stays."""
+    whole = (place / FILE).read_bytes()
+    journal = Journal.open(place)
+    first = journal._offsets[3]
+    journal.close()
+    copy = tmp_path_factory.mktemp("cut")
+
+    for size in range(first, len(whole)):
+        (copy / FILE).write_bytes(whole[:size])
+        again = Journal.open(copy)
+        kept = again.last_seq
+        assert kept == 3 or (kept == 4 and size > first)
+        assert frames(min(kept, 3)) == again.read(1)[:3]
+        again.append(frames(1, view=SECOND, first=kept + 1))
+        again.close()
+        assert kept + 1 == Journal.open(copy).last_seq
+
+
+def test_every_flipped_bit_in_what_was_durable_is_refused(
+    place: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A later record says that the file was durable up to it; so this is no torn tail."""
+    whole = (place / FILE).read_bytes()
+    journal = Journal.open(place)
+    first = journal._offsets[3]
+    journal.close()
+    copy = tmp_path_factory.mktemp("flipped")
+
+    for byte in range(first):
+        damaged = bytearray(whole)
+        damaged[byte] ^= 1 << byte % 8
+        (copy / FILE).write_bytes(damaged)
+        with pytest.raises(StoreCorrupt, match="a later one calls durable"):
+            Journal.open(copy)
+        assert bytes(damaged) == (copy / FILE).read_bytes()
+
+
+def test_a_damage_behind_a_large_frame_is_found(tmp_path: Path) -> None:
+    journal = Journal.open(tmp_path)
+    journal.append([Frame(FIRST, 1, b"x")])
+    for seq in range(2, 9):
+        journal.append([Frame(FIRST, seq, bytes(FRAME_BYTES_MAX))])
+    journal.close()
+    with (tmp_path / FILE).open("r+b") as file:
+        file.seek(60)
+        file.write(b"!")
+
+    with pytest.raises(StoreCorrupt):
+        Journal.open(tmp_path)
+
+
+def test_cut_and_gone_on_in_another_view(place: Path) -> None:
+    journal = Journal.open(place)
+
+    journal.cut(2)
+    journal.append(frames(2, view=SECOND, first=3))
+
+    expected = [*frames(2), *frames(2, view=SECOND, first=3)]
+    assert expected == journal.read(1)
+    journal.close()
+    again = Journal.open(place)
+    assert expected == again.read(1)
+    again.cut(0)
+    assert (None, ()) == (again.last, again.runs)
+    again.close()
+
+
+def test_frames_out_of_order_or_too_long_are_refused(place: Path) -> None:
+    journal = Journal.open(place)
+
+    for wrong in (frames(1, first=7), [Frame(FIRST, 6, bytes(FRAME_BYTES_MAX + 1))]):
+        with pytest.raises(MisuseError):
+            journal.append(wrong)
+    assert 5 == journal.last_seq
+    journal.close()
+
+
+VIEWS = ["a" * 64, "b" * 64, "c" * 64]
+
+
+@given(st.lists(st.sampled_from(VIEWS), max_size=8), st.lists(st.sampled_from(VIEWS), max_size=8))
+def test_the_common_frames_are_those_of_an_obvious_count(one: list[str], other: list[str]) -> None:
+    """Frames written out one by one; views never come back, as in a chain."""
+    ours, theirs = sorted(one), sorted(other)
+    expected = 0
+    while expected < min(len(ours), len(theirs)) and ours[expected] == theirs[expected]:
+        expected += 1
+
+    assert expected == common_seq(runs_of(ours), runs_of(theirs))
+
+
+def runs_of(views: list[str]) -> list[Run]:
+    runs: list[Run] = []
+    for seq, view in enumerate(views, start=1):
+        if runs and runs[-1].view == view:
+            runs[-1] = Run(view, runs[-1].first, seq)
+        else:
+            runs.append(Run(view, seq, seq))
+    return runs

@@ -1,0 +1,98 @@
+"""What logs say to each other: there and back, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from joinproto.core.chain.malformed import Malformed
+from joinproto.log.entry import packed, unpacked
+from joinproto.log.journal import Frame, Run
+from joinproto.log.letters import (
+    Ask,
+    Committed,
+    Fetch,
+    Frames,
+    Have,
+    Kept,
+    Letter,
+    Piece,
+    Submit,
+    read,
+    write,
+)
+
+VIEW = "0f" * 32
+LETTERS: list[Letter] = [
+    Frames(VIEW, 3, (b"one", b"", b"\n[]")),
+    Kept(VIEW, 0, "store", True),
+    Committed(VIEW, 7),
+    Submit(VIEW, "origin", 2, 1, b"body\nof two lines"),
+    Ask(VIEW),
+    Have(VIEW, (Run(VIEW, 1, 4), Run("1" * 64, 5, 5))),
+    Fetch(VIEW, 1),
+    Piece(VIEW, 5, (Frame(VIEW, 5, b"five"), Frame("1" * 64, 6, b""))),
+]
+
+
+@pytest.mark.parametrize("letter", LETTERS, ids=lambda one: type(one).__name__)
+def test_a_letter_comes_back_as_it_was(letter: Letter) -> None:
+    assert letter == read(write(letter))
+
+
+@pytest.mark.parametrize("letter", LETTERS, ids=lambda one: type(one).__name__)
+@given(data=st.data())
+def test_a_damaged_letter_is_refused_or_is_another_letter(
+    letter: Letter, data: st.DataObject
+) -> None:
+    """Never another error: whatever a peer sends, the member goes on."""
+    said = bytearray(write(letter))
+    at = data.draw(st.integers(0, len(said) - 1))
+    said[at : at + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
+
+    try:
+        found = read(bytes(said))
+    except Malformed:
+        return
+
+    assert found == read(write(found))
+
+
+@given(st.binary(max_size=200))
+def test_garbage_is_refused(said: bytes) -> None:
+    with pytest.raises(Malformed):
+        read(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f'["have","{VIEW}",[["{VIEW}",2,3]]]',
+        f'["have","{VIEW}",[["{VIEW}",1,0]]]',
+        f'["frames","{VIEW}",1,[5]]\nonly',
+        f'["frames","{VIEW}",1,[-1]]',
+        f'["ask","{VIEW}"]\nmore',
+        f'["fetch","{VIEW[:-1]}",1]',
+        f'["kept","{VIEW}",true,"store",false]',
+        f'["piece","{VIEW}",1,[["{VIEW}"]]]',
+        f'["unknown","{VIEW}"]',
+        "[]",
+        "{}",
+    ],
+)
+def test_what_no_log_says_is_refused(said: str) -> None:
+    with pytest.raises(Malformed):
+        read(said.encode())
+
+
+@given(st.binary(max_size=50))
+def test_an_entry_comes_back(body: bytes) -> None:
+    entry = unpacked(packed("origin", 12, body))
+
+    assert ("origin", 12, body) == (entry.origin, entry.number, entry.body)
+
+
+@given(st.binary(max_size=50))
+def test_any_data_of_a_frame_can_be_looked_at(data: bytes) -> None:
+    assert unpacked(data).body in data

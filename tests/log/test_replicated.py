@@ -1,0 +1,343 @@
+"""The log of three members, with the network and the members in the hands of the test."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attrs import define, field
+
+from joinproto.core.chain.ids import ViewId
+from joinproto.core.chain.member import Frame as May
+from joinproto.core.chain.messages import Closing, StartUpdate
+from joinproto.core.chain.view import Position, Seat, View, change, found
+from joinproto.log.entry import unpacked
+from joinproto.log.journal import Frame, Journal
+from joinproto.log.replicated import ReplicatedLog
+
+SEATS = {name: Seat(name, f"store of {name}") for name in "abc"}
+
+
+def first_view() -> View:
+    return found(
+        members=SEATS.values(),
+        electors=SEATS.values(),
+        wait_for=2,
+        options_digest="-",
+        cluster_name="cluster",
+        nonce="-",
+        time=0,
+    )
+
+
+def next_view(view: View, names: str, position: Position | None) -> View:
+    return change(
+        view,
+        members=[SEATS[name] for name in names],
+        position=position,
+        activated=True,
+        nonce="-",
+        time=0,
+    )
+
+
+@define
+class Applied:
+    """The application: what it was given."""
+
+    texts: list[str] = field(factory=list)
+    is_open: bool = False
+
+    def apply(self, frame: Frame) -> None:
+        self.texts.append(unpacked(frame.data).body.decode())
+
+    def opened(self, view: View) -> None:
+        self.is_open = True
+
+    def closed(self, why: Closing) -> None:
+        self.is_open = False
+
+
+@define
+class Bench:
+    """One log on a bench: a `Strand` whose member does what the test says."""
+
+    name: str
+    wire: deque[tuple[str, str, bytes]]
+    journal: Journal
+    app: Applied = field(factory=Applied)
+    view: View | None = None
+    is_ready: bool = True
+    is_frozen: bool = False
+    updated: list[Position | None] = field(factory=list)
+    done: list[int] = field(factory=list)
+    given_up: list[str] = field(factory=list)
+    log: ReplicatedLog = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.log = ReplicatedLog(self.journal, self.app)
+        self.log.attach(self)
+
+    @property
+    def seat(self) -> Seat:
+        return SEATS[self.name]
+
+    @property
+    def position(self) -> Position | None:
+        return self.journal.last
+
+    def now(self) -> float:
+        return 0.0
+
+    def send(self, to: str, data: bytes) -> None:
+        self.wire.append((self.name, to, data))
+
+    def may_append(self, view: ViewId, seq: int) -> May:
+        if self.view is None or self.view.id != view:
+            return May.OTHER_VIEW
+        if self.is_frozen:
+            return May.FROZEN
+        expected = self.journal.last_seq + 1
+        return May.TAKE if seq == expected else May.GAP if seq > expected else May.ALREADY_THERE
+
+    def appended(self, view: ViewId, seq: int, digest: str) -> None:
+        assert seq <= self.journal.last_seq, "durable first"
+
+    def update_progress(self, position: Position | None) -> None:
+        assert position == self.journal.last
+
+    def update_done(self, position: Position | None) -> None:
+        self.updated.append(position)
+
+    def give_up_on(self, peer: str, why: str) -> None:
+        self.given_up.append(peer)
+
+    def note(self, what: str, **facts: object) -> None:
+        pass
+
+    # -- what the test does --------------------------------------------------------------------
+
+    def work(self) -> None:
+        for work in self.log.work():
+            work()
+
+    def learn(self, view: View) -> None:
+        self.view = view
+        self.log.learned(view)
+
+    def open(self) -> None:
+        assert self.view is not None
+        self.log.open(self.view, is_sequencer=min(s.member for s in self.view.members) == self.name)
+        self.work()
+
+    def submit(self, text: str) -> None:
+        self.log.submit(text.encode(), lambda position: self.done.append(position.seq))
+        self.work()
+
+
+@define
+class Three:
+    """The logs of three members in one view."""
+
+    wire: deque[tuple[str, str, bytes]]
+    logs: dict[str, Bench]
+    lost: set[tuple[str, str]] = field(factory=set)
+
+    def __getitem__(self, name: str) -> Bench:
+        return self.logs[name]
+
+    def settle(self) -> None:
+        while self.wire:
+            sender, to, data = self.wire.popleft()
+            if (sender, to) not in self.lost:
+                self.logs[to].log.hear(sender, data)
+                self.logs[to].work()
+
+    def reconnect(self) -> None:
+        self.lost.clear()
+        for name, bench in self.logs.items():
+            for other in self.logs.keys() - {name}:
+                bench.log.peer_up(other)
+                bench.work()
+        self.settle()
+
+    def change_view(self, names: str, position: Position | None) -> View:
+        for bench in self.logs.values():
+            bench.log.close(Closing.NEXT_VIEW)
+        former = self.logs[names[0]].view
+        assert former is not None
+        view = next_view(former, names, position)
+        for name in names:
+            self.logs[name].learn(view)
+        return view
+
+    def texts(self, name: str) -> list[str]:
+        return [unpacked(frame.data).body.decode() for frame in self.logs[name].journal.read(1)]
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Iterator[Three]:
+    wire: deque[tuple[str, str, bytes]] = deque()
+    logs = {}
+    for name in "abc":
+        (tmp_path / name).mkdir()
+        logs[name] = Bench(name, wire, Journal.open(tmp_path / name))
+    view = first_view()
+    for bench in logs.values():
+        bench.learn(view)
+    for bench in logs.values():
+        bench.open()
+    made = Three(wire, logs)
+    made.settle()
+    yield made
+    for bench in logs.values():
+        bench.journal.close()
+
+
+def test_a_write_is_acknowledged_when_all_have_it(three: Three) -> None:
+    three.lost = {("a", "c")}
+
+    three["b"].submit("one")
+    three.settle()
+
+    assert ["one"] == three.texts("a") == three.texts("b")
+    assert [] == three["b"].done
+    three.reconnect()
+    assert [1] == three["b"].done
+    assert ["one"] == three.texts("c") == three["c"].app.texts
+
+
+def test_what_was_lost_on_a_connection_is_said_again_once(three: Three) -> None:
+    """Submitted, and the connection breaks; later ones overtake it: each is in the log once."""
+    three.lost = {("b", "a")}
+    three["b"].submit("one")
+    three["b"].submit("two")
+    three.settle()
+    three.lost.clear()
+    three["b"].submit("three")
+    three.settle()
+
+    three.reconnect()
+    three.reconnect()
+
+    assert sorted(["one", "two", "three"]) == sorted(three.texts("a"))
+    assert [1, 2, 3] == sorted(three["b"].done)
+
+
+def test_a_frozen_member_ends_all_commits(three: Three) -> None:
+    three["c"].is_frozen = True
+
+    three["a"].submit("one")
+    three.settle()
+
+    assert [] == three["a"].done
+    assert 0 == three["b"].log.committed
+
+
+def test_what_the_next_view_starts_behind_is_acknowledged_then(three: Three) -> None:
+    """a orders a frame of b's client, only c gets it, a dies; c's data is where they go on."""
+    three.lost = {("a", "b")}
+    three["b"].submit("one")
+    three.settle()
+    position = three["c"].journal.last
+    view = three.change_view("bc", position)
+    three["b"].log.start_update(StartUpdate("c", view, position, False))
+
+    three.settle()
+    for name in "cb":
+        three[name].open()
+    three.settle()
+
+    assert [position] == three["b"].updated
+    assert ["one"] == three.texts("b") == three.texts("c")
+    assert [1] == three["b"].done, "acknowledged, and not written a second time"
+
+
+def test_a_tail_that_nobody_else_has_is_cut_and_written_anew(three: Three) -> None:
+    """The sequencer alone has it; the others go on without, it comes back, its client waits."""
+    three.lost = {("a", "b"), ("a", "c")}
+    three["a"].submit("one")
+    three.settle()
+    three.lost.clear()
+    three.change_view("bc", None)
+    for name in "bc":
+        three[name].open()
+    three["c"].submit("two")
+    three.settle()
+    last = three["b"].journal.last
+    view = three.change_view("bc", last)
+    again = next_view(view, "abc", last)
+    for bench in three.logs.values():
+        bench.learn(again)
+    three["a"].log.start_update(StartUpdate("b", again, last, False))
+    three.settle()
+
+    assert ["two"] == three.texts("a")
+    for name in "abc":
+        three[name].open()
+    three.settle()
+
+    assert ["two", "one"] == three.texts("a") == three.texts("c")
+    assert [2] == three["a"].done
+    assert ["two", "one"] == three["a"].app.texts, "what was cut was never applied"
+
+
+def test_a_source_that_has_not_what_it_should_is_given_up(three: Three) -> None:
+    wanted = Position("9" * 64, 4)
+    view = three.change_view("abc", None)
+
+    three["a"].log.start_update(StartUpdate("b", view, wanted, False))
+    three.settle()
+
+    assert ["b"] == three["a"].given_up
+    assert [] == three["a"].updated
+
+
+def test_data_stands_still_while_an_answer_counts(three: Three) -> None:
+    """3.3: who answers freezes; what comes of an update waits."""
+    three["b"].submit("one")
+    three.settle()
+    view = three["a"].view
+    assert view is not None
+    newcomer = three["c"]
+    newcomer.journal.cut(0)
+    newcomer.is_frozen = True
+
+    newcomer.log.start_update(StartUpdate("a", view, None, True))
+    three.settle()
+
+    assert 0 == newcomer.journal.last_seq
+    newcomer.is_frozen = False
+    newcomer.work()
+    three.settle()
+    assert ["one"] == three.texts("c")
+
+
+def test_reads_wait_for_what_is_not_committed_yet(three: Three) -> None:
+    """Otherwise a client reads what another one was acknowledged, and then does not."""
+    three.lost = {("c", "a")}
+    three["a"].submit("one")
+    three.settle()
+    read: list[int] = []
+
+    three["b"].log.barrier(read.append)
+
+    assert [] == read
+    three.reconnect()
+    assert [1] == read
+
+
+def test_another_disk_does_not_count_for_the_view_s(three: Three) -> None:
+    """Committed is by seats: a member whose disk was exchanged is somebody else."""
+    three.lost = {("c", "a")}
+    three["a"].submit("one")
+    three.settle()
+    sequencer = three["a"].log._sequencer
+    assert sequencer is not None
+
+    sequencer.kept("c", "another store", 1, is_gap=False)
+    three["a"].work()
+
+    assert [] == three["a"].done

@@ -1,0 +1,269 @@
+"""Three nodes as processes: what the issue of the drivers promises, by kill -9 and by a proxy."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+
+from joinproto.store.handle import open_store
+from tools.faults.clients import Connection, Ledger, Writers
+from tools.faults.nodes import Fleet, until
+
+pytestmark = pytest.mark.slow
+Make = Callable[..., Fleet]
+SUSPENDS = "no majority of the electors, or no outside register, is heard"
+
+
+def write(fleet: Fleet, name: str, text: str) -> bytes:
+    connection = Connection(fleet[name].clients)
+    answer = connection.ask(f"append {text}")
+    connection.close()
+    return answer
+
+
+def texts(fleet: Fleet, name: str) -> list[str]:
+    connection = Connection(fleet[name].clients)
+    found = connection.read_all()
+    connection.close()
+    assert found is not None
+    assert list(range(1, len(found) + 1)) == [number for number, _ in found]
+    return [text for _, text in found]
+
+
+def views(fleet: Fleet) -> set[str]:
+    return {fleet[name].status()["view"]["kind"] for name in fleet.nodes}
+
+
+def test_three_empty_stores_found_a_cluster_soon_after_the_last_start(fleet: Make) -> None:
+    """The log says when each began, and when it was active."""
+    three = fleet()
+    three.start()
+    three.wait_active()
+
+    assert b"ok 1" == write(three, "b", "one")
+    assert b"ok 2" == write(three, "c", "two")
+    for name in "abc":
+        assert ["one", "two"] == texts(three, name)
+        assert "founded" == three[name].status()["outcome"]
+    assert 1 == len({three[name].status()["initial"] for name in "abc"})
+
+
+@pytest.mark.parametrize("victim", "abc")
+def test_any_one_may_be_killed_and_comes_back(fleet: Make, victim: str) -> None:
+    """P1: nothing acknowledged is lost, the others go on, and it rejoins."""
+    three = fleet()
+    three.start()
+    three.wait_active()
+    others = sorted(set("abc") - {victim})
+    ledger = Ledger()
+    writers = Writers([three[name].clients for name in "abc"], ledger, count=4)
+    until(lambda: len(ledger.acknowledged) > 20)
+
+    three[victim].kill()
+    three.wait_active(others)
+    count = len(ledger.acknowledged)
+    until(lambda: len(ledger.acknowledged) > count + 20)
+    three[victim].start()
+    three.wait_active()
+    count = len(ledger.acknowledged)
+    until(lambda: len(ledger.acknowledged) > count + 20)
+    writers.stop()
+
+    found = {name: texts(three, name) for name in "abc"}
+    assert found["a"] == found["b"] == found["c"]
+    assert len(found["a"]) == len(set(found["a"])), "a frame is in the log once"
+    for text, number in ledger.acknowledged.items():
+        assert text == found["a"][number - 1]
+    assert set() == ledger.refused & set(found["a"])
+    assert "joined" == three[victim].status()["outcome"]
+
+
+def test_closed_in_order_and_restarted_without_an_update(fleet: Make) -> None:
+    """P2, S2: all stores are clean, and nobody needs what it has already (W2)."""
+    three = fleet()
+    three.start()
+    three.wait_active()
+    for number in range(5):
+        write(three, "abc"[number % 3], f"text {number}")
+
+    three["b"].shutdown_cluster()
+
+    assert [0, 0, 0] == [three[name].wait() for name in "abc"]
+    for name in "abc":
+        with open_store(three[name].data) as store:
+            assert "clean" == store.record.state.value
+    three.start()
+    three.wait_active()
+    for name in "abc":
+        assert [f"text {number}" for number in range(5)] == texts(three, name)
+        assert "restored" == three[name].status()["outcome"]
+        assert "updating" not in three[name].said()
+
+
+def test_a_foreign_store_is_refused_with_both_signatures(fleet: Make) -> None:
+    """J3: the fourth node has a store of another cluster, and must not be restarted."""
+    ours = fleet("abcd", electors="abc")
+    theirs = fleet("def", electors="def")
+    for one, names in ((ours, "abc"), (theirs, "def")):
+        one.start(names)
+        one.wait_active(names)
+    foreign = theirs["d"].status()["initial"]
+    own = ours["a"].status()["initial"]
+    theirs["e"].shutdown_cluster()
+    theirs["d"].wait()
+    shutil.copytree(theirs["d"].data, ours["d"].data)
+
+    ours["d"].start()
+
+    assert 5 == ours["d"].wait()
+    last = ours["d"].said()
+    assert "wrong-store" in last
+    assert f"initial signature {foreign[:8]}" in last
+    assert f"initial signature {own[:8]}" in last
+    assert b"ok 1" == write(ours, "a", "undisturbed")
+
+
+def test_a_newcomer_without_a_store_is_updated_and_serves(fleet: Make) -> None:
+    """J1: the members do not even know its address."""
+    four = fleet("abcd", electors="abc")
+    four.start("abc")
+    four.wait_active("abc")
+    large = "x" * 60_000
+    for number in range(40):
+        assert write(four, "a", f"{number} {large}").startswith(b"ok")
+
+    four["d"].start()
+    four.wait_active()
+
+    assert b"ok 41" == write(four, "d", "mine")
+    assert texts(four, "a") == texts(four, "d")
+    assert "joined" == four["d"].status()["outcome"]
+
+
+def test_one_against_two_suspends_itself_and_acknowledges_nothing(fleet: Make) -> None:
+    """3.5: within its silence; what it accepted before is answered when it is back, or never."""
+    three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
+    three.start()
+    three.wait_active()
+    alone = Connection(three["a"].clients, seconds=60)
+    assert b"ok 1" == alone.ask("append before")
+
+    three.isolate("a")
+    cut = time.monotonic()
+    until(lambda: not three["a"].status()["serves"])
+    suspended_after = time.monotonic() - cut
+    three.wait_active("bc")
+
+    refused = alone.ask("append in the partition")
+    assert refused.startswith(b"no not-active suspended")
+    assert b"ok 2" == write(three, "b", "the majority goes on")
+    assert not three["a"].status()["serves"]
+    three.heal()
+    three.wait_active()
+    assert ["before", "the majority goes on"] == texts(three, "a")
+    # Silence, then the next look at the clock; a loaded machine is given some more.
+    assert suspended_after < 1.0 + 4.0
+    alone.close()
+
+
+def test_sigterm_leaves_in_order_and_the_others_go_on_at_once(fleet: Make) -> None:
+    three = fleet()
+    three.start()
+    three.wait_active()
+
+    three["b"].signal(signal.SIGTERM)
+
+    assert 0 == three["b"].wait()
+    three.wait_active("ac")
+    view = three["a"].status()["view"]
+    assert (["a", "c"], ["a", "c"]) == (view["members"], view["electors"])
+    three["b"].start()
+    three.wait_active()
+    assert ["a", "b", "c"] == three["a"].status()["view"]["electors"]
+
+
+def test_a_second_sigterm_stops_at_once(fleet: Make) -> None:
+    """The first one cannot: nobody is there who could agree."""
+    three = fleet()
+    three.start()
+    three.wait_active()
+    for name in "ab":
+        three[name].kill()
+    until(lambda: not three["c"].status()["serves"])
+
+    three["c"].signal(signal.SIGTERM)
+    until(lambda: "SIGTERM: leaves the cluster" in three["c"].said())
+    assert three["c"].is_up
+    three["c"].signal(signal.SIGTERM)
+
+    assert 143 == three["c"].wait()
+
+
+def test_a_stopped_process_is_given_up_and_comes_back(fleet: Make) -> None:
+    """SIGSTOP: the connections stand, and nothing comes; awake again it is behind."""
+    three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
+    three.start()
+    three.wait_active()
+
+    three["b"].signal(signal.SIGSTOP)
+    three.wait_active("ac")
+    assert b"ok 1" == write(three, "a", "without b")
+    three["b"].signal(signal.SIGCONT)
+    three.wait_active()
+
+    assert ["without b"] == texts(three, "b")
+
+
+def test_one_way_is_no_connection(fleet: Make) -> None:
+    """What a says does not arrive at b, the rest does; two of three go on."""
+    three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
+    three.start()
+    three.wait_active()
+
+    three.drop("a", "b")
+    until(lambda: "b" not in three["a"].status()["peers"])
+    until(lambda: any(write(three, name, "on we go").startswith(b"ok") for name in "abc"))
+    three.heal()
+    three.wait_active()
+
+    assert {tuple(texts(three, name)) for name in "abc"} == {tuple(texts(three, "a"))}
+
+
+def test_a_full_disk_ends_the_node_and_loses_nothing(fleet: Make) -> None:
+    """RLIMIT_FSIZE: the write fails, the node ends with 4, the others go on."""
+    three = fleet()
+    three["c"].start(file_bytes=40_000)
+    three.start("ab")
+    three.wait_active()
+
+    acknowledged = []
+    for number in range(40):
+        text = f"{number} " + "x" * 2_000
+        if write(three, "a", text).startswith(b"ok"):
+            acknowledged.append(text)
+
+    assert 4 == three["c"].wait()
+    assert "on disk" in three["c"].said()
+    three["c"].start()
+    three.wait_active()
+    found = texts(three, "c")
+    assert acknowledged == [text for text in found if text in acknowledged]
+
+
+def test_all_fail_and_the_operator_decides(fleet: Make) -> None:
+    """I6, P3: kill -9 of all; nobody goes on alone, and it says what to do."""
+    three = fleet()
+    three.start()
+    three.wait_active()
+    write(three, "a", "before")
+    for name in "abc":
+        three[name].kill()
+
+    three.start()
+    until(lambda: any("no-clean-store" in three[name].said() for name in "abc"))
+
+    assert not any(three[name].status().get("serves") for name in "abc")

@@ -1,0 +1,107 @@
+"""node.toml: what is wrong with it is said before anything is done, with exit code 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinproto.errors import UsageProblem
+from joinproto.node.settings import read_settings
+from tests.tools.running import run_here
+
+GOOD = """\
+member = "a"
+cluster = "demo"
+data = "data"
+electors = ["a", "b", "c"]
+wait_for = 2
+listen = "127.0.0.1:7101"
+clients = "127.0.0.1:7201"
+[members]
+b = "127.0.0.1:7102"
+c = "127.0.0.1:7103"
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "node.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_good_file_is_read(tmp_path: Path) -> None:
+    settings = read_settings(written(tmp_path, GOOD))
+
+    assert frozenset("abc") == settings.config.electors
+    assert tmp_path / "data" / "control.sock" == settings.control
+    assert {"b", "c"} == settings.network.addresses.keys()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('member = "a"\n', "", "member"),
+        ("wait_for = 2", 'wait_for = "2"', "wait_for"),
+        ("wait_for = 2", "wait_for = 1", "a majority of the 3 electors"),
+        ("wait_for = 2", "wait_fro = 2", "wait_fro"),
+        ('listen = "127.0.0.1:7101"', 'listen = "0.0.0.0:7101"', "anybody could speak"),
+        ('listen = "127.0.0.1:7101"', 'listen = "here"', "is no address"),
+        ('c = "127.0.0.1:7103"', "", "no address of the electors c"),
+        ("[members]", "[members", "is no TOML"),
+        ("[members]", 'total_failure = "maybe"\n[members]', "total_failure is 'maybe'"),
+        ("[members]", "[timing]\nsilence = 0.1\n[members]", "timing.silence"),
+        ("[members]", "[timing]\npatience = 0\n[members]", "patience is 0"),
+        ("[members]", '[security]\nsecret_file = "none"\n[members]', "security.secret_file"),
+        ("[members]", '[security]\nca = "ca.pem"\n[members]', "security without certificate, key"),
+        ('cluster = "demo"', 'cluster = "de\\u0007mo"', "control character"),
+    ],
+)
+def test_what_is_wrong_is_named_and_is_exit_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, says: str
+) -> None:
+    assert old in GOOD
+    path = written(tmp_path, GOOD.replace(old, new))
+
+    done = run_here(capsys, "node", "--config", str(path))
+
+    assert (2, "") == (done.code, done.out)
+    assert says in done.err
+    assert "next:" in done.err
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match="cannot be read"):
+        read_settings(tmp_path / "none.toml")
+
+
+def test_a_short_secret_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("short\n")
+    path = written(tmp_path, GOOD + '[security]\nsecret_file = "secret"\n')
+
+    with pytest.raises(UsageProblem, match="5 bytes, expected at least 16"):
+        read_settings(path)
+
+
+def test_options_that_must_match_are_one_digest(tmp_path: Path) -> None:
+    """I2: the same options in another order are the same."""
+    one = read_settings(written(tmp_path, GOOD + "[options]\nx = 1\ny = 'z'\n"))
+    other = read_settings(written(tmp_path, GOOD + "[options]\ny = 'z'\nx = 1\n"))
+    third = read_settings(written(tmp_path, GOOD + "[options]\ny = 'z'\nx = 2\n"))
+
+    assert one.config.options == other.config.options != third.config.options
+
+
+def test_check_reads_and_starts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = run_here(capsys, "node", "--check", "--config", str(written(tmp_path, GOOD)))
+
+    assert (0, True) == (done.code, "fine" in done.out)
+    assert not (tmp_path / "data").exists()
+
+
+def test_nobody_answers_is_exit_code_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = run_here(capsys, "status", "--json", "--config", str(written(tmp_path, GOOD)))
+
+    assert (4, 4) == (done.code, done.error["code"])
+    assert "no node answers" in done.error["message"]

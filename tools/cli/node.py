@@ -1,0 +1,105 @@
+"""`joinproto node`, `status` and `shutdown`: a member on this machine, and a word with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+CONFIG = click.option(
+    "--config",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The node's configuration, TOML.",
+)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+@click.command(epilog="Example: joinproto node --config node.toml")
+@CONFIG
+@click.option("--verbose", is_flag=True, help="Show more.")
+@click.option("--check", "only_check", is_flag=True, help="Only read the configuration.")
+@AS_JSON
+def node(config: Path, verbose: bool, only_check: bool, as_json: bool) -> int:
+    """Run a member, with a small replicated log behind it.
+
+    SIGTERM leaves the cluster in order, a second one stops at once.  Exit codes: 0 ended in
+    order, 2 wrong configuration, 3 not active in time, 4 the machine, 5 this store must not
+    run here, 6 recover first; restart after 3 and 4 only.
+    """
+    from joinproto.node.process import log_to_stderr, run_node
+    from joinproto.node.settings import read_settings
+
+    settings = read_settings(config)
+    if not only_check:
+        log_to_stderr(settings.config.member, verbose=verbose)
+        code = run_node(settings)
+        if as_json:
+            click.echo(json.dumps({"member": settings.config.member, "ended": "in order"}))
+        return code
+    if as_json:
+        click.echo(json.dumps({"member": settings.config.member, "ended": "not started"}))
+    else:
+        click.echo(f"{config}: fine, member {settings.config.member}")
+    return 0
+
+
+@click.command(epilog="Example: joinproto status --config node.toml")
+@CONFIG
+@AS_JSON
+def status(config: Path, as_json: bool) -> int:
+    """Say what a node on this machine is doing."""
+    found = _ask(config, "status")
+    click.echo(json.dumps(found) if as_json else _as_text(found))
+    return 0
+
+
+@click.command(epilog="Example: joinproto shutdown --config node.toml")
+@CONFIG
+@AS_JSON
+def shutdown(config: Path, as_json: bool) -> int:
+    """Shut down the whole cluster in order; all members must be there.
+
+    Returns at once; each node ends by itself when its store is clean.
+    """
+    found = _ask(config, "shutdown")
+    click.echo(json.dumps(found) if as_json else f"asked: {found['member']}, {found['phase']}")
+    return 0
+
+
+def _ask(config: Path, request: str) -> dict[str, Any]:
+    from joinproto.node.control import ask_control
+    from joinproto.node.settings import read_settings
+
+    return ask_control(read_settings(config).control, request)
+
+
+def _as_text(found: dict[str, Any]) -> str:
+    view, position, waiting = found["view"], found["position"], found["waiting"]
+    role = " and orders the frames" if found["is_sequencer"] else ""
+    rows = [
+        ("member", f"{found['member']}, store {found['store_id'][:8]}"),
+        ("phase", f"{found['phase']}{', serves clients' if found['serves'] else ''}{role}"),
+        ("store", found["store"]),
+        ("cluster", f"{found['cluster']}, initial signature {_short(found['initial'])}"),
+        ("view", "none" if view is None else _view(view)),
+        ("frames", f"{0 if position is None else position['seq']}, committed {found['committed']}"),
+        ("peers", ", ".join(found["peers"]) or "none"),
+    ]
+    if waiting is not None and not found["serves"]:
+        rows.append(("waits", f"{waiting['rule']}: {waiting['case']}"))
+    return "\n".join(f"{name:<8}{text}" for name, text in rows)
+
+
+def _view(view: dict[str, Any]) -> str:
+    members, electors = " ".join(view["members"]), " ".join(view["electors"])
+    return (
+        f"{view['number']}, {view['kind'].upper()} {_short(view['id'])} of {members};"
+        f" electors {electors}"
+    )
+
+
+def _short(signature: str | None) -> str:
+    return "none" if signature is None else signature[:8]

@@ -1,0 +1,121 @@
+"""Clients of nodes: they write all the time, and remember what was acknowledged."""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+import time
+from contextlib import suppress
+from typing import BinaryIO
+
+from attrs import define, field
+
+SECONDS = 10.0
+
+
+@define
+class Ledger:
+    """`acknowledged`: number in the log by text; `refused`: written for certain nowhere.
+
+    `open`: texts without an answer: nobody knows.
+    """
+
+    acknowledged: dict[str, int] = field(factory=dict)
+    refused: set[str] = field(factory=set)
+    open: set[str] = field(factory=set)
+    times: list[float] = field(factory=list)  # of the acknowledgements, by `time.monotonic`
+    _lock: threading.Lock = field(factory=threading.Lock)
+
+    def note(self, text: str, answer: bytes) -> None:
+        """Remember what came of a write."""
+        with self._lock:
+            if answer.startswith(b"ok "):
+                self.acknowledged[text] = int(answer[3:])
+                self.times.append(time.monotonic())
+            elif answer.startswith(b"no "):
+                self.refused.add(text)
+            else:
+                self.open.add(text)
+
+
+@define
+class Connection:
+    """One client's connection to a node."""
+
+    port: int
+    seconds: float = SECONDS
+    _socket: socket.socket | None = None
+    _lines: BinaryIO | None = None
+
+    def ask(self, line: str) -> bytes:
+        """Return the answer's first line, b"" where the connection broke before."""
+        try:
+            if self._lines is None:
+                self._socket = socket.create_connection(("127.0.0.1", self.port), self.seconds)
+                self._lines = self._socket.makefile("rb")
+            assert self._socket is not None
+            self._socket.sendall(line.encode() + b"\n")
+            answer = self._lines.readline()
+        except OSError:
+            answer = b""
+        if not answer.endswith(b"\n"):
+            self.close()
+            return b""
+        return answer.rstrip(b"\n")
+
+    def read_all(self) -> list[tuple[int, str]] | None:
+        """Return the whole log; None: the node does not answer, or does not serve."""
+        found: list[tuple[int, str]] = []
+        while True:
+            answer = self.ask(f"read {len(found) + 1}")
+            count = len(found)
+            while answer and not answer.startswith((b"no ", b"end ")):
+                number, _, text = answer.partition(b" ")
+                found.append((int(number), text.decode()))
+                answer = self._lines.readline().rstrip(b"\n") if self._lines else b""
+            if not answer.startswith(b"end "):
+                return None
+            if len(found) == count:
+                return found
+
+    def close(self) -> None:
+        for one in (self._lines, self._socket):
+            if one is not None:
+                with suppress(OSError):
+                    one.close()
+        self._socket = self._lines = None
+
+
+class Writers:
+    """Threads that write, each a text nobody wrote before, at a node that takes it."""
+
+    def __init__(self, ports: list[int], ledger: Ledger, *, count: int, seed: int = 0) -> None:
+        self.ports = ports
+        self.ledger = ledger
+        self._over = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._write, args=(number, random.Random(seed + number)))
+            for number in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _write(self, number: int, chance: random.Random) -> None:
+        at, written = 0, 0
+        connections = [Connection(port) for port in self.ports]
+        while not self._over.is_set():
+            text = f"w{number}.{written}"
+            written += 1
+            answer = connections[at].ask(f"append {text}")
+            self.ledger.note(text, answer)
+            if not answer.startswith(b"ok "):
+                at = chance.randrange(len(connections))
+                self._over.wait(0.05)
+        for connection in connections:
+            connection.close()

@@ -1,0 +1,231 @@
+"""Nodes as processes, with a link between any two: started, killed, stopped, asked."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from joinproto.drivers.addresses import dials
+from joinproto.errors import EnvironmentProblem, JoinprotoError
+from joinproto.node.control import ask_control
+from tools.faults.ports import free_ports
+from tools.faults.proxy import Link
+
+ROOT = Path(__file__).resolve().parents[2]
+STEP = 0.02
+
+
+@define
+class Node:
+    """One member's place, and the process that runs there now."""
+
+    name: str
+    top: Path
+    port: int
+    clients: int
+    process: subprocess.Popen[bytes] | None = None
+    starts: int = 0
+
+    @property
+    def config(self) -> Path:
+        return self.top / f"{self.name}.toml"
+
+    @property
+    def data(self) -> Path:
+        return self.top / self.name
+
+    @property
+    def control(self) -> Path:
+        return self.top / f"{self.name}.sock"
+
+    @property
+    def log(self) -> Path:
+        """Return the file with what it said, all runs together."""
+        return self.top / f"{self.name}.log"
+
+    @property
+    def is_up(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def start(self, *, file_bytes: int | None = None) -> None:
+        """Start a process; `file_bytes`: no file may grow beyond, as if the disk were full."""
+
+        # The shell sets the limit, and is then the node itself.
+        limit = 'trap "" XFSZ; ulimit -f "$0"; exec "$@"'
+        before = [] if file_bytes is None else ["sh", "-c", limit, str(file_bytes // 512)]
+        self.starts += 1
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*before, sys.executable, "-m", "joinproto", "node", "--config", str(self.config)],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def signal(self, number: int) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """End it without a word."""
+        self.signal(signal.SIGKILL)
+        self.wait()
+
+    def wait(self, seconds: float = 30) -> int:
+        """Return the exit code, once it has ended."""
+        assert self.process is not None
+        return self.process.wait(seconds)
+
+    def status(self) -> dict[str, Any]:
+        """Return what it says of itself, {} if nobody answers."""
+        try:
+            return ask_control(self.control, "status")
+        except EnvironmentProblem:
+            return {}
+
+    def shutdown_cluster(self) -> None:
+        ask_control(self.control, "shutdown")
+
+    def said(self) -> str:
+        return self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+
+
+@define
+class Fleet:
+    """Some nodes of one cluster; whoever calls another one does so through a link."""
+
+    top: Path
+    nodes: dict[str, Node] = field(factory=dict)
+    links: dict[tuple[str, str], Link] = field(factory=dict)
+
+    @classmethod
+    def make(
+        cls,
+        top: Path,
+        names: Iterable[str],
+        *,
+        electors: Iterable[str] | None = None,
+        tables: str = "",
+        **settings: Any,
+    ) -> Fleet:
+        """Write the configurations; `tables` is TOML to stand at the end."""
+        names = list(names)
+        voters = list(names if electors is None else electors)
+        ports = free_ports(2 * len(names))
+        fleet = cls(top)
+        for at, name in enumerate(names):
+            fleet.nodes[name] = Node(name, top, ports[2 * at], ports[2 * at + 1])
+        for caller in names:
+            for called in names:
+                if caller != called and dials(caller, called, voters):
+                    fleet.links[caller, called] = Link(fleet.nodes[called].port)
+        for node in fleet.nodes.values():
+            fleet._write(node, voters, tables, settings)
+        return fleet
+
+    def _write(self, node: Node, voters: list[str], tables: str, settings: dict[str, Any]) -> None:
+        values: dict[str, Any] = {
+            "member": node.name,
+            "cluster": "cluster",
+            "data": node.name,
+            "electors": voters,
+            "wait_for": len(voters) // 2 + 1,
+            "listen": f"127.0.0.1:{node.port}",
+            "clients": f"127.0.0.1:{node.clients}",
+            "control": node.control.name,
+            "events": "events",
+        } | settings
+        # JSON's texts, numbers and lists of these are TOML's, too.
+        lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()]
+        lines += ["[members]"]
+        for other in self.nodes:
+            link = self.links.get((node.name, other))
+            port = self.nodes[other].port if link is None else link.port
+            lines.append(f'{other} = "127.0.0.1:{port}"')
+        node.config.write_text("\n".join([*lines, tables, ""]))
+
+    def __getitem__(self, name: str) -> Node:
+        return self.nodes[name]
+
+    def start(self, names: Iterable[str] | None = None) -> None:
+        for name in self.nodes if names is None else names:
+            self.nodes[name].start()
+
+    def close(self) -> None:
+        """Leave no process and no link behind."""
+        for node in self.nodes.values():
+            node.signal(signal.SIGCONT)
+            if node.process is not None:
+                node.kill()
+        for link in self.links.values():
+            link.close()
+
+    # -- the network ---------------------------------------------------------------------------
+
+    def cut(self, one: str, other: str) -> None:
+        """Let nothing through between two nodes."""
+        for pair in ((one, other), (other, one)):
+            if pair in self.links:
+                self.links[pair].cut()
+
+    def drop(self, sender: str, receiver: str) -> None:
+        """Let nothing through in one direction."""
+        if (sender, receiver) in self.links:
+            self.links[sender, receiver].cut(back=False)
+        else:
+            self.links[receiver, sender].cut(there=False)
+
+    def isolate(self, *names: str) -> None:
+        """Part these from all others."""
+        for one in names:
+            for other in self.nodes:
+                if other not in names:
+                    self.cut(one, other)
+
+    def heal(self) -> None:
+        for link in self.links.values():
+            link.heal()
+
+    # -- waiting -------------------------------------------------------------------------------
+
+    def wait_active(self, names: Iterable[str] | None = None, seconds: float = 30) -> None:
+        """Return when these serve clients, all in one view; raises with what they said."""
+        asked = list(self.nodes if names is None else names)
+
+        def serve() -> bool:
+            found = [self.nodes[name].status() for name in asked]
+            views = {one["view"]["id"] for one in found if one.get("serves")}
+            return all(one.get("serves") for one in found) and len(views) == 1
+
+        until(serve, seconds, lambda: f"{asked} are not active:\n{self.said()}")
+
+    def said(self, lines: int = 25) -> str:
+        """Return the last lines of each node, for a person."""
+        parts = [
+            f"-- {name}\n" + "\n".join(node.said().splitlines()[-lines:])
+            for name, node in self.nodes.items()
+        ]
+        return "\n".join(parts)
+
+
+def until(
+    holds: Callable[[], bool], seconds: float = 30, why: Callable[[], str] = lambda: "waited"
+) -> float:
+    """Return as soon as it holds, and after how many seconds; raises `JoinprotoError`."""
+    began = time.monotonic()
+    while not holds():
+        if time.monotonic() - began > seconds:
+            raise JoinprotoError(
+                f"after {seconds:g} s: {why()}", next="look at the nodes' logs", code=1
+            )
+        time.sleep(STEP)
+    return time.monotonic() - began

@@ -1,0 +1,101 @@
+"""A link between two processes on loopback that can be cut, in both directions or in one.
+
+What is dropped is held, as the network would: TCP sends it again when the link is there again.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import suppress
+
+CHUNK = 64 * 2**10
+
+
+class Link:
+    """Listens at `port`, and carries whatever comes to `target` and back, while it may."""
+
+    def __init__(self, target: int) -> None:
+        self.target = target
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._there = threading.Event()  # towards the target
+        self._back = threading.Event()
+        self._over = False
+        self._sockets: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self.heal()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self, *, there: bool = True, back: bool = True) -> None:
+        """Let nothing through any more, in these directions."""
+        if there:
+            self._there.clear()
+        if back:
+            self._back.clear()
+
+    def heal(self) -> None:
+        """Let everything through."""
+        self._there.set()
+        self._back.set()
+
+    def reset(self) -> None:
+        """End the connections that are there."""
+        with self._lock:
+            for one in self._sockets:
+                _end(one)
+            self._sockets.clear()
+
+    def close(self) -> None:
+        """End it all."""
+        self._over = True
+        _end(self._listener)
+        self.reset()
+        self.heal()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while not self._over:
+                caller, _ = self._listener.accept()
+                threading.Thread(target=self._carry, args=(caller,), daemon=True).start()
+
+    def _carry(self, caller: socket.socket) -> None:
+        self._there.wait()  # a call that does not arrive
+        try:
+            called = socket.create_connection(("127.0.0.1", self.target))
+        except OSError:
+            _end(caller)
+            return
+        with self._lock:
+            if self._over:
+                _end(caller)
+                _end(called)
+                return
+            self._sockets |= {caller, called}
+        ways = [(caller, called, self._there), (called, caller, self._back)]
+        pumps = [threading.Thread(target=_pump, args=way, daemon=True) for way in ways]
+        for pump in pumps:
+            pump.start()
+        for pump in pumps:
+            pump.join()
+        with self._lock:
+            self._sockets -= {caller, called}
+        _end(caller)
+        _end(called)
+
+
+def _pump(source: socket.socket, sink: socket.socket, may: threading.Event) -> None:
+    with suppress(OSError):
+        while data := source.recv(CHUNK):
+            may.wait()
+            sink.sendall(data)
+        may.wait()
+    # The end arrives like everything else; so the other direction may still carry.
+    with suppress(OSError):
+        sink.shutdown(socket.SHUT_WR)
+
+
+def _end(one: socket.socket) -> None:
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+    one.close()
