@@ -236,9 +236,9 @@ def test_one_way_is_no_connection(fleet: Make) -> None:
 def test_a_full_disk_ends_the_node_and_loses_nothing(fleet: Make) -> None:
     """RLIMIT_FSIZE: the write fails, the node ends with 4, the others go on."""
     three = fleet()
-    three["c"].start(file_bytes=40_000)
-    three.start("ab")
+    three.start()
     three.wait_active()
+    three["c"].fill_disk(40_000)
 
     acknowledged = []
     for number in range(40):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from tools.faults.proxy import Link
 
 ROOT = Path(__file__).resolve().parents[2]
 STEP = 0.02
+CLOCK = "clock"
 
 
 @define
@@ -55,21 +57,29 @@ class Node:
     def is_up(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
-    def start(self, *, file_bytes: int | None = None) -> None:
-        """Start a process; `file_bytes`: no file may grow beyond, as if the disk were full."""
-
-        # The shell sets the limit, and is then the node itself.
-        limit = 'trap "" XFSZ; ulimit -f "$0"; exec "$@"'
-        before = [] if file_bytes is None else ["sh", "-c", limit, str(file_bytes // 512)]
+    def start(self) -> None:
+        """Start a process; what it says goes on in its file."""
         self.starts += 1
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*before, sys.executable, "-m", "joinproto", "node", "--config", str(self.config)],
+                [sys.executable, "-m", "joinproto", "node", "--config", str(self.config)],
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
+
+    def fill_disk(self, file_bytes: int = 0) -> None:
+        """Let no file of the process grow beyond this, as if the disk were full."""
+        if self.process is not None and self.process.poll() is None:
+            resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+
+    def set_clock(self, seconds: float) -> None:
+        """Set the node's clock off by so much; for nodes with a `clock_offset` of this name."""
+        path = self.data / CLOCK
+        beside = path.with_suffix(".new")
+        beside.write_text(str(seconds))
+        beside.rename(path)
 
     def signal(self, number: int) -> None:
         if self.process is not None and self.process.poll() is None:

@@ -1,0 +1,159 @@
+"""`joinproto validate`: real logs hold, and whatever is done to them is found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.tools.running import run_here
+from tests.validate.conftest import live
+from tools.validate.judge import validate
+from tools.validate.properties import PROPERTIES
+
+Line = dict[str, Any]
+
+
+@pytest.fixture
+def copy(events: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(events, tmp_path / "events"))
+
+
+def first(folder: Path, member: str = "a") -> Path:
+    return min(folder.glob(f"{member}-*"), key=lambda one: one.stat().st_mtime_ns)
+
+
+def change(path: Path, deed: Callable[[list[Line]], None]) -> None:
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    deed(lines)
+    for number, line in enumerate(lines):
+        line["n"] = number
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_a_real_life_holds(capsys: pytest.CaptureFixture[str], events: Path) -> None:
+    done = run_here(capsys, "validate", str(events), "--json")
+
+    assert 0 == done.code
+    found = done.object
+    assert ("holds", 6, ["a", "b", "c"], 6) == (
+        found["result"],
+        found["runs"],
+        found["members"],
+        found["committed"],
+    )
+    assert {*PROPERTIES, "nothing_invented"} == {one["name"] for one in found["properties"]}
+    assert [] == found["notes"]
+
+
+def test_every_line_that_is_changed_is_found(copy: Path) -> None:
+    """The first field that differs is named, with what stands there and what may."""
+    path = first(copy)
+
+    def promise_more(lines: list[Line]) -> None:
+        for line in lines:
+            if line["kind"] == "batch" and line["persist"] and line["persist"]["record"]["held"]:
+                line["persist"]["record"]["held"] = None
+                return
+
+    change(path, promise_more)
+    verdict = validate([copy])
+
+    assert verdict.mismatch is not None
+    assert "persist.record.held" == verdict.mismatch.field
+    assert (None, 64) == (verdict.mismatch.seen, len(verdict.mismatch.allowed))
+    assert json.loads(path.read_text().splitlines()[verdict.mismatch.matching])["kind"] == "batch"
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [("batch", "a batch is left out"), ("peer_up", "sends")],
+)
+def test_a_line_that_is_left_out_is_found(copy: Path, kind: str, field: str) -> None:
+    def leave_out(lines: list[Line]) -> None:
+        lines.remove(next(line for line in lines if line["kind"] == kind))
+
+    change(first(copy), leave_out)
+
+    mismatch = validate([copy]).mismatch
+    assert mismatch is not None
+    assert field in mismatch.field
+
+
+def test_a_member_that_does_not_keep_a_rule_is_found(tmp_path: Path) -> None:
+    """A run of a mutant: the true member would have written `held`."""
+    anyio.run(partial(live, mutants=["held-not-persisted"]), tmp_path)
+
+    verdict = validate([tmp_path / "events"])
+
+    assert verdict.mismatch is not None
+    assert verdict.mismatch.field.startswith("persist")
+    assert not verdict.holds
+
+
+def test_a_message_that_nobody_sent_is_found(copy: Path) -> None:
+    """The end of b's log is cut off between two lines: the others have heard more of it."""
+    path = first(copy, "b")
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[: len(lines) // 2]))
+
+    verdict = validate([copy])
+
+    assert "its log has no such line" in verdict.broken["nothing_invented"][0]
+
+
+def test_a_disk_that_forgot_is_found(copy: Path) -> None:
+    """The second life starts from a record that is older than the last write of the first."""
+    second = max(copy.glob("a-*"), key=lambda one: one.stat().st_mtime_ns)
+
+    def forget(lines: list[Line]) -> None:
+        lines[0]["record"]["views"] = lines[0]["record"]["views"][:1]
+
+    change(second, forget)
+
+    assert validate([copy]).broken["disk_keeps_what_was_written"]
+
+
+@pytest.mark.parametrize(
+    ("left", "says"),
+    [
+        (b"", "is empty"),
+        (b'{"n":0', "is cut in line 1"),
+        (b"{}\n", "line 1 is no event"),
+        (b'{"n":0,"kind":"tick"}\n', "does not begin with the start of a member"),
+        (b'{"n":0,"kind":"start","format":99}\n', "format 99, this version reads 1"),
+        (b'{"n":0,"kind":"start","format":1}\n', "its start has no t, config, record"),
+    ],
+)
+def test_what_is_no_log_is_exit_code_2(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, left: bytes, says: str
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(left)
+
+    done = run_here(capsys, "validate", str(path))
+
+    assert 2 == done.code
+    assert says in done.err
+
+
+def test_a_log_that_is_cut_in_a_line_is_exit_code_2(
+    capsys: pytest.CaptureFixture[str], copy: Path
+) -> None:
+    last = max(copy.glob("c-*"), key=lambda one: one.stat().st_mtime_ns)
+    last.write_bytes(last.read_bytes()[:-7])
+
+    done = run_here(capsys, "validate", str(copy), "--json")
+
+    assert (2, 2) == (done.code, done.error["code"])
+    assert "is cut in the middle of line" in done.error["message"]
+
+
+def test_no_logs_at_all_is_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert 2 == run_here(capsys, "validate", str(tmp_path)).code

@@ -1,0 +1,111 @@
+"""The verdict on event logs: do the members keep to the protocol, and do its claims hold?"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from tools.validate.book import Book
+from tools.validate.logs import Run, read_runs
+from tools.validate.properties import PROPERTIES
+from tools.validate.replay import Mismatch, replay
+
+SHOWN = 3
+
+
+@frozen
+class Verdict:
+    """`mismatch`: the first line that the member would not have written; `broken`: by claim."""
+
+    runs: int
+    lines: int
+    members: tuple[str, ...]
+    views: int
+    committed: int
+    openings: int
+    mismatch: Mismatch | None
+    broken: dict[str, tuple[str, ...]]
+    notes: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        return self.mismatch is None and not any(self.broken.values())
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "result": "holds" if self.holds else "violated",
+            "runs": self.runs,
+            "lines": self.lines,
+            "members": list(self.members),
+            "views": self.views,
+            "committed": self.committed,
+            "properties": [
+                {"name": name, "result": "violated" if found else "holds", "found": list(found)}
+                for name, found in self.broken.items()
+            ],
+            "mismatch": None if self.mismatch is None else self.mismatch.as_json(),
+            "notes": list(self.notes),
+        }
+
+
+def validate(paths: Iterable[Path]) -> Verdict:
+    """Return the verdict on these logs; raises `UsageProblem` for logs that are none."""
+    runs = read_runs(paths)
+    book = Book()
+    mismatch = None
+    for run in runs:
+        found = replay(run, book.look)
+        mismatch = mismatch or found
+    broken = {name: tuple(claim(book)) for name, claim in PROPERTIES.items()}
+    broken["nothing_invented"] = tuple(_invented(runs))
+    members = tuple(sorted({run.member for run in runs}))
+    return Verdict(
+        runs=len(runs),
+        lines=book.lines,
+        members=members,
+        views=len(book.views),
+        committed=len(book.committed()),
+        openings=len(book.openings),
+        mismatch=mismatch,
+        broken=broken,
+        notes=tuple(_notes(book, members)),
+    )
+
+
+def _invented(runs: list[Run]) -> list[str]:
+    """What a member received, another one has sent; if not, a log is cut, or a peer lied."""
+    sent: Counter[tuple[str, str, str]] = Counter()
+    logged = {run.member for run in runs}
+    for run in runs:
+        for line in run.lines:
+            if line["kind"] == "batch":
+                for to, message in line["sends"]:
+                    sent[run.member, to, json.dumps(message)] += 1
+    found = []
+    for run in runs:
+        for line in run.lines:
+            if line["kind"] != "receive" or line["peer"] not in logged:
+                continue
+            message = line["message"]
+            if not sent[line["peer"], run.member, json.dumps(message)]:
+                found.append(
+                    f"{run.path}, line {line['n'] + 1}: {line['peer']} says {message[0]!r}, and its"
+                    " log has no such line"
+                )
+    return found
+
+
+def _notes(book: Book, members: tuple[str, ...]) -> list[str]:
+    named = {seat.member for view in book.views.values() for seat in view.members}
+    missing = sorted(named - set(members))
+    notes = []
+    if missing:
+        notes.append(f"no log of {', '.join(missing)}: what they kept and committed is not judged")
+    if not book.openings:
+        notes.append("nobody ever served, so most of this says nothing")
+    return notes

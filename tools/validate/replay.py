@@ -1,0 +1,172 @@
+"""Replay: the member of this version is told what the real one was told, and must ask the same.
+
+Everything that a member asks for follows from its start and from what it is told, so the first
+line that differs is where the real run left the protocol, or where the log was changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from attrs import frozen
+
+from joinproto.core.chain.config import Config, TotalFailure
+from joinproto.core.chain.malformed import Malformed
+from joinproto.core.chain.member import Member
+from joinproto.core.chain.view import Position
+from joinproto.core.chain.wire import decode
+from joinproto.drivers.recorded import batch_as_json
+from joinproto.errors import JoinprotoError, UsageProblem
+from joinproto.store.codec import decode as decode_contents
+from tools.validate.logs import Run
+
+
+@frozen
+class Mismatch:
+    """Where a run leaves the member: `matching` lines agree, the next one does not.
+
+    `field`: which part differs; `seen`: what stands there in the log; `allowed`: what may.
+    """
+
+    path: str
+    matching: int
+    field: str
+    seen: Any
+    allowed: Any
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "log": self.path,
+            "matching_lines": self.matching,
+            "field": self.field,
+            "seen": self.seen,
+            "allowed": self.allowed,
+        }
+
+
+@frozen
+class Seen:
+    """A member between two lines, for whoever looks at what it was then."""
+
+    run: Run
+    line: dict[str, Any]
+    member: Member
+
+
+Look = Callable[[Seen], None]
+
+
+def replay(run: Run, look: Look) -> Mismatch | None:
+    """Replay one run; `look` sees the member behind each line.  Returns the first mismatch."""
+    member = _started(run)
+    look(Seen(run, run.start, member))
+    before = ""
+    for number, line in enumerate(run.lines[1:], start=1):
+        try:
+            differs = _step(member, line, before)
+        except (JoinprotoError, Malformed) as error:
+            said = str(error).partition("\n")[0]
+            differs = ("the member refuses it", line, said)
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageProblem(
+                f"{run.path}: line {number + 1} is no event: {error!r}", next="give the whole log"
+            ) from error
+        if differs is not None:
+            field, seen, allowed = differs
+            return Mismatch(str(run.path), number, field, seen, allowed)
+        look(Seen(run, line, member))
+        before = line["kind"]
+    return None
+
+
+def _started(run: Run) -> Member:
+    start = run.start
+    try:
+        contents = decode_contents(json.dumps(start["record"]).encode())
+        tree = dict(start["config"])
+        tree["electors"] = frozenset(tree["electors"])
+        tree["total_failure"] = TotalFailure(tree["total_failure"])
+        return Member.start(
+            start["now"],
+            Config(**tree),
+            contents.record,
+            seed=start["seed"],
+            epoch=start["epoch"],
+        )
+    except (KeyError, TypeError, ValueError, JoinprotoError) as error:
+        raise UsageProblem(
+            f"{run.path}: its first line is no start of a member: {error}",
+            next="give the log as the member wrote it",
+        ) from error
+
+
+Differs = tuple[str, Any, Any]
+
+
+def _step(member: Member, line: dict[str, Any], before: str) -> Differs | None:
+    kind = line["kind"]
+    if kind == "batch":
+        return _first_difference(line, member)
+    if kind == "done":
+        if before != "batch":
+            return "a batch is left out", kind, "the batch that is done"
+        member.advance(member.poll())
+        return None
+    if kind in _TOLD and (batch := member.poll()):
+        # Duty 3: whole batches, in order, before anything else is told.
+        return "a batch is left out", kind, _as_json(batch_as_json(batch, member.config.member))
+    match kind:
+        case "receive":
+            said = json.dumps(line["message"], ensure_ascii=False, separators=(",", ":"))
+            member.receive(line["now"], line["peer"], decode(said.encode()))
+        case "peer_up" | "peer_down":
+            getattr(member, kind)(line["now"], line["peer"])
+        case "tick" | "leave" | "shutdown_cluster":
+            getattr(member, kind)(line["now"])
+        case "update_progress" | "update_done":
+            getattr(member, kind)(line["now"], _position(line["position"]))
+        case "appended":
+            member.appended(line["view"], line["seq"])
+        case "end":
+            ended = member.phase.value in ("stopped", "aborted")
+            if line["how"] in ("Stop", "Abort") and not ended:
+                return "how it ended", line["how"], member.phase.value
+        case "fetched" | "cut" | "committed":
+            pass  # the host's own; the properties look at them
+        case _:
+            return "kind", kind, "an event of a member"
+    return None
+
+
+_TOLD = {"receive", "peer_up", "peer_down", "tick", "leave", "shutdown_cluster"}
+
+
+def _first_difference(line: dict[str, Any], member: Member) -> Differs | None:
+    batch = member.poll()
+    allowed = _as_json(batch_as_json(batch, member.config.member))
+    for name in ("persist", "sends", "actions", "events"):
+        for field, seen, may in _differences(name, line.get(name), allowed[name]):
+            return field, seen, may
+    return None
+
+
+def _differences(name: str, seen: Any, allowed: Any) -> Iterator[Differs]:
+    """Yield the innermost fields that differ."""
+    if type(seen) is type(allowed) and isinstance(seen, dict):
+        for key in [*seen, *(key for key in allowed if key not in seen)]:
+            yield from _differences(f"{name}.{key}", seen.get(key), allowed.get(key))
+    elif type(seen) is type(allowed) and isinstance(seen, list) and len(seen) == len(allowed):
+        for at, (one, other) in enumerate(zip(seen, allowed, strict=True)):
+            yield from _differences(f"{name}[{at}]", one, other)
+    elif seen != allowed:
+        yield name, seen, allowed
+
+
+def _position(found: Any) -> Position | None:
+    return None if found is None else Position(found[0], found[1])
+
+
+def _as_json(tree: Any) -> Any:
+    return json.loads(json.dumps(tree))
