@@ -25,7 +25,8 @@ class Entry:
 
     `given`: arguments of the builder that belong to this world.  `steps`: length of the
     shortest run that must break it, with the defaults.  `tier`: "quick" worlds end within
-    seconds and are what `make check` runs; "long" ones take minutes.
+    seconds and are what `make check` runs; "long" ones take minutes; "deep" ones have more
+    states than one machine is likely to search to the end: they are meant for Spark.
     """
 
     name: str
@@ -35,7 +36,7 @@ class Entry:
     usual: int
     expected: Literal["holds", "violated"] = "holds"
     steps: int | None = None
-    tier: Literal["quick", "long"] = "quick"
+    tier: Literal["quick", "long", "deep"] = "quick"
     mutants: tuple[str, ...] = ()
     given: Mapping[str, Any] = Factory(dict)
 
@@ -682,6 +683,82 @@ ENTRIES += (
             "hurries": (),
             "views": 4,
             "reaches": ("RESTART", "a dirty and an empty store are updated"),
+        },
+    ),
+)
+
+ENTRIES += (
+    Entry(
+        "join-deep",
+        JOIN,
+        "three members, none of which waits for all answers, with a crash and a frame",
+        members=(3, 3),
+        usual=3,
+        tier="deep",
+        given={"is_patient": False},
+    ),
+    Entry(
+        "join-deep-crashes",
+        JOIN,
+        "three members, two crashes of any of them, a frame, and all propose",
+        members=(3, 3),
+        usual=3,
+        tier="deep",
+        given={"crashes": 2, "proposers": 3, "spared": (), "is_patient": False},
+    ),
+    Entry(
+        "join-deep-votes",
+        JOIN,
+        "three members choose by votes, two of them propose, with a crash and a frame",
+        members=(3, 3),
+        usual=3,
+        tier="deep",
+        given={
+            "register": "votes",
+            "rounds": 2,
+            "proposers": 2,
+            "spared": (),
+            "is_patient": False,
+        },
+    ),
+    Entry(
+        "join-deep-marks",
+        JOIN,
+        "three members, two crashes, and an operator who marks any store",
+        members=(3, 3),
+        usual=3,
+        tier="deep",
+        given={
+            "crashes": 2,
+            "spared": ("c",),
+            "automatic": False,
+            "marks": True,
+            "closes": False,
+        },
+    ),
+    Entry(
+        "join-deep-wiped",
+        JOIN,
+        "three members, one of which loses its disk and comes back as a stranger",
+        members=(3, 3),
+        usual=3,
+        tier="deep",
+        given={"wiped": "c", "spared": ("b",), "greets": True, "closes": False},
+    ),
+    Entry(
+        "join-five",
+        JOIN,
+        "five members, N = 3, two views, without a fault",
+        members=(4, 5),
+        usual=5,
+        tier="deep",
+        given={
+            "wait_for": 3,
+            "crashes": 0,
+            "partitions": 0,
+            "views": 2,
+            "frames": 0,
+            "reaches": ("FOUND", "CHANGE"),
         },
     ),
 )

@@ -27,15 +27,22 @@ def check(
     shortest run to every `sometimes` too.  Raises `ModelProblem` for a model that cannot be
     explored.
     """
-    from models.engine import memory
-    from models.engine.coverage import coverage_of
-    from models.engine.findings import findings_of
     from models.engine.search import Limits, Search
 
     began, cpu = time.perf_counter(), time.process_time()
     limits = Limits(states=states_max, memory_bytes=memory_max_bytes, seconds=seconds_max)
     search = Search(world, limits=limits, symmetry=symmetry, progress=progress)
-    explored = search.run()
+    search.run()
+    return conclude(search, began=began, cpu=cpu, witnesses=witnesses)
+
+
+def conclude(search: Any, *, began: float, cpu: float, witnesses: bool = False) -> Report:
+    """Return the report of a `Search` that ran; `began`, `cpu`: its clocks at the start."""
+    from models.engine import memory
+    from models.engine.coverage import coverage_of
+    from models.engine.findings import findings_of
+
+    world, explored = search.world, search.found
     search.tables.codes.ask_again()
     coverage = coverage_of(search)
     found = findings_of(search, witnesses=witnesses)
@@ -58,7 +65,7 @@ def check(
         peak_rss_bytes=memory.peak_bytes(),
         calls=search.tables.codes.calls,
         engine="local",
-        reductions=_reductions(search),
+        reductions=reductions_of(search),
         properties=properties,
         coverage=coverage,
         members=len(world.members),
@@ -70,7 +77,8 @@ def check(
     )
 
 
-def _reductions(search: Any) -> tuple[str, ...]:
+def reductions_of(search: Any) -> tuple[str, ...]:
+    """Return in words how the search left states out."""
     dropped = () if search.tables.world.expiry is None else ("messages of no use are dropped",)
     if search.renaming is None:
         return dropped

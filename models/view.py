@@ -15,6 +15,10 @@ class Down:
     def __str__(self) -> str:
         return "down"
 
+    def __reduce__(self) -> str:
+        # There is one of it, also after it was kept in a file: by its name in this module.
+        return "DOWN"
+
 
 DOWN = Down()
 

@@ -121,7 +121,15 @@ def _load_loops() -> Kept:
     if kept.folder is None:
         numba.njit = _unkept(njit)
     try:
-        from models.engine import canonical, kernel, layout, rowset, watching  # noqa: F401
+        from models.engine import (  # noqa: F401
+            canonical,
+            fingerprint,
+            kernel,
+            layout,
+            merging,
+            rowset,
+            watching,
+        )
     finally:
         numba.config.CACHE_DIR, numba.njit = before, njit
     return kept

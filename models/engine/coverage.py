@@ -12,13 +12,16 @@ from models.steps import Move, words
 from models.view import DOWN
 
 
-def coverage_of(search: Search) -> Coverage:
-    """Return how often each step and each case was taken, and what never was."""
+def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
+    """Return how often each step and each case was taken, and what never was.
+
+    `outcomes`: only so many were asked for on the way to what is reported; None: all.
+    """
     tables = search.tables
     taken = tables.out["taken"].array
     actions: dict[str, int] = {}
     rules: dict[str, int] = dict.fromkeys(tables.world.labels, 0)
-    for o, (member, local, column) in enumerate(tables.outcome_cell):
+    for o, (member, local, column) in enumerate(tables.outcome_cell[:outcomes]):
         if local < 0:
             continue
         count = int(taken[o])
@@ -35,7 +38,8 @@ def coverage_of(search: Search) -> Coverage:
     ):
         if tables.event_taken[kind]:
             actions[name] = int(tables.event_taken[kind])
-    never = [f"step: {name}" for name, count in actions.items() if count == 0]
+    # In an order that is not that of numbering, which differs between engines.
+    never = [f"step: {name}" for name, count in sorted(actions.items()) if count == 0]
     never += [f"case of a table: {rule}" for rule, count in rules.items() if count == 0]
     for member, name in enumerate(tables.names):
         never += [f"shown by {name}: {text}" for text in _unseen(search.judge.seen(member))]

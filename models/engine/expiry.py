@@ -33,6 +33,11 @@ class Expiry:
         self._masks = np.zeros((1, 1), np.uint64)
         self._made_for: tuple[int, int, int] | None = None
 
+    @property
+    def known(self) -> int:
+        """How many messages it took note of."""
+        return len(self._stamps)
+
     def horizon(self, found: int) -> int:
         """Take note of a member's horizon."""
         if not 0 <= found < HORIZONS_MAX:

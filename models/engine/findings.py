@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from attrs import Factory, define, evolve
 
 from models.engine.judge import Claim
-from models.engine.paths import path_to, uncounted
+from models.engine.paths import Way, path_to, uncounted
 from models.engine.rowset import TooMany
 from models.engine.search import Search
 from models.report import PropertyResult, Result, Trace
@@ -39,10 +40,17 @@ def _length(trace: Trace) -> int:
     return len(trace.steps)
 
 
-def findings_of(search: Search, *, witnesses: bool = False) -> Findings:
+def findings_of(
+    search: Search,
+    *,
+    witnesses: bool = False,
+    way_to: Callable[[Search, Any, int], Way] = path_to,
+    judge_runs: Callable[[Search, list[Claim], Findings], None] | None = None,
+) -> Findings:
     """Return the result of every claim of the world, in its order.
 
-    `witnesses`: rebuild the run to every `sometimes`, too.
+    `witnesses`: rebuild the run to every `sometimes`, too.  `way_to`, `judge_runs`: how,
+    where the states are not in this process.
     """
     found = Findings(stopped_by=search.found.stopped_by)
     found.whole = not search.found.stopped_by and not search.found.violated
@@ -51,15 +59,16 @@ def findings_of(search: Search, *, witnesses: bool = False) -> Findings:
         broken = item.kind == "always"
         trace = None
         if broken or witnesses:
-            initial, steps, _ = path_to(search, hit.rows, hit.level)
+            initial, steps, _ = way_to(search, hit.rows, hit.level)
             trace = Trace(item.name, item.kind, initial, steps)
-        _add(found, hit.claim, "violated" if broken else "reached", trace, hit.level)
+        add_result(found, hit.claim, "violated" if broken else "reached", trace, hit.level)
     on_runs = [claim for claim in search.judge.claims if claim.property.kind in ON_RUNS]
     if on_runs and found.whole:
-        uncounted(search, lambda: _judge_runs(search, on_runs, found))
+        judge = judge_runs or judge_graph
+        uncounted(search, lambda: judge(search, on_runs, found))
     for claim in search.judge.claims:
         if claim.property.name not in found.results:
-            _add(found, claim, _unhit(claim, whole=found.whole), None, None)
+            add_result(found, claim, _unhit(claim, whole=found.whole), None, None)
     found.results = {
         claim.property.name: _with_premise(claim, found.results[claim.property.name])
         for claim in search.judge.claims
@@ -67,9 +76,10 @@ def findings_of(search: Search, *, witnesses: bool = False) -> Findings:
     return found
 
 
-def _add(
+def add_result(
     found: Findings, claim: Claim, result: Result, trace: Trace | None, length: int | None
 ) -> None:
+    """Add what was found of `claim`."""
     item = claim.property
     found.results[item.name] = PropertyResult(item.name, item.kind, result, length, trace=trace)
     if trace is not None:
@@ -88,7 +98,8 @@ def _with_premise(claim: Claim, result: PropertyResult) -> PropertyResult:
     return evolve(result, premise_met=claim.premise_met)
 
 
-def _judge_runs(search: Search, claims: list[Claim], found: Findings) -> None:
+def judge_graph(search: Search, claims: list[Claim], found: Findings) -> None:
+    """Judge claims about whole runs on the graph of all states; add what breaks them."""
     # Here and not above: SciPy takes a while to load, and most searches do without.
     from models.engine.graph import Graph
 
@@ -97,7 +108,7 @@ def _judge_runs(search: Search, claims: list[Claim], found: Findings) -> None:
         for claim in claims:
             trace = _broken_run(search, graph, claim)
             if trace is not None:
-                _add(found, claim, "violated", trace, len(trace.steps))
+                add_result(found, claim, "violated", trace, len(trace.steps))
     except (TooMany, MemoryError):
         found.whole = False
         found.stopped_by = "the memory limit, before all runs could be judged"

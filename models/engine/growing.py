@@ -24,6 +24,13 @@ class Growing:
         self.count = at + 1
         return at
 
+    def extend(self, values: npt.NDArray[Any]) -> None:
+        """Append all of `values`."""
+        wanted = self.count + len(values)
+        self.reserve(wanted)
+        self.array[self.count : wanted] = values
+        self.count = wanted
+
     def reserve(self, wanted: int) -> None:
         if wanted > len(self.array):
             grown = np.full(max(wanted, 2 * len(self.array)), self.fill, self.array.dtype)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,11 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define
 
-from models.engine.layout import Layout
+from models.engine.combos import Combos
 from models.engine.memory import Budget
-from models.engine.rowset import RowSet
 from models.engine.tables import Tables
-from models.engine.watching import combine, watch_few, watch_many
+from models.engine.watching import Fears, watch
 from models.freeze import freeze, rename
 from models.problems import ModelProblem
 from models.properties import Property
@@ -93,17 +92,15 @@ class Judge:
         self.combines = bool(self.whole) or world.together is not None
         # Members, monitor, environment: what a view is made of.
         self.parts = tables.queue_field
-        self._layout = Layout([1] * self.parts, 0)
-        self._sets = RowSet(self._layout.words, budget, numbered=True)
+        self._combos = Combos(self.parts, budget)
         self.flags: npt.NDArray[np.uint64] = np.zeros(64, np.uint64)
         self._known = 0
         # The members, and the monitor if there is one: what a local claim can be about.
         self.watched = tables.members + (tables.monitor >= 0)
         self._tables_for = [0] * self.watched
-        self._base = np.zeros(self.watched, np.int64)
-        self._broken: set[tuple[int, int, int, int]] = set()
+        self.broken: dict[tuple[int, int, int, int], None] = {}  # in the order they were found
         self._pairs: dict[str, dict[tuple[Any, Any], bool]] = {}
-        self._conflicts = np.zeros((1, 1), np.uint64)
+        self.fears = Fears.of([0] * self.watched, ())
         self._seen_sets: list[set[int]] = [set() for _ in range(self.watched)]
         self._seen_now = np.zeros(1, np.bool_)
         self.asked = 0
@@ -111,11 +108,11 @@ class Judge:
 
     @property
     def bytes_used(self) -> int:
-        return self._sets.bytes_used + self.flags.nbytes
+        return self._combos.bytes_used + self.flags.nbytes
 
     # -- claims about one member or two ------------------------------------------------
 
-    def _local_tables(self) -> None:
+    def refresh(self) -> None:
         """Ask the local claims about every observation met since the last time."""
         tables = self.tables
         counts = [len(tables.shown[f]) for f in range(self.watched)]
@@ -125,14 +122,7 @@ class Judge:
         for claim in self.local:
             if claim.property.kind == "always":
                 self._ask_about_new(claim.property, before, counts)
-        self._base = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-        total = max(2, sum(counts))
-        # No column where nothing is feared: then there is nothing to compare in a row.
-        width = (total + 63) // 64 if self._broken or total <= 64 else 0
-        self._conflicts = np.zeros((total, width), np.uint64)
-        for one, number, other, other_number in self._broken:
-            at, other_at = int(self._base[one]) + number, int(self._base[other]) + other_number
-            self._conflicts[at, other_at >> 6] |= np.uint64(1 << (other_at & 63))
+        self.fears = Fears.of(counts, self.broken)
 
     def _ask_about_new(self, item: Property, before: list[int], counts: list[int]) -> None:
         """Ask `item` about what is new, alone or beside all that is known."""
@@ -143,7 +133,7 @@ class Judge:
                 for number in range(before[field], counts[field]):
                     shown = self._shown(field, number)
                     if shown is not DOWN and not self._ask(item, item.holds, shown):
-                        self._broken.add((field, number, field, number))
+                        self.broken[field, number, field, number] = None
             return
         # What two members show is often the same: ask each pair of observations once.
         known = self._pairs.setdefault(item.name, {})
@@ -163,7 +153,7 @@ class Judge:
                     if key not in known:
                         known[key] = self._ask(item, item.holds, shown, other_shown)
                     if not known[key]:
-                        self._broken.add((field, number, other, other_number))
+                        self.broken[field, number, other, other_number] = None
 
     def _among(self, item: Property) -> list[int]:
         names = self.tables.names
@@ -174,31 +164,31 @@ class Judge:
 
     def watch(self, rows: npt.NDArray[np.uint64], begin: int, end: int) -> npt.NDArray[np.int64]:
         """Return rows that break a claim about one member or a pair (at most 65,536)."""
-        self._local_tables()
-        tables = self.tables
-        layout, bad = tables.layout, np.empty(1 << 16, np.int64)
-        off, members = tables.per_value.off, self.watched
-        shown = tables.per_value.arrays["shown"]
-        where = (rows, begin, end, layout.word, layout.shift, layout.mask, off)
-        total = len(self._conflicts)
-        if self._conflicts.shape[1] == 1:
-            bit, feared = np.zeros(len(shown), np.uint64), np.zeros(len(shown), np.uint64)
-            for m in range(members):
-                here = slice(int(off[m]), int(off[m]) + len(tables.values[m]))
-                numbers = (self._base[m] + shown[here]).astype(np.uint64)
-                bit[here] = np.uint64(1) << numbers
-                feared[here] = self._conflicts[numbers.astype(np.int64), 0]
-            mask, found = watch_few(*where, members, bit, feared, bad)
-            seen = ((np.uint64(mask) >> np.arange(total, dtype=np.uint64)) & np.uint64(1)) != 0
-        else:
-            seen = np.zeros(total, np.bool_)
-            found = watch_many(*where, shown, self._base, members, self._conflicts, seen, bad)
-        for member in range(self.watched):
-            first = int(self._base[member])
-            marks = np.flatnonzero(seen[first : first + self._tables_for[member]])
-            self._seen_sets[member].update(marks.tolist())
+        self.refresh()
+        bad, seen = watch(self.tables, self.fears, rows, begin, end)
+        self.mark(self.fears.by_field(seen))
         self._seen_now = seen
-        return bad[: min(found, len(bad))]
+        return bad
+
+    def mark(self, seen: Sequence[Iterable[int]]) -> None:
+        """Take note of the observations seen, by watched field."""
+        for marks, numbers in zip(self._seen_sets, seen, strict=True):
+            marks.update(numbers)
+
+    def reaches(self, claim: Claim, seen: Sequence[Iterable[int]]) -> bool:
+        """Return whether something seen is what a claim about one member wants."""
+        item = claim.property
+        monitor = range(self.tables.members, self.watched)
+        return any(
+            (shown := self._shown(field, number)) is not DOWN and self._ask(item, item.holds, shown)
+            for field in (monitor if item.scope == "monitor" else self._among(item))
+            for number in seen[field]
+        )
+
+    @property
+    def seen_numbers(self) -> list[set[int]]:
+        """The numbers of the observations seen, by watched field."""
+        return self._seen_sets
 
     def seen(self, member: int) -> list[Any]:
         """Return what the member was seen to show, `DOWN` included."""
@@ -217,7 +207,7 @@ class Judge:
             wanted = [
                 number
                 for number in range(self._tables_for[member])
-                if self._seen_now[int(self._base[member]) + number]
+                if self._seen_now[int(self.fears.base[member]) + number]
                 and values[number][0] is not DOWN
                 and self._ask(item, item.holds, values[number][0])
             ]
@@ -267,44 +257,25 @@ class Judge:
         picked: npt.NDArray[np.int64] | None = None,
     ) -> npt.NDArray[np.int64]:
         """Return the number of each row's combination of observations, asking about new ones."""
-        tables = self.tables
-        counts = [max(2, len(tables.shown[f])) for f in range(self.parts)]
-        if any(
-            count > (1 << width) for count, width in zip(counts, self._layout.widths, strict=True)
-        ):
-            old = self._layout
-            self._layout = old.grown(counts, 0)
-            count = self._sets.count
-            self._sets.replace(self._layout.repack(self._sets.rows, count, old, 0), count)
-        source, layout = tables.layout, self._layout
-        numbers = np.empty(end - begin, np.int64)
-        out = np.empty((min(end - begin, 1 << 16), layout.words), np.uint64)
-        chosen = np.empty(0, np.int64) if picked is None else picked
-        for at in range(begin, end, 1 << 16):
-            upto = min(end, at + (1 << 16))
-            combine(
-                rows,
-                chosen,
-                at,
-                upto,
-                source.word,
-                source.shift,
-                source.mask,
-                tables.per_value.off,
-                tables.per_value.arrays["shown"],
-                self.parts,
-                layout.word,
-                layout.shift,
-                out,
-            )
-            numbers[at - begin : upto - begin] = self._sets.insert(out, upto - at)
+        self._combos.make_room(self._shown_counts())
+        numbers = self._combos.number(self.tables, rows, begin, end, picked)
         self._ask_new()
         return numbers
+
+    def number_shown(self, shown: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The same of combinations that are given by the numbers of their observations."""
+        self._combos.make_room(self._shown_counts())
+        numbers = self._combos.add(shown)
+        self._ask_new()
+        return numbers
+
+    def _shown_counts(self) -> list[int]:
+        return [len(shown) for shown in self.tables.shown[: self.parts]]
 
     def view(self, number: int) -> View:
         """Return the view of one combination."""
         tables = self.tables
-        fields = self._layout.fields(self._sets.rows[number])
+        fields = self._combos.shown(number)
         seen = [tables.shown[m].values[fields[m]] for m in range(tables.members)]
         disks = () if tables.world.show_disk is None else tuple(disk for _, disk in seen)
         monitor = None
@@ -314,7 +285,7 @@ class Judge:
         return View(tables.names, tuple(shown for shown, _ in seen), disks, monitor, split)
 
     def _ask_new(self) -> None:
-        count = self._sets.count
+        count = self._combos.count
         if len(self.flags) < count:
             grown = np.zeros(max(count, 2 * len(self.flags)), np.uint64)
             grown[: self._known] = self.flags[: self._known]

@@ -20,6 +20,8 @@ from models.report import Step
 from models.steps import Kind, Move, order_of, states_of, to_step
 
 Rows = npt.NDArray[np.uint64]
+Way = tuple[dict[str, dict[str, str]], tuple[Step, ...], Rows]
+"""A run: the initial states, the steps, the row it ends in."""
 
 
 def move_of(search: Search, info: int, row: Rows) -> Move:
@@ -115,9 +117,7 @@ class Steps:
         return options
 
 
-def path_to(
-    search: Search, targets: npt.NDArray[np.int64], level: int
-) -> tuple[dict[str, dict[str, str]], tuple[Step, ...], Rows]:
+def path_to(search: Search, targets: npt.NDArray[np.int64], level: int) -> Way:
     """Return the initial states, the least shortest run to one of `targets`, and its row.
 
     `targets`: row numbers, all in `level` (the initial state's level is 0).
@@ -133,14 +133,13 @@ def path_to(
                 sources.append(np.unique(batch.source[known >= 0]))
             picked = np.unique(np.concatenate(sources))
             towards.insert(0, _set_of(search, search.rows()[picked]))
-        return _forward(search, towards)
+        return forward(search, towards)
     finally:
         _restore_counters(search, counters)
 
 
-def _forward(
-    search: Search, towards: list[RowSet]
-) -> tuple[dict[str, dict[str, str]], tuple[Step, ...], Rows]:
+def forward(search: Search, towards: list[RowSet]) -> Way:
+    """Return the least run through `towards`: for each level the rows that lead on."""
     steps_of = Steps(search)
     row = search.rows()[0].copy()
     initial = states_text(search, row)

@@ -370,6 +370,12 @@ class RowSet:
         _find(candidates, count, self.table, self._shift, self.rows, numbers)
         return numbers
 
+    def clear(self) -> None:
+        """Forget all rows; the room for them is kept."""
+        self.count = 0
+        self.table[:] = 0
+        self._recent[:] = 0
+
     def replace(self, rows: Words, count: int) -> None:
         """Take other rows in the same order (the same states, packed in another way).
 

@@ -15,7 +15,9 @@ import numpy.typing as npt
 from attrs import Factory, define, field, frozen
 
 from models.engine import kernel
+from models.engine.arrays import Arrays
 from models.engine.judge import Claim, Judge
+from models.engine.layout import Layout
 from models.engine.memory import Budget, default_limit_bytes, resident_bytes
 from models.engine.progress import Tick
 from models.engine.rowset import RowSet, TooMany
@@ -51,7 +53,7 @@ class Expander:
     `quiet`: steps that change nothing are only counted, in `loops`.
     """
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Arrays) -> None:
         self.tables = tables
         self.shape = tables.shape()
         self.on_layout: list[Callable[[Any], None]] = []
@@ -78,11 +80,14 @@ class Expander:
         for closed in self.on_new:
             closed()
         if tables.outgrown():
-            old = tables.grow_layout()
-            for changed in self.on_layout:
-                changed(old)
-            self._buffers()
+            self.repack(tables.grow_layout())
         self.lookup = tables.lookup()
+
+    def repack(self, old: Layout) -> None:
+        """Pack all rows anew that were packed by `old`."""
+        for changed in self.on_layout:
+            changed(old)
+        self._buffers()
 
     def successors(
         self,
@@ -162,13 +167,17 @@ class Found:
 
 @define
 class Search:
-    """One search of one world.  After `run`, rows of level k are levels[k] to levels[k+1]."""
+    """One search of one world.  After `run`, rows of level k are levels[k] to levels[k+1].
+
+    `pause`: asked before each level is expanded; True ends the search there, as it stands.
+    """
 
     world: World
     limits: Limits = Factory(Limits)
     symmetry: bool = False
     progress: Callable[[Tick], None] | None = None
     stop_at_violation: bool = True
+    pause: Callable[[], bool] | None = None
     tables: Tables = field(init=False)
     judge: Judge = field(init=False)
     expander: Expander = field(init=False)
@@ -281,6 +290,8 @@ class Search:
             begin, end = found.levels[-2], found.levels[-1]
             if begin == end:
                 found.levels.pop()
+                break
+            if self.pause is not None and self.pause():
                 break
             if self.limits.states is not None and self.states.count >= self.limits.states:
                 found.stopped_by = f"the limit of {self.limits.states:,} states"

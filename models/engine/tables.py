@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from models.engine import kernel
+from models.engine.arrays import Arrays
 from models.engine.expiry import Expiry
-from models.engine.growing import Grids, Growing, Ragged
-from models.engine.layout import Layout
 from models.environment import FAULTS, Environment, Surroundings
 from models.events import Message
 from models.local import Codes, LocalState, Outcome
@@ -48,85 +47,59 @@ class Numbers:
         return number, True
 
 
-class Tables:
-    """The numbered world.  Fields: members, monitor, environment, queues, in this order."""
+def _shape_of(world: World, *, has_monitor: bool) -> kernel.Shape:
+    members = len(world.members)
+    env = members + (1 if has_monitor else 0)
+    return kernel.Shape(
+        members=members,
+        monitor=members if has_monitor else -1,
+        env=env,
+        queues=env + 1,
+        queue_count=0 if isinstance(world.network, MessageSet) else members * members,
+        splits=world.faults.partitions > 0,
+        fifo=isinstance(world.network, FifoLinks),
+        joint=world.together is not None,
+        expires=world.expiry is not None,
+    )
+
+
+class Tables(Arrays):
+    """The numbered world: the values behind the numbers, and the arrays made of both."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.codes = Codes.of(world)
         self.names = self.codes.names
-        self.members = len(self.names)
+        super().__init__(
+            _shape_of(world, has_monitor=self.codes.monitor is not None),
+            set_network=isinstance(world.network, MessageSet),
+        )
         self.number_of = {name: i for i, name in enumerate(self.names)}
-        self.monitor = self.members if self.codes.monitor is not None else -1
-        self.env_field = self.members + (1 if self.monitor >= 0 else 0)
-        self.queue_field = self.env_field + 1
-        self.set_network = isinstance(world.network, MessageSet)
-        self.fifo = isinstance(world.network, FifoLinks)
-        self.queue_count = 0 if self.set_network else self.members * self.members
-        self.fields = self.queue_field + self.queue_count
         self.environment = Environment.of(world)
 
         self.values = [Numbers() for _ in range(self.fields)]
         self.columns = [Numbers() for _ in range(self.fields)]
-        self.per_value = Ragged(
-            self.fields,
-            choice_first=(np.int32, 0),
-            choice_count=(np.int32, 0),
-            take_first=(np.int32, 0),
-            take_count=(np.int32, 0),
-            shown=(np.int32, 0),
-            horizon=(np.int32, 0),
-        )
         self.expiry = Expiry(world, self.names)
-        self.cells = Grids(self.fields, kernel.UNKNOWN)
-        self.adds_table = Grids(max(self.queue_count, 1), kernel.UNKNOWN)
-        self.choice_column = Growing(np.int32)
         self.choice_fair: list[bool] = []
-        self.out: dict[str, Growing] = {
-            "next": Growing(np.int32),
-            "cost": Growing(np.int8),
-            "last": Growing(np.int8),
-            "adds": Growing(np.int8),
-            "plain": Growing(np.int8),
-            "send_first": Growing(np.int32),
-            "send_count": Growing(np.int32),
-            "tells": Growing(np.int32, -1),
-            "taken": Growing(np.int64),
-        }
         self.outcomes: list[Outcome] = []
         self.outcome_cell: list[tuple[int, int, int]] = []  # (member, local, column)
-        self.outcome_messages: list[tuple[int, ...]] = []
-        self.send_queue = Growing(np.int32)
-        self.send_message = Growing(np.int32)
         self.messages = Numbers()  # (sender, to or None, content) in sets; contents in queues
-        self.to: dict[str, Growing] = {
-            "first": Growing(np.int32),
-            "count": Growing(np.int32),
-            "member": Growing(np.int32),
-            "column": Growing(np.int32),
-            "link": Growing(np.int32),
-        }
-        self.take: dict[str, Growing] = {
-            "column": Growing(np.int32),
-            "message": Growing(np.int32),
-            "rest": Growing(np.int32),
-        }
         self.take_queue: list[int] = []
-        self.joint: dict[str, Growing] = {
-            "first": Growing(np.int32),
-            "count": Growing(np.int32),
-            "part_first": Growing(np.int32),
-            "part_count": Growing(np.int32),
-            "part_member": Growing(np.int32),
-            "part_column": Growing(np.int32),
-        }
         self.joint_steps: list[Together] = []
-        self.event_taken = np.zeros(8, np.int64)
         self.shown = [Numbers() for _ in range(self.fields)]
         self._number_environment()
-        self.layout = Layout([0] * self.fields, 0)
-        self._added = np.zeros((64, 1), np.uint64)
-        self._added_upto = 0
+
+    def value_counts(self) -> list[int]:
+        return [len(values) for values in self.values]
+
+    def column_counts(self) -> list[int]:
+        return [len(columns) for columns in self.columns]
+
+    def message_count(self) -> int:
+        return len(self.messages)
+
+    def needed_messages(self) -> tuple[npt.NDArray[np.uint64], int]:
+        return self.expiry.needed(self.layout), self.expiry.horizons
 
     # -- the world's own part ----------------------------------------------------------
 
@@ -417,131 +390,6 @@ class Tables:
         for q, content in queues.items():
             fields[self.queue_field + q] = self.content(q, content)
         return fields, sorted(set(messages))
-
-    # -- as arrays ---------------------------------------------------------------------
-
-    def outgrown(self) -> bool:
-        """Return whether a number no longer fits where the layout puts it."""
-        slots = len(self.messages) if self.set_network else 0
-        if slots > self.layout.capacity:
-            return True
-        return any(
-            len(values) > (1 << width)
-            for values, width in zip(self.values, self.layout.widths, strict=True)
-        )
-
-    def grow_layout(self) -> Layout:
-        """Take a layout with room for what is numbered now; returns the old one."""
-        old = self.layout
-        slots = len(self.messages) if self.set_network else 0
-        self.layout = old.grown([max(1, len(values)) for values in self.values], slots)
-        self._added_upto = 0
-        return old
-
-    def _added_masks(self) -> npt.NDArray[np.uint64]:
-        words = self.layout.words
-        count = len(self.outcomes)
-        if self._added.shape[1] != words or len(self._added) < count:
-            grown = np.zeros((max(64, 2 * count), words), np.uint64)
-            self._added = grown
-            self._added_upto = 0
-        if self._added_upto == 0:
-            self._added[:] = 0
-        for o in range(self._added_upto, count):
-            for m in self.outcome_messages[o]:
-                w = self.layout.slot_word[m]
-                self._added[o, w] |= np.uint64(1) << self.layout.slot_bit[m]
-        self._added_upto = count
-        return self._added
-
-    def lookup(self) -> kernel.Lookup:
-        """Return the tables as the kernel reads them; good until the next change."""
-        # Room for every value the fields may take, so that no look-up leaves its block.
-        for field in range(self.fields):
-            self.cells.make_room(
-                field, max(1, len(self.values[field])), max(1, len(self.columns[field]))
-            )
-        for queue in range(self.queue_count):
-            self.adds_table.make_room(
-                queue,
-                max(1, len(self.values[self.queue_field + queue])),
-                max(1, len(self.messages)),
-            )
-        layout, per, out = self.layout, self.per_value.arrays, self.out
-        return kernel.Lookup(
-            words=np.array([layout.words], np.int64),
-            word=layout.word,
-            shift=layout.shift,
-            mask=layout.mask,
-            slot_mask=layout.slot_mask,
-            slot_at=layout.slot_at,
-            slot_word=layout.slot_word,
-            slot_bit=layout.slot_bit,
-            off=self.per_value.off,
-            choice_first=per["choice_first"],
-            choice_count=per["choice_count"],
-            choice_column=self.choice_column.array,
-            cell=self.cells.array,
-            cell_off=self.cells.off,
-            cell_stride=self.cells.stride,
-            next=out["next"].array,
-            cost=out["cost"].array,
-            last=out["last"].array,
-            adds=out["adds"].array,
-            plain=out["plain"].array,
-            added=self._added_masks(),
-            send_first=out["send_first"].array,
-            send_count=out["send_count"].array,
-            send_queue=self.send_queue.array,
-            send_message=self.send_message.array,
-            tells=out["tells"].array,
-            taken=out["taken"].array,
-            to_first=self.to["first"].array,
-            to_count=self.to["count"].array,
-            to_member=self.to["member"].array,
-            to_column=self.to["column"].array,
-            to_link=self.to["link"].array,
-            horizon=per["horizon"],
-            needed=self.expiry.needed(layout),
-            horizons=np.array([self.expiry.horizons], np.int64),
-            queue_member=np.array(
-                [q % self.members for q in range(self.queue_count)] or [0], np.int32
-            ),
-            queue_link=np.arange(max(1, self.queue_count), dtype=np.int32),
-            take_first=per["take_first"],
-            take_count=per["take_count"],
-            take_column=self.take["column"].array,
-            take_message=self.take["message"].array,
-            take_rest=self.take["rest"].array,
-            add=self.adds_table.array,
-            add_off=self.adds_table.off,
-            add_stride=self.adds_table.stride,
-            spend=self.spend,
-            link_up=self.link_up,
-            move_first=self.move_first,
-            move_count=self.move_count,
-            move_env=self.move_env,
-            joint_first=self.joint["first"].array,
-            joint_count=self.joint["count"].array,
-            part_first=self.joint["part_first"].array,
-            part_count=self.joint["part_count"].array,
-            part_member=self.joint["part_member"].array,
-            part_column=self.joint["part_column"].array,
-            event_taken=self.event_taken,
-        )
-
-    def shape(self) -> kernel.Shape:
-        return kernel.Shape(
-            members=self.members,
-            monitor=self.monitor,
-            env=self.env_field,
-            queues=self.queue_field,
-            queue_count=self.queue_count,
-            splits=self.world.faults.partitions > 0,
-            fifo=self.fifo,
-            joint=self.world.together is not None,
-            expires=self.world.expiry is not None,
-        )
 
     def values_of(self, row: npt.NDArray[np.uint64]) -> list[Any]:
         """Return the values of all fields of one row."""

@@ -2,10 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from attrs import frozen
 from numba import njit
+
+from models.engine.arrays import Arrays
+
+
+@frozen
+class Fears:
+    """Which observations break a claim about one member or two, alone or side by side.
+
+    `counts`: how many each watched field shows (members, then the monitor if there is one).
+    `base`: the first number of each.  `conflicts`: for each observation, as bits, those with
+    which it breaks a claim; no column where nothing is feared.
+    """
+
+    counts: tuple[int, ...]
+    base: npt.NDArray[np.int64]
+    conflicts: npt.NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, counts: Sequence[int], broken: Iterable[Sequence[int]]) -> Fears:
+        """`broken`: rows (field, number, other field, other number)."""
+        broken = list(broken)
+        base = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+        total = max(2, sum(counts))
+        # No column where nothing is feared: then there is nothing to compare in a row.
+        width = (total + 63) // 64 if broken or total <= 64 else 0
+        conflicts = np.zeros((total, width), np.uint64)
+        for one, number, other, other_number in broken:
+            at, other_at = int(base[one]) + number, int(base[other]) + other_number
+            conflicts[at, other_at >> 6] |= np.uint64(1 << (other_at & 63))
+        return cls(tuple(counts), base, conflicts)
+
+    def by_field(self, seen: npt.NDArray[np.bool_]) -> list[list[int]]:
+        """Return the numbers of what was seen, by watched field."""
+        parts = zip(self.base.tolist(), self.counts, strict=True)
+        return [np.flatnonzero(seen[at : at + count]).tolist() for at, count in parts]
+
+
+def watch(
+    arrays: Arrays, fears: Fears, rows: npt.NDArray[np.uint64], begin: int, end: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Return rows that break a claim (at most 65,536), and which observations were seen."""
+    layout, bad = arrays.layout, np.empty(1 << 16, np.int64)
+    off, watched = arrays.per_value.off, len(fears.counts)
+    shown, values = arrays.per_value.arrays["shown"], arrays.value_counts()
+    where = (rows, begin, end, layout.word, layout.shift, layout.mask, off)
+    total = len(fears.conflicts)
+    if fears.conflicts.shape[1] == 1:
+        bit, feared = np.zeros(len(shown), np.uint64), np.zeros(len(shown), np.uint64)
+        for m in range(watched):
+            here = slice(int(off[m]), int(off[m]) + values[m])
+            numbers = (fears.base[m] + shown[here]).astype(np.uint64)
+            bit[here] = np.uint64(1) << numbers
+            feared[here] = fears.conflicts[numbers.astype(np.int64), 0]
+        mask, found = watch_few(*where, watched, bit, feared, bad)
+        seen = ((np.uint64(mask) >> np.arange(total, dtype=np.uint64)) & np.uint64(1)) != 0
+    else:
+        seen = np.zeros(total, np.bool_)
+        found = watch_many(*where, shown, fears.base, watched, fears.conflicts, seen, bad)
+    return bad[: min(found, len(bad))], seen
 
 
 @njit(cache=True)

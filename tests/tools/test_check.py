@@ -6,16 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from models import catalogue
-from models.report import Report
 from tests.tools.running import FUNCTION, ROOT, Run, model, run_apart, run_here
-from tools.cli import check as command
 
 BROKEN = ("two-phase-commit", "--mutant", "one-vote-short")
 
@@ -173,7 +169,11 @@ USAGE = {
     "no states": (("two-phase-commit", "--max-states", "0"), "--max-states"),
     "no number": (("two-phase-commit", "--max-seconds", "nan"), "--max-seconds"),
     "resume here": (("two-phase-commit", "--resume"), "--resume belongs to the Spark engine"),
-    "a master here": (("two-phase-commit", "--master", "x"), "--master belongs to the Spark"),
+    "a master here": (
+        ("two-phase-commit", "--engine", "local", "--master", "local[2]"),
+        "--master belongs to the Spark",
+    ),
+    "no master": (("two-phase-commit", "--master", "x"), "no master of Spark's is called so"),
     "an unknown format": (("two-phase-commit", "--trace", "run.doc"), "endings: .html"),
     "no such folder": (("two-phase-commit", "--trace", "no/such/run.html"), "there is no folder"),
     "a folder as trace": (("two-phase-commit", "--trace", f"{ROOT}/x.html/.."), "in which format"),
@@ -212,46 +212,6 @@ def test_bad_usage_with_json_is_one_object(run: Run, words: tuple[str, ...], tex
 def test_a_limit_in_the_way_with_json_is_one_object(run: Run) -> None:
     """The code is in the object, too."""
     assert 3 == run("two-phase-commit", "--max-memory", "1k", "--json").error["code"]
-
-
-@pytest.mark.skipif(find_spec("spark_explore") is not None, reason="Spark's engine is there")
-def test_the_spark_engine_is_not_there_yet(run: Run) -> None:
-    """4: the machine, or the version, lacks something; the local engine works without it."""
-    done = run("two-phase-commit", "--members", "4", "--engine", "spark")
-
-    assert 4 == done.code
-    assert "the Spark engine is not part of this version" in done.err
-    assert "joinproto check two-phase-commit --members 4" in done.err
-
-
-def test_the_spark_engine_is_used_as_soon_as_it_is_there(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """It is found by name, and told what was asked for."""
-    told: dict[str, Any] = {}
-
-    class Explore:
-        @staticmethod
-        def run(world: Any, **more: Any) -> Report:
-            from models import check
-
-            told.update(more)
-            return check(world)
-
-    monkeypatch.setattr(command, "import_module", lambda name: Explore)
-    done = run(
-        "two-phase-commit",
-        "--engine",
-        "spark",
-        "--master",
-        "local[2]",
-        "--out",
-        str(tmp_path / "o"),
-    )
-
-    assert 0 == done.code
-    assert "local[2]" == told["master"]
-    assert told["out"] == tmp_path / "o"
 
 
 def test_resume_on_spark_needs_a_folder(run: Run) -> None:

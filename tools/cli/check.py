@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import click
 from attrs import evolve, frozen
 
-from joinproto.errors import EnvironmentProblem, LimitReached, UsageProblem
+from joinproto.errors import LimitReached, UsageProblem
 from models import catalogue
 from models.report import Report, to_json
 from tools.cli import loading, results
@@ -158,11 +159,18 @@ def _size(text: str | None) -> int | None:
 
 
 def _refuse_what_belongs_to_spark(settings: Settings) -> None:
-    if settings.engine == "spark":
-        if settings.resume and settings.out is None:
-            raise UsageProblem("--resume without --out", next="name the folder with --out DIR")
-        return
-    for flag, is_given in (("--resume", settings.resume), ("--master", settings.master)):
+    if settings.engine == "spark" and settings.resume and settings.out is None:
+        raise UsageProblem("--resume without --out", next="name the folder with --out DIR")
+    if settings.master and not re.match(
+        r"local(\[[\d*, ]+\])?$|spark://|yarn$|k8s://", settings.master
+    ):
+        raise UsageProblem(
+            f"--master {settings.master}: no master of Spark's is called so",
+            next="local[2], spark://HOST:PORT, yarn or k8s://...",
+        )
+    local = settings.engine == "local"
+    only = (("--resume", settings.engine != "spark" and settings.resume),)
+    for flag, is_given in (*only, ("--master", local and settings.master)):
         if is_given:
             raise UsageProblem(
                 f"{flag} belongs to the Spark engine; the local one has no use for it",
@@ -199,16 +207,11 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
         loaded = loading.load(target, options)
         if settings.out is not None and not settings.resume:
             results.prepare(settings.out, _identity(loaded, settings))
-        if settings.engine == "spark":
-            report, found = _on_spark(loaded, settings), to_json
-        else:
-            report, compiled = _here(loaded, settings)
-
-            def found(report: Report) -> dict[str, Any]:
-                return {**to_json(report), "compile_seconds": round(compiled, 3)}
-
+        search = _on_spark if settings.engine == "spark" else _here
+        report, compiled = search(loaded, settings)
     as_json = {
-        **found(report),
+        **to_json(report),
+        "compile_seconds": round(compiled, 3),
         "options": dict(options),
         "not_exercised": list(findings.not_exercised(report)),
     }
@@ -236,7 +239,7 @@ def _identity(loaded: Loaded, settings: Settings) -> dict[str, Any]:
     return {
         "world": where + colons + name if loaded.file else where,
         "options": dict(loaded.options),
-        "engine": "spark" if settings.engine == "spark" else "local",
+        # Where it is searched makes no difference to what is found.
         "symmetry": settings.symmetry,
     }
 
@@ -301,9 +304,14 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
         _refuse_too_little(settings.memory_bytes, resident_bytes())
         warm_up(symmetry=settings.symmetry)
         _say_estimate(loaded, settings)
-        report = search_world(
-            loaded.world, symmetry=settings.symmetry, progress=progress, **settings.limits()
-        )
+        if settings.engine == "auto" and find_spec("pyspark") is not None:
+            from spark_explore import explore
+
+            report = explore.auto(loaded.world, _plan(loaded, settings, progress))
+        else:
+            report = search_world(
+                loaded.world, symmetry=settings.symmetry, progress=progress, **settings.limits()
+            )
     return report, compiled()
 
 
@@ -349,27 +357,31 @@ def _say_estimate(loaded: Loaded, settings: Settings) -> None:
         click.echo("estimate: none, because fewer members tell nothing here", err=True)
 
 
-def _on_spark(loaded: Loaded, settings: Settings) -> Report:
-    try:
-        explore = import_module("spark_explore.explore")
-    except ModuleNotFoundError as error:
-        if error.name not in ("spark_explore", "spark_explore.explore"):
-            raise
-        raise EnvironmentProblem(
-            "the Spark engine is not part of this version",
-            next=f"joinproto check {loaded.words}   searches on this machine",
-        ) from error
-    with Progress(error_stream()) as progress, loaded.at_work():
-        report: Report = explore.run(
-            loaded.world,
-            master=settings.master,
-            out=settings.out,
-            resume=settings.resume,
-            symmetry=settings.symmetry,
-            progress=progress,
-            **settings.limits(),
-        )
-    return report
+def _on_spark(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
+    from spark_explore import explore
+
+    with _watched() as (progress, compiled), loaded.at_work():
+        report = explore.run(loaded.world, _plan(loaded, settings, progress))
+    return report, compiled()
+
+
+def _plan(loaded: Loaded, settings: Settings, progress: Progress) -> Any:
+    from models.engine.search import Limits
+    from spark_explore.explore import Plan
+
+    return Plan(
+        limits=Limits(
+            states=settings.states_max,
+            memory_bytes=settings.memory_bytes,
+            seconds=settings.seconds_max,
+        ),
+        master=settings.master,
+        out=None if settings.out is None else settings.out.resolve(),
+        resume=settings.resume,
+        symmetry=settings.symmetry,
+        identity=_identity(loaded, settings),
+        progress=progress,
+    )
 
 
 # -- a tier ----------------------------------------------------------------------------

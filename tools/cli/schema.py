@@ -219,7 +219,12 @@ MODELS = _object(
                     "about": _text("what it shows"),
                     "members_least": _count("the fewest it can have"),
                     "members_most": _count("the most it can have"),
-                    "tier": _one_of("`quick`: within seconds; `long`: minutes", "quick", "long"),
+                    "tier": _one_of(
+                        "`quick`: seconds; `long`: minutes; `deep`: for Spark",
+                        "quick",
+                        "long",
+                        "deep",
+                    ),
                     "steps": _maybe(_count("of the shortest run that breaks it; null: not pinned")),
                     "mutants": _list("mistakes it can have built in", _text("for `--mutant`")),
                     "options": _of("object", "other options it takes, with their defaults"),

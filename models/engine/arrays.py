@@ -1,0 +1,228 @@
+"""The numbered world as arrays: what the kernel reads, and nothing that only Python can.
+
+Made by whoever knows the values behind the numbers (`models/engine/tables.py`).  A search
+on many machines gives each of them a copy that knows only the numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from models.engine import kernel
+from models.engine.growing import Grids, Growing, Ragged
+from models.engine.layout import Layout
+
+
+class Arrays:
+    """Fields: members, monitor, environment, queues, in this order.
+
+    `spend`, `link_up`, `move_*`: the world around the members, which never changes.
+    """
+
+    spend: npt.NDArray[np.int32]
+    link_up: npt.NDArray[np.int8]
+    move_first: npt.NDArray[np.int32]
+    move_count: npt.NDArray[np.int32]
+    move_env: npt.NDArray[np.int32]
+
+    def __init__(self, shape: kernel.Shape, *, set_network: bool) -> None:
+        self._shape = shape
+        self.set_network = set_network
+        self.fifo = shape.fifo
+        self.members = shape.members
+        self.monitor = shape.monitor
+        self.env_field = shape.env
+        self.queue_field = shape.queues
+        self.queue_count = shape.queue_count
+        self.fields = shape.queues + shape.queue_count
+        self.per_value = Ragged(
+            self.fields,
+            choice_first=(np.int32, 0),
+            choice_count=(np.int32, 0),
+            take_first=(np.int32, 0),
+            take_count=(np.int32, 0),
+            shown=(np.int32, 0),
+            horizon=(np.int32, 0),
+        )
+        self.cells = Grids(self.fields, kernel.UNKNOWN)
+        self.adds_table = Grids(max(self.queue_count, 1), kernel.UNKNOWN)
+        self.choice_column = Growing(np.int32)
+        self.out: dict[str, Growing] = {
+            "next": Growing(np.int32),
+            "cost": Growing(np.int8),
+            "last": Growing(np.int8),
+            "adds": Growing(np.int8),
+            "plain": Growing(np.int8),
+            "send_first": Growing(np.int32),
+            "send_count": Growing(np.int32),
+            "tells": Growing(np.int32, -1),
+            "taken": Growing(np.int64),
+        }
+        self.outcome_messages: list[tuple[int, ...]] = []
+        self.send_queue = Growing(np.int32)
+        self.send_message = Growing(np.int32)
+        self.to: dict[str, Growing] = {
+            "first": Growing(np.int32),
+            "count": Growing(np.int32),
+            "member": Growing(np.int32),
+            "column": Growing(np.int32),
+            "link": Growing(np.int32),
+        }
+        self.take: dict[str, Growing] = {
+            "column": Growing(np.int32),
+            "message": Growing(np.int32),
+            "rest": Growing(np.int32),
+        }
+        self.joint: dict[str, Growing] = {
+            "first": Growing(np.int32),
+            "count": Growing(np.int32),
+            "part_first": Growing(np.int32),
+            "part_count": Growing(np.int32),
+            "part_member": Growing(np.int32),
+            "part_column": Growing(np.int32),
+        }
+        self.event_taken = np.zeros(8, np.int64)
+        self.layout = Layout([0] * self.fields, 0)
+        self._added = np.zeros((64, 1), np.uint64)
+        self._added_upto = 0
+
+    def fill(self, asked: npt.NDArray[np.int64]) -> None:
+        """Answer the kernel's questions, rows (kind, x, y, z)."""
+        raise NotImplementedError
+
+    # -- how much is numbered ------------------------------------------------------------
+
+    def value_counts(self) -> list[int]:
+        """Return how many values each field has."""
+        raise NotImplementedError
+
+    def column_counts(self) -> list[int]:
+        """Return how many events each field has."""
+        raise NotImplementedError
+
+    def message_count(self) -> int:
+        """Return how many messages there are: those of the set, or contents of queues."""
+        raise NotImplementedError
+
+    def needed_messages(self) -> tuple[npt.NDArray[np.uint64], int]:
+        """Return which bits each member needs at each horizon (see `Expiry.needed`), and
+        how many horizons there are.
+        """
+        raise NotImplementedError
+
+    # -- as arrays ---------------------------------------------------------------------
+
+    @property
+    def slots(self) -> int:
+        """How many messages of a set need their bit."""
+        return self.message_count() if self.set_network else 0
+
+    def outgrown(self) -> bool:
+        """Return whether a number no longer fits where the layout puts it."""
+        return self.slots > self.layout.capacity or any(
+            count > (1 << width)
+            for count, width in zip(self.value_counts(), self.layout.widths, strict=True)
+        )
+
+    def grow_layout(self, layout: Layout | None = None) -> Layout:
+        """Take `layout`, or one with room for what is numbered now; returns the old one."""
+        old = self.layout
+        if layout is None:
+            layout = old.grown([max(1, count) for count in self.value_counts()], self.slots)
+        self.layout = layout
+        self._added_upto = 0
+        return old
+
+    def _added_masks(self) -> npt.NDArray[np.uint64]:
+        words = self.layout.words
+        count = len(self.outcome_messages)
+        if self._added.shape[1] != words or len(self._added) < count:
+            grown = np.zeros((max(64, 2 * count), words), np.uint64)
+            self._added = grown
+            self._added_upto = 0
+        if self._added_upto == 0:
+            self._added[:] = 0
+        for o in range(self._added_upto, count):
+            for m in self.outcome_messages[o]:
+                w = self.layout.slot_word[m]
+                self._added[o, w] |= np.uint64(1) << self.layout.slot_bit[m]
+        self._added_upto = count
+        return self._added
+
+    def lookup(self) -> kernel.Lookup:
+        """Return the tables as the kernel reads them; good until the next change."""
+        # Room for every value the fields may take, so that no look-up leaves its block.
+        values, columns = self.value_counts(), self.column_counts()
+        for field in range(self.fields):
+            self.cells.make_room(field, max(1, values[field]), max(1, columns[field]))
+        for queue in range(self.queue_count):
+            self.adds_table.make_room(
+                queue, max(1, values[self.queue_field + queue]), max(1, self.message_count())
+            )
+        needed, horizons = self.needed_messages()
+        layout, per, out = self.layout, self.per_value.arrays, self.out
+        return kernel.Lookup(
+            words=np.array([layout.words], np.int64),
+            word=layout.word,
+            shift=layout.shift,
+            mask=layout.mask,
+            slot_mask=layout.slot_mask,
+            slot_at=layout.slot_at,
+            slot_word=layout.slot_word,
+            slot_bit=layout.slot_bit,
+            off=self.per_value.off,
+            choice_first=per["choice_first"],
+            choice_count=per["choice_count"],
+            choice_column=self.choice_column.array,
+            cell=self.cells.array,
+            cell_off=self.cells.off,
+            cell_stride=self.cells.stride,
+            next=out["next"].array,
+            cost=out["cost"].array,
+            last=out["last"].array,
+            adds=out["adds"].array,
+            plain=out["plain"].array,
+            added=self._added_masks(),
+            send_first=out["send_first"].array,
+            send_count=out["send_count"].array,
+            send_queue=self.send_queue.array,
+            send_message=self.send_message.array,
+            tells=out["tells"].array,
+            taken=out["taken"].array,
+            to_first=self.to["first"].array,
+            to_count=self.to["count"].array,
+            to_member=self.to["member"].array,
+            to_column=self.to["column"].array,
+            to_link=self.to["link"].array,
+            horizon=per["horizon"],
+            needed=needed,
+            horizons=np.array([horizons], np.int64),
+            queue_member=np.array(
+                [q % self.members for q in range(self.queue_count)] or [0], np.int32
+            ),
+            queue_link=np.arange(max(1, self.queue_count), dtype=np.int32),
+            take_first=per["take_first"],
+            take_count=per["take_count"],
+            take_column=self.take["column"].array,
+            take_message=self.take["message"].array,
+            take_rest=self.take["rest"].array,
+            add=self.adds_table.array,
+            add_off=self.adds_table.off,
+            add_stride=self.adds_table.stride,
+            spend=self.spend,
+            link_up=self.link_up,
+            move_first=self.move_first,
+            move_count=self.move_count,
+            move_env=self.move_env,
+            joint_first=self.joint["first"].array,
+            joint_count=self.joint["count"].array,
+            part_first=self.joint["part_first"].array,
+            part_count=self.joint["part_count"].array,
+            part_member=self.joint["part_member"].array,
+            part_column=self.joint["part_column"].array,
+            event_taken=self.event_taken,
+        )
+
+    def shape(self) -> kernel.Shape:
+        return self._shape

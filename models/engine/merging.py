@@ -1,0 +1,71 @@
+"""Sorted arrays joined in one pass, several times as fast as sorting them together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Keys = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int64]
+
+
+def merged(one: Keys, other: Keys) -> Keys:
+    """Return two sorted arrays as one."""
+    found = np.empty(len(one) + len(other), np.uint64)
+    _merge(_own(one), _own(other), found)
+    return found
+
+
+def merged_pairs(one: Keys, ones: Ints, other: Keys, others: Ints) -> tuple[Keys, Ints]:
+    """The same with a number beside each key."""
+    keys = np.empty(len(one) + len(other), np.uint64)
+    numbers = np.empty(len(keys), np.int64)
+    _merge_pairs(_own(one), _own(ones), _own(other), _own(others), keys, numbers)
+    return keys, numbers
+
+
+def _own(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    # What is mapped from a file is another type to the compiler, and compiled anew.
+    return array if type(array) is np.ndarray and array.flags.writeable else np.array(array)
+
+
+@njit(cache=True)
+def _merge(one: Any, other: Any, found: Any) -> None:
+    i = 0
+    j = 0
+    k = 0
+    while i < len(one) and j < len(other):
+        a = one[i]
+        b = other[j]
+        first = a <= b
+        found[k] = a if first else b
+        i += first
+        j += not first
+        k += 1
+    while i < len(one):
+        found[k] = one[i]
+        i += 1
+        k += 1
+    while j < len(other):
+        found[k] = other[j]
+        j += 1
+        k += 1
+
+
+@njit(cache=True)
+def _merge_pairs(one: Any, ones: Any, other: Any, others: Any, found: Any, numbers: Any) -> None:
+    i = 0
+    j = 0
+    for k in range(len(found)):
+        first = j == len(other) or (i < len(one) and one[i] <= other[j])
+        if first:
+            found[k] = one[i]
+            numbers[k] = ones[i]
+            i += 1
+        else:
+            found[k] = other[j]
+            numbers[k] = others[j]
+            j += 1

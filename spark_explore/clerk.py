@@ -1,0 +1,176 @@
+"""The driver's side of the line: the one authority for numbers.
+
+Executors ask for cells of the table that nobody needed before, and for what a combination of
+observations means; each is answered by the same code, and once, as in a local search.  What
+goes wrong here (a member that raises, a number that no longer fits) ends the job: the asker
+is told to stop, and the driver's own thread finds the reason in `stopped`.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import socket
+import threading
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, field
+
+from models.engine import kernel
+from models.engine.layout import Layout
+from models.engine.search import Search
+from spark_explore import line
+from spark_explore.delta import Log, since
+
+Parts = line.Parts
+
+
+class Outgrown(Exception):
+    """A number no longer fits; all rows must be packed anew."""
+
+
+@define
+class Clerk:
+    """Answers for one search.  `wide`: rows have more than one word, and may get more."""
+
+    search: Search
+    wide: bool
+    log: Log = field(init=False)
+    stopped: BaseException | None = field(init=False, default=None)
+    asked: int = field(init=False, default=0)
+    _lock: threading.RLock = field(init=False, factory=threading.RLock)
+
+    def __attrs_post_init__(self) -> None:
+        self.log = Log.of(self.search.tables)
+
+    def begin_again(self, *, wide: bool) -> None:
+        """Take questions again, about rows of another layout."""
+        with self._lock:
+            self.wide, self.stopped = wide, None
+
+    # -- questions ---------------------------------------------------------------------
+
+    def everything(self) -> Parts:
+        """Return all there is to know, for a copy that knows nothing."""
+        with self._lock:
+            return self._since(np.zeros(0, np.int64))
+
+    def answer(self, words: dict[str, Any], parts: Parts) -> tuple[dict[str, Any], Parts]:
+        """Answer one question; a question is {"ask": kind}, with the asker's position."""
+        with self._lock:
+            if self.stopped is None:
+                try:
+                    return {}, self._answer(words["ask"], parts)
+                except BaseException as error:  # noqa: BLE001  raised again in the driver's thread
+                    self.stopped = error
+            return {"stop": True}, {}
+
+    def _answer(self, kind: str, parts: Parts) -> Parts:
+        found: Parts = {}
+        if kind == "cells":
+            self._fill(parts["asked"])
+        elif kind == "combinations":
+            numbers = self.search.judge.number_shown(parts["shown"])
+            found = {"numbers": numbers, "flags": self.search.judge.flags[numbers]}
+            self._settle()
+        return {**found, **self._since(parts["position"])}
+
+    def _since(self, position: npt.NDArray[np.int64]) -> Parts:
+        tables, judge = self.search.tables, self.search.judge
+        judge.refresh()
+        shown = [len(numbers) for numbers in tables.shown[: judge.parts]]
+        return since(tables, self.log, shown, list(judge.broken), position)
+
+    def _fill(self, asked: npt.NDArray[np.int64]) -> None:
+        tables = self.search.tables
+        # Another executor may have asked the same a moment ago.
+        new = [row for row in asked.tolist() if self._is_open(row)]
+        if new:
+            self.asked += len(new)
+            wanted = np.array(new, np.int64)
+            tables.fill(wanted)
+            self.log.add(tables, wanted)
+        self._settle()
+
+    def _is_open(self, row: list[int]) -> bool:
+        kind, x, y, z = row
+        tables = self.search.tables
+        grid = tables.cells if kind == kernel.ASK_CELL else tables.adds_table
+        if y >= grid.rows[x] or z >= grid.columns[x]:
+            return True
+        content = int(grid.array[grid.place(x, y, z)])
+        return content < 0 and content != kernel.REFUSED
+
+    def _settle(self) -> None:
+        """Make what was numbered fit."""
+        search = self.search
+        for closed in search.expander.on_new:
+            closed()
+        if search.tables.outgrown():
+            layout = extended(search.tables.layout, search.tables.value_counts(), self.search)
+            if layout is None or not self.wide:
+                raise Outgrown
+            search.expander.repack(search.tables.grow_layout(layout))
+
+    # -- the line ----------------------------------------------------------------------
+
+    def open(self, host: str) -> Office:
+        """Take calls, at an address that executors can reach."""
+        return Office(self, host)
+
+
+def extended(layout: Layout, counts: list[int], search: Search) -> Layout | None:
+    """Return `layout` with more room for messages behind it, or None where a field is full.
+
+    Rows stay as they are, with words of zeros behind them.
+    """
+    if any(count > 1 << width for count, width in zip(counts, layout.widths, strict=True)):
+        return None
+    words = layout.words
+    found = layout
+    while found.capacity < search.tables.slots:
+        words += max(1, words // 4)
+        spare = layout.capacity + 64 * (words - layout.words)
+        found = Layout(layout.widths, spare, words)
+    return found
+
+
+class Office:
+    """The clerk's telephone: one thread for each caller."""
+
+    def __init__(self, clerk: Clerk, host: str) -> None:
+        self._clerk = clerk
+        self._socket = socket.create_server((host, 0), backlog=512)
+        self.port: int = self._socket.getsockname()[1]
+        self.password = secrets.token_hex(16)
+        self._callers: list[socket.socket] = []
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                caller, _ = self._socket.accept()
+            except OSError:  # closed
+                return
+            caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._callers.append(caller)
+            threading.Thread(target=self._serve, args=(caller,), daemon=True).start()
+
+    def _serve(self, caller: socket.socket) -> None:
+        try:
+            with caller:
+                said, _ = line.receive(caller)
+                if not hmac.compare_digest(str(said.get("password")), self.password):
+                    return
+                while True:
+                    line.send(caller, *self._clerk.answer(*line.receive(caller)))
+        except (OSError, ValueError):  # the caller is gone, or no caller of ours
+            return
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+        for caller in self._callers:
+            caller.close()

@@ -1,0 +1,210 @@
+"""What was numbered since: the difference between the driver's arrays and a copy of them.
+
+Numbers are only ever added, so a copy says how far it is, and gets what lies behind.  A copy
+that is as far as nothing gets everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import Factory, define
+
+from models.engine import kernel
+from models.engine.arrays import Arrays
+from models.engine.growing import Grids, Growing
+from models.engine.layout import Layout
+
+Ints = npt.NDArray[np.int64]
+Parts = dict[str, npt.NDArray[Any]]
+"""A difference, or a copy's answer: arrays by name."""
+
+_CONSTANT = ("spend", "link_up", "move_first", "move_count", "move_env")
+
+
+def _growing(arrays: Arrays) -> Iterable[Growing]:
+    yield from (arrays.choice_column, arrays.send_queue, arrays.send_message)
+    for group in (arrays.out, arrays.to, arrays.take, arrays.joint):
+        # How often outcomes were taken is everybody's own count.
+        yield from (array for name, array in group.items() if name != "taken")
+
+
+@define
+class Log:
+    """The cells that were filled, in order: rows (field, value, column, content)."""
+
+    cells: list[tuple[int, int, int, int]] = Factory(list)
+    adds: list[tuple[int, int, int, int]] = Factory(list)
+
+    @classmethod
+    def of(cls, arrays: Arrays) -> Log:
+        """Return all cells that are filled now."""
+        return cls(_filled(arrays.cells), _filled(arrays.adds_table))
+
+    def add(self, arrays: Arrays, asked: npt.NDArray[np.int64]) -> None:
+        """Take note of the cells that answer `asked`."""
+        for kind, x, y, z in asked.tolist():
+            cell = kind == kernel.ASK_CELL
+            grid = arrays.cells if cell else arrays.adds_table
+            content = int(grid.array[grid.place(x, y, z)])
+            (self.cells if cell else self.adds).append((x, y, z, content))
+
+
+def _filled(grids: Grids) -> list[tuple[int, int, int, int]]:
+    found = []
+    for field, (rows, columns) in enumerate(zip(grids.rows, grids.columns, strict=True)):
+        begin = int(grids.off[field])
+        block = grids.array[begin : begin + rows * columns].reshape(rows, columns)
+        for row, column in np.argwhere((block >= 0) | (block == kernel.REFUSED)).tolist():
+            found.append((field, row, column, int(block[row, column])))
+    return found
+
+
+def since(
+    arrays: Arrays,
+    log: Log,
+    shown: Sequence[int],
+    broken: Sequence[Sequence[int]],
+    position: Ints,
+) -> Parts:
+    """Return what lies behind `position`; an empty one: everything.
+
+    `shown`: how many observations each part has.  `broken`: those that break a claim.
+    """
+    whole = len(position) == 0
+    at = iter(np.zeros(1 << 12, np.int64).tolist() if whole else position.tolist())
+    parts: Parts = {}
+    values = arrays.value_counts()
+    blocks: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in arrays.per_value.arrays}
+    for field, count in enumerate(values):
+        begin, off = next(at), int(arrays.per_value.off[field])
+        for name, array in arrays.per_value.arrays.items():
+            blocks[name].append(array[off + begin : off + count])
+    for name, pieces in blocks.items():
+        parts[f"value_{name}"] = np.concatenate(pieces)
+    for number, growing in enumerate(_growing(arrays)):
+        parts[f"growing_{number}"] = growing.array[next(at) : growing.count]
+    messages = arrays.outcome_messages[next(at) :]
+    parts["message_counts"] = np.array([len(item) for item in messages], np.int32)
+    parts["messages"] = np.array([m for item in messages for m in item], np.int32)
+    parts["cells"] = _rows(log.cells[next(at) :])
+    parts["adds"] = _rows(log.adds[next(at) :])
+    parts["broken"] = _rows(broken[next(at) :])
+    parts["values"] = np.array(values, np.int64)
+    parts["columns"] = np.array(arrays.column_counts(), np.int64)
+    parts["shown"] = np.array(shown, np.int64)
+    layout = arrays.layout
+    parts["layout"] = np.array([layout.words, layout.slots, *layout.widths], np.int64)
+    needed, horizons = arrays.needed_messages()
+    parts["needed"] = needed
+    parts["sizes"] = np.array([arrays.message_count(), horizons], np.int64)
+    if whole:
+        parts["shape"] = np.array(
+            [int(item) for item in arrays.shape()] + [int(arrays.set_network)], np.int64
+        )
+        for name in _CONSTANT:
+            parts[name] = getattr(arrays, name)
+    return {name: np.ascontiguousarray(part) for name, part in parts.items()}
+
+
+def _rows(items: Sequence[Sequence[int]]) -> Ints:
+    return np.array(items, np.int64).reshape(-1, 4)
+
+
+class Copy(Arrays):
+    """The arrays of a world whose values are elsewhere.
+
+    `shown`: how many observations each part has; `broken`: those that break a claim.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        *shape, set_network = parts["shape"].tolist()
+        kinds = kernel.Shape.__annotations__.values()
+        made = (kind in (bool, "bool") for kind in kinds)
+        fixed = [bool(item) if flag else item for item, flag in zip(shape, made, strict=True)]
+        super().__init__(kernel.Shape(*fixed), set_network=bool(set_network))
+        for name in _CONSTANT:
+            setattr(self, name, parts[name])
+        self._values = [0] * self.fields
+        self._columns = [0] * self.fields
+        self._counts = [0, 0, 0]  # cells, adds, broken
+        self.shown: list[int] = []
+        self.broken: list[tuple[int, ...]] = []
+        self.take_in(parts)
+        self.grow_layout()
+
+    def position(self) -> Ints:
+        """Return how far this copy is."""
+        return np.array(
+            [
+                *self._values,
+                *(growing.count for growing in _growing(self)),
+                len(self.outcome_messages),
+                *self._counts,
+            ],
+            np.int64,
+        )
+
+    def take_in(self, parts: Parts) -> None:
+        """Add what lies behind `position()`."""
+        values = parts["values"].tolist()
+        begins, done = self._values, 0
+        for field, count in enumerate(values):
+            more = count - begins[field]
+            self.per_value.make_room(field, count)
+            place = int(self.per_value.off[field]) + begins[field]
+            for name, array in self.per_value.arrays.items():
+                array[place : place + more] = parts[f"value_{name}"][done : done + more]
+            done += more
+        self._values, self._columns = values, parts["columns"].tolist()
+        for number, growing in enumerate(_growing(self)):
+            growing.extend(parts[f"growing_{number}"])
+        taken, outcomes = self.out["taken"], self.out["next"].count
+        taken.extend(np.zeros(outcomes - taken.count, np.int64))
+        flat, at = parts["messages"].tolist(), 0
+        for count in parts["message_counts"].tolist():
+            self.outcome_messages.append(tuple(flat[at : at + count]))
+            at += count
+        self._messages, self._horizons = parts["sizes"].tolist()
+        for field in range(self.fields):
+            self.cells.make_room(field, max(1, values[field]), max(1, self._columns[field]))
+        for queue in range(self.queue_count):
+            count = max(1, values[self.queue_field + queue])
+            self.adds_table.make_room(queue, count, max(1, self._messages))
+        _put(self.cells, parts["cells"])
+        _put(self.adds_table, parts["adds"])
+        self.broken += [tuple(row) for row in parts["broken"].tolist()]
+        for number, name in enumerate(("cells", "adds", "broken")):
+            self._counts[number] += len(parts[name])
+        self._needed = parts["needed"]
+        self.shown = parts["shown"].tolist()
+        self._given = parts["layout"].tolist()
+
+    def value_counts(self) -> list[int]:
+        return self._values
+
+    def column_counts(self) -> list[int]:
+        return self._columns
+
+    def message_count(self) -> int:
+        return self._messages
+
+    def needed_messages(self) -> tuple[npt.NDArray[np.uint64], int]:
+        return self._needed, self._horizons
+
+    def outgrown(self) -> bool:
+        """Return whether the driver has taken another layout."""
+        layout = self.layout
+        return [layout.words, layout.slots, *layout.widths] != self._given
+
+    def grow_layout(self, layout: Layout | None = None) -> Layout:
+        words, slots, *widths = self._given
+        return super().grow_layout(layout or Layout(widths, slots, words))
+
+
+def _put(grids: Grids, rows: Ints) -> None:
+    at = grids.off[rows[:, 0]] + rows[:, 1] * grids.stride[rows[:, 0]] + rows[:, 2]
+    grids.array[at] = rows[:, 3]

@@ -1,0 +1,193 @@
+"""`run(world)`: the same search on Spark, from the first state to the report."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from joinproto.errors import EnvironmentProblem, UsageProblem
+from models.check import conclude
+from models.engine.progress import Tick
+from models.engine.search import Limits, Search
+from models.report import Report
+from models.world import World
+from spark_explore import cost, reports
+from spark_explore.clerk import Outgrown
+from spark_explore.frontier import Frontier
+from spark_explore.handover import Seeding, take_over
+from spark_explore.journal import Journal
+from spark_explore.session import cores_of, explained, open_session, ready
+from spark_explore.storage import Storage, refuse_other_than_a_path, seen_by_all
+
+SEED = 20_000
+"""A frontier smaller than this is expanded by the driver: Spark would only wait."""
+
+FRONTIER_MAX = 2_000_000
+"""With `auto` and a cluster: from here on many processors are faster than one."""
+
+
+@frozen(kw_only=True)
+class Plan:
+    """How to search.  `identity`: what makes the run this one, for its folder.
+
+    `seed`: the frontier from which on Spark takes over.  `owners`: shares of the states; None:
+    one for each core.
+    """
+
+    limits: Limits = field(factory=Limits)
+    master: str | None = None
+    out: Path | None = None
+    resume: bool = False
+    symmetry: bool = False
+    identity: Mapping[str, Any] = field(factory=dict)
+    seed: int = SEED
+    owners: int | None = None
+    progress: Callable[[Tick], None] | None = None
+
+
+def run(world: World, plan: Plan) -> Report:
+    """Return what a search of `world` on Spark found."""
+    if plan.out is not None:
+        refuse_other_than_a_path(plan.out)
+    with cost.Watch() as watch, _session(plan.master) as context:
+        return explore(world, plan, context, watch)
+
+
+def explore(world: World, plan: Plan, context: Any, watch: cost.Watch) -> Report:
+    """The same in a session that is there."""
+    spent = cost.Spent.now(watch)
+    with _folder(plan) as folder:
+        journal = _journal(folder, plan)
+        search = Search(world, limits=plan.limits, symmetry=plan.symmetry, progress=plan.progress)
+        if plan.resume:
+            frontier = journal.restore(search, _host(context))
+        else:
+            seeding = Seeding(search, frontier_max=plan.seed)
+            search.run()
+            if not seeding.paused:
+                return reports.of_local(search, spent)
+            frontier = take_over(
+                search, seeding, Storage(folder), owners=_owners(plan, context), host=_host(context)
+            )
+        return _on_spark(frontier, plan, context, journal, spent)
+
+
+def auto(world: World, plan: Plan) -> Report:
+    """Search here, and hand over to Spark when memory, or a cluster, asks for it."""
+    began, cpu = time.perf_counter(), time.process_time()
+    search = Search(world, limits=plan.limits, symmetry=plan.symmetry, progress=plan.progress)
+    cluster = plan.master is not None and cores_of(plan.master) is None
+    seeding = Seeding(search, frontier_max=FRONTIER_MAX if cluster else None)
+    search.run()
+    if not seeding.paused and not seeding.is_out_of_memory:
+        return conclude(search, began=began, cpu=cpu)
+    try:
+        ready()
+        if plan.out is not None:
+            refuse_other_than_a_path(plan.out)
+    except (EnvironmentProblem, UsageProblem) as problem:
+        return reports.with_note(
+            conclude(search, began=began, cpu=cpu), f"Spark would go on: {problem.message}"
+        )
+    with cost.Watch() as watch, _folder(plan) as folder:
+        spent = cost.Spent.now(watch, began=began)
+        journal = _journal(folder, plan)
+        # Before the session: what lies in files then is no longer in memory.
+        frontier = take_over(
+            search, seeding, Storage(folder), owners=_owners(plan, None), host="127.0.0.1"
+        )
+        with _session(plan.master) as context:
+            frontier.host = _host(context)
+            return _on_spark(frontier, plan, context, journal, spent)
+
+
+def _on_spark(
+    frontier: Frontier, plan: Plan, context: Any, journal: Journal, spent: cost.Spent
+) -> Report:
+    if cores_of(str(context.master)) is None:
+        if plan.out is None:
+            raise UsageProblem(
+                f"a cluster ({context.master}) needs a folder that all its machines can open",
+                next="name one with --out DIR",
+            )
+        seen_by_all(context, frontier.storage.folder)
+    frontier.open()
+    try:
+        with explained():
+            journal.keep(frontier)
+            _go_on(frontier, plan, context, journal, spent)
+            return reports.of_frontier(frontier, context, spent)
+    finally:
+        frontier.close()
+
+
+def _go_on(
+    frontier: Frontier, plan: Plan, context: Any, journal: Journal, spent: cost.Spent
+) -> None:
+    limits, found = plan.limits, frontier.search.found
+    while not frontier.done and not frontier.violated:
+        if limits.states is not None and frontier.distinct >= limits.states:
+            found.stopped_by = f"the limit of {limits.states:,} states"
+            break
+        if limits.seconds is not None and spent.seconds > limits.seconds:
+            found.stopped_by = f"the limit of {limits.seconds:g} seconds"
+            break
+        try:
+            frontier.advance(context, frontier.chain())
+        except Outgrown:
+            frontier.repack(context)
+            journal.keep(frontier)
+        journal.keep_sometimes(frontier)
+        if plan.progress is not None:
+            plan.progress(frontier.tick(spent.seconds))
+    journal.keep(frontier)
+
+
+# -- where it runs ---------------------------------------------------------------------
+
+
+@contextmanager
+def _session(master: str | None) -> Iterator[Any]:
+    session = open_session(master)
+    try:
+        yield session.sparkContext
+    finally:
+        session.stop()
+
+
+def _owners(plan: Plan, context: Any) -> int:
+    cores = cores_of(plan.master or "local[*]") if context is None else context.defaultParallelism
+    return plan.owners or max(2, cores or 2)
+
+
+def _host(context: Any) -> str:
+    local = cores_of(str(context.master)) is not None
+    return "127.0.0.1" if local else str(context.getConf().get("spark.driver.host"))
+
+
+def _journal(folder: Path, plan: Plan) -> Journal:
+    return Journal(folder, None if plan.out is None else dict(plan.identity))
+
+
+@contextmanager
+def _folder(plan: Plan) -> Iterator[Path]:
+    if plan.out is not None:
+        folder = plan.out / "search"
+        if not plan.resume:
+            # What another run left there, ended or not.
+            shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+        return
+    folder = Path(tempfile.mkdtemp(prefix="joinproto-spark-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,366 @@
+"""The search on Spark, driven level by level.
+
+A job expands one level and takes in the next, or several of them while levels are small: a
+job costs half a second whatever it does.  Its first step reads the level from storage, so no
+job needs another's exchange, and what is lost with an executor is at most the job at hand.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import Factory, define, field
+
+from joinproto.errors import EnvironmentProblem
+from models.engine.layout import Layout
+from models.engine.memory import resident_bytes
+from models.engine.progress import Tick
+from models.engine.search import Hit, Search
+from spark_explore import step
+from spark_explore.clerk import Clerk, Office, Outgrown
+from spark_explore.desk import Address
+from spark_explore.keys import Rows, by_owner, keys_of, padded, unique
+from spark_explore.layouts import roomy
+from spark_explore.line import packed
+from spark_explore.repack import Repack
+from spark_explore.step import Counts, Task
+from spark_explore.storage import Share, Storage
+
+Ints = npt.NDArray[np.int64]
+
+SMALL = 20_000
+MIDDLE = 250_000
+
+
+@define
+class Growth:
+    """One level: what it cost.
+
+    `seconds`: its share of its job's time.  `sent`, `written`: bytes of rows exchanged, and of
+    files.
+    """
+
+    level: int
+    new: int
+    engine: str
+    generated: int = 0
+    seconds: float = 0.0
+    sent: int = 0
+    written: int = 0
+
+
+@define
+class Frontier:
+    """The state of a search on Spark.
+
+    `search`: the driver's own: tables, claims, counters, and the first state.  `levels`: new
+    states of each level.  `outcomes`: how many were numbered on the way there; a job may have
+    gone further than what is found.  `counts`: values of each field when rows were last packed.
+    `hits`: their `rows` are one place in `targets`.
+    """
+
+    search: Search
+    storage: Storage
+    owners: int
+    run: str
+    host: str
+    epoch: int = 0
+    job: int = 0
+    wide: bool = False
+    levels: list[int] = Factory(list)
+    generated: int = 1
+    outcomes: int = 0
+    flags_any: int = 0
+    hits: list[Hit] = Factory(list)
+    targets: list[Rows] = Factory(list)
+    growth: list[Growth] = Factory(list)
+    done: bool = False
+    violated: bool = False
+    clerk: Clerk = field(init=False)
+    office: Office | None = field(init=False, default=None)
+    job_of_last: int = 0
+    counts: list[int] = Factory(list)
+    _everything: Any = field(init=False, default=None)
+    _told: int = field(init=False, default=0)
+
+    @property
+    def distinct(self) -> int:
+        return sum(self.levels)
+
+    @property
+    def bytes_per_state(self) -> float:
+        """What a state takes in its level's file."""
+        return 8.0 * self.search.tables.layout.words
+
+    @property
+    def level(self) -> int:
+        return len(self.levels) - 1
+
+    # -- from a local search -------------------------------------------------------------
+
+    def take_over(self, rows_of: Callable[[int], Rows], layout: Layout) -> None:
+        """Store all levels: `rows_of` gives the rows of each, packed by `layout`."""
+        self.wide = layout.words > 1
+        self.job += 1
+        shares = [Share(-1, owner, 0, (), ()) for owner in range(self.owners)]
+        for level in range(len(self.levels)):
+            shares = self.store_level(shares, rows_of(level))
+        self.job_of_last = self.job
+
+    def store_level(self, shares: list[Share], rows: Rows) -> list[Share]:
+        """Store one level whose rows are here; return everybody's new share."""
+        parts = dict(by_owner(rows, self.owners, wide=self.wide))
+        found = []
+        for share in shares:
+            part = parts.get(share.owner, rows[:0])
+            keys, part = unique(keys_of(part, wide=self.wide), part)
+            found.append(self.storage.extend(self.job, share, keys, part, wide=self.wide))
+        return found
+
+    # -- jobs ----------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Take questions from executors."""
+        self.clerk = Clerk(self.search, self.wide)
+        self.office = self.clerk.open(self.host)
+
+    def close(self) -> None:
+        if self.office is not None:
+            self.office.close()
+
+    def advance(self, context: Any, length: int) -> None:
+        """Run one job of up to `length` levels, and take its result."""
+        began = time.perf_counter()
+        self.job += 1
+        task = self.task(context)
+        found = self._run(context, task, length)
+        if isinstance(self.clerk.stopped, Outgrown):
+            raise Outgrown
+        if self.clerk.stopped is not None:
+            raise self.clerk.stopped
+        self._refuse(found)
+        counted = [what for kind, what, *_ in found if kind == step.COUNTS]
+        self._take(task, counted, time.perf_counter() - began)
+
+    def chain(self) -> int:
+        """Return how many levels the next job takes."""
+        size = self.levels[-1]
+        return 6 if size < SMALL else 3 if size < MIDDLE else 1
+
+    def shares(self) -> list[Share]:
+        """Return what every owner had after the last level."""
+        return [
+            self.storage.share(self.job_of_last, self.level, owner) for owner in range(self.owners)
+        ]
+
+    def task(self, context: Any) -> Task:
+        """Return what every step of the present job knows."""
+        assert self.office is not None
+        # A new worker learns everything from the broadcast, and the rest by asking.
+        if self._everything is None or self.clerk.asked > 2 * self._told + 1000:
+            self._everything = context.broadcast(packed(self.clerk.everything()))
+            self._told = self.clerk.asked
+        judge = self.search.judge
+        always = sum(1 << c.bit for c in judge.whole if c.property.kind == "always")
+        wanted = always or any(
+            c.property.kind == "sometimes" and self._is_open(c) for c in judge.whole
+        )
+        address = Address(
+            f"{self.run}-{self.epoch}", self.host, self.office.port, self.office.password
+        )
+        return Task(
+            address=address,
+            folder=self.storage.folder,
+            owners=self.owners,
+            job=self.job,
+            before=self.job_of_last,
+            first=self.level,
+            wide=self.wide,
+            flags=1 if wanted else 0,
+            always=always,
+            everything=self._everything,
+        )
+
+    def _run(self, context: Any, task: Task, length: int) -> list[tuple[Any, ...]]:
+        owners = task.owners
+        flow = context.parallelize(range(owners), owners).mapPartitionsWithIndex(_first(task))
+        for level in range(task.first + 1, task.first + length):
+            flow = _exchanged(flow, owners).mapPartitionsWithIndex(_middle(task, level))
+        flow = _exchanged(flow, owners).mapPartitionsWithIndex(_end(task, task.first + length))
+        found: list[tuple[Any, ...]] = flow.collect()
+        return found
+
+    @staticmethod
+    def _refuse(found: Iterable[tuple[Any, ...]]) -> None:
+        for kind, *what in found:
+            if kind == step.PROBLEM and what[0] == "full":
+                raise EnvironmentProblem(
+                    f"the disk is full: {what[1]}",
+                    next="free some space; with --out, --resume goes on from the last level kept",
+                )
+            if kind == step.PROBLEM:
+                raise EnvironmentProblem(
+                    f"an executor failed: {what[1] or what[0]}",
+                    next="every executor must reach the driver and open the folder of the run",
+                )
+
+    def repack(self, context: Any) -> None:
+        """Make room for numbers that no longer fit, in all rows there are."""
+        tables, old = self.search.tables, self.search.tables.layout
+        files = [
+            [share.files[level] for share in self.shares() if share.files[level]]
+            for level in range(len(self.levels))
+        ]
+        layout = roomy(tables, self.counts)
+        self.counts = tables.value_counts()
+        self.job += 1
+        job = Repack(
+            self.storage.folder,
+            self.owners,
+            self.job,
+            old,
+            layout,
+            min(old.capacity, tables.slots),
+        )
+        job.run(context, files)
+        self.job_of_last = self.job
+        self.search.expander.repack(tables.grow_layout(layout))
+        self.search.expander.refresh()
+        self.epoch += 1
+        self.wide = layout.words > 1
+        self._everything = None
+        self.clerk.begin_again(wide=self.wide)
+
+    def forget(self) -> None:
+        """Remove files that nothing needs any more; no job may be running."""
+        self.storage.forget(self.job_of_last, self.shares())
+
+    # -- results -------------------------------------------------------------------------
+
+    def _take(self, task: Task, counted: list[Counts], seconds: float) -> None:
+        by_level: dict[int, list[Counts]] = {}
+        for item in counted:
+            by_level.setdefault(item.level, []).append(item)
+        total = sum(item.new for item in counted) or 1
+        for level in sorted(by_level):
+            parts = by_level[level]
+            new = sum(item.new for item in parts)
+            if level > task.first:
+                if new == 0:
+                    self.done = True
+                    break
+                self.levels.append(new)
+                self.job_of_last = task.job
+                self.growth.append(Growth(level, new, "spark", seconds=seconds * new / total))
+                self._judge(level, parts)
+            self._count(level, parts)
+            if self.violated:
+                break
+
+    def _count(self, level: int, parts: list[Counts]) -> None:
+        """Take in the steps out of a level; a violated one is not expanded."""
+        if self.violated or not all(item.expanded for item in parts):
+            self._bytes(parts)
+            return
+        self.outcomes = max(self.outcomes, *(item.outcomes for item in parts))
+        generated = sum(item.generated for item in parts)
+        self.generated += generated
+        if self.growth and self.growth[-1].level == level:
+            self.growth[-1].generated = generated
+        self._bytes(parts)
+        tables = self.search.tables
+        for item in parts:
+            if item.taken is not None and item.events is not None:
+                which, times = item.taken
+                np.add.at(tables.out["taken"].array, which, times)
+                tables.event_taken += item.events
+
+    def _bytes(self, parts: list[Counts]) -> None:
+        if self.growth:
+            self.growth[-1].sent += sum(item.sent for item in parts)
+            self.growth[-1].written += sum(item.written for item in parts)
+
+    def _judge(self, level: int, parts: list[Counts]) -> None:
+        judge = self.search.judge
+        judge.refresh()
+        seen = [
+            sorted({number for item in parts if item.seen for number in item.seen[field]})
+            for field in range(judge.watched)
+        ]
+        judge.mark(seen)
+        words = self.search.tables.layout.words
+        bad = [padded(item.bad, words) for item in parts if item.bad is not None]
+        flags_any = 0
+        for item in parts:
+            flags_any |= item.flags_any
+        self.flags_any |= flags_any
+        wrong = [padded(item.flags_bad, words) for item in parts if item.flags_bad is not None]
+        for claim in judge.claims:
+            item_ = claim.property
+            if item_.kind not in ("always", "sometimes") or not self._is_open(claim):
+                continue
+            if item_.kind == "sometimes":
+                met = (
+                    bool(flags_any >> claim.bit & 1)
+                    if item_.scope == "world"
+                    else judge.reaches(claim, seen)
+                )
+                if met:
+                    self.hits.append(Hit(claim, level, np.zeros(0, np.int64)))
+                continue
+            rows = np.concatenate((wrong if item_.scope == "world" else bad) or [_none(words)])
+            broken = rows[self._breaking(claim, rows)]
+            if len(broken):
+                self.hits.append(Hit(claim, level, np.array([len(self.targets)])))
+                self.targets.append(broken)
+                self.violated = True
+
+    def _breaking(self, claim: Any, rows: Rows) -> npt.NDArray[np.bool_]:
+        judge = self.search.judge
+        if claim.property.scope != "world":
+            return np.array([judge.breaks(claim, row) for row in rows], np.bool_)
+        if len(rows) == 0:
+            return np.zeros(0, np.bool_)
+        flags = judge.flags[judge.number(rows, 0, len(rows))]
+        return (flags >> np.uint64(claim.bit)) & np.uint64(1) == 0
+
+    def _is_open(self, claim: Any) -> bool:
+        return all(hit.claim is not claim for hit in self.hits)
+
+    def tick(self, seconds: float) -> Tick:
+        return Tick(
+            len(self.levels),
+            self.distinct,
+            self.generated,
+            self.levels[-1],
+            resident_bytes(),
+            seconds,
+        )
+
+
+def _none(words: int) -> Rows:
+    return np.zeros((0, words), np.uint64)
+
+
+def _exchanged(flow: Any, owners: int) -> Any:
+    return flow.partitionBy(owners, _itself)
+
+
+def _itself(owner: int) -> int:
+    return owner
+
+
+def _first(task: Task) -> Callable[[int, Iterable[Any]], Iterator[Any]]:
+    return lambda owner, _: step.start(task, owner)
+
+
+def _middle(task: Task, level: int) -> Callable[[int, Iterable[Any]], Iterator[Any]]:
+    return lambda owner, items: step.middle(task, owner, level, items)
+
+
+def _end(task: Task, level: int) -> Callable[[int, Iterable[Any]], Iterator[Any]]:
+    return lambda owner, items: step.end(task, owner, level, items)

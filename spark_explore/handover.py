@@ -1,0 +1,110 @@
+"""From a local search to one on Spark: where it stands, and its states into files."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, field
+
+from models.engine.rowset import RowSet
+from models.engine.search import Search
+from spark_explore.frontier import Frontier, Growth
+from spark_explore.layouts import roomy
+from spark_explore.storage import Storage
+
+
+@define
+class Seeding:
+    """Watches a local search, and remembers how it stood before each level.
+
+    `frontier_max`: end before a level that is at least so large; None: never.
+    """
+
+    search: Search
+    frontier_max: int | None
+    paused: bool = field(init=False, default=False)
+    _generated: int = field(init=False, default=1)
+    _taken: npt.NDArray[np.int64] = field(init=False, factory=lambda: np.zeros(0, np.int64))
+    _events: npt.NDArray[np.int64] = field(init=False, factory=lambda: np.zeros(8, np.int64))
+    _ends: list[int] = field(init=False, factory=list)
+    _counts: list[list[int]] = field(init=False, factory=list)
+
+    def __attrs_post_init__(self) -> None:
+        self.search.pause = self._look
+
+    @property
+    def is_out_of_memory(self) -> bool:
+        found = self.search.found
+        return not found.violated and found.stopped_by.startswith("the memory limit")
+
+    @property
+    def counts_before(self) -> list[int]:
+        """How many values each field had two levels before the last."""
+        return self._counts[0]
+
+    def _look(self) -> bool:
+        found, tables = self.search.found, self.search.tables
+        self._generated, self._ends = found.generated, list(found.levels)
+        self._counts = [*self._counts[-2:], tables.value_counts()]
+        self._taken = tables.out["taken"].array.copy()
+        self._events = tables.event_taken.copy()
+        size = self._ends[-1] - self._ends[-2]
+        self.paused = size > 0 and self.frontier_max is not None and size >= self.frontier_max
+        return self.paused
+
+    def settle(self) -> list[int]:
+        """Take back what was done of an unfinished level; return where levels end."""
+        found, tables = self.search.found, self.search.tables
+        if len(found.levels) != len(self._ends) or found.stopped_by:
+            found.generated = self._generated
+            taken = tables.out["taken"].array
+            taken[:] = 0
+            taken[: len(self._taken)] = self._taken
+            tables.event_taken[:] = self._events
+            found.levels = self._ends
+        found.stopped_by = ""
+        return found.levels
+
+
+def take_over(
+    search: Search, seeding: Seeding, storage: Storage, *, owners: int, host: str
+) -> Frontier:
+    """Return the frontier where a local search stopped; its states are then in files alone."""
+    ends = seeding.settle()
+    found, tables = search.found, search.tables
+    frontier = Frontier(
+        search=search, storage=storage, owners=owners, run=uuid.uuid4().hex, host=host
+    )
+    frontier.levels = [end - begin for begin, end in itertools.pairwise(ends)]
+    frontier.counts = tables.value_counts()
+    frontier.generated = found.generated
+    frontier.outcomes = len(tables.outcomes)
+    frontier.hits = list(found.hits)
+    frontier.growth = [Growth(k, n, "local") for k, n in enumerate(frontier.levels)]
+    frontier.flags_any = int(np.bitwise_or.reduce(search.judge.flags))
+    old = tables.layout
+    layout = roomy(tables, seeding.counts_before)
+    messages = min(old.capacity, tables.slots)
+
+    def rows_of(level: int) -> Any:
+        part = np.array(search.rows()[ends[level] : ends[level + 1]])
+        part = layout.repack(part, len(part), old, messages)
+        if search.renaming is not None:
+            # Which renaming is the least depends on where the fields lie.
+            tables.grow_layout(layout)
+            search.renaming.canonical(part)
+            tables.grow_layout(old)
+        return part
+
+    storage.make()
+    frontier.take_over(rows_of, layout)
+    first = np.array(search.rows()[:1])
+    search.states = RowSet(old.words, search.budget, room=1)
+    search.states.insert(first, 1)
+    search.expander.repack(tables.grow_layout(layout))
+    search.expander.refresh()
+    return frontier

@@ -1,0 +1,250 @@
+"""What a run needs to go on after its driver died: where it stands, and every number's meaning.
+
+    state.json    what run this is, and how far it is; written last, so it is never ahead
+    world-N.bin   values behind the numbers, tables, counters, as of job N
+    owners/, levels/, runs/   what each owner had then: see `spark_explore/storage.py`
+
+The driver notes its state between jobs, and removes nothing that the last note needs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+from attrs import define, field
+
+from joinproto import __version__
+from joinproto.errors import EnvironmentProblem, UsageProblem
+from models.engine.judge import Judge
+from models.engine.layout import Layout
+from models.engine.rowset import RowSet
+from models.engine.search import Expander, Hit, Search
+from spark_explore.frontier import Frontier, Growth
+from spark_explore.session import ROOMS
+from spark_explore.storage import KINDS, Storage
+
+FORMAT = 1
+
+# Made from the world, or begun anew with the judge's own numbers.
+_NOT_KEPT = ("world", "codes", "environment", "expiry", "joint", "joint_steps", "_shape")
+
+
+@define
+class Journal:
+    """The notes of one run.
+
+    `identity`: what makes it this run and no other; None: nobody will go on with it.
+    """
+
+    folder: Path
+    identity: dict[str, Any] | None
+    _kept: float = field(init=False, factory=time.monotonic)
+    _took: float = field(init=False, default=0.0)
+
+    def keep_sometimes(self, frontier: Frontier) -> None:
+        """Note the state, but do not spend more than a twentieth of the time on it."""
+        if time.monotonic() - self._kept >= max(1.0, 20 * self._took):
+            self.keep(frontier)
+
+    def keep(self, frontier: Frontier) -> None:
+        """Note where the run stands, and remove what is not needed; no job may be running."""
+        began = time.monotonic()
+        if self.identity is not None:
+            self._note(frontier)
+        frontier.forget()
+        self._kept = time.monotonic()
+        self._took = self._kept - began
+
+    def _note(self, frontier: Frontier) -> None:
+        storage, job = frontier.storage, frontier.job
+        state = {
+            "format": FORMAT,
+            "version": __version__,
+            "run": self.identity,
+            "code": code_of(frontier.search),
+            "numbers": f"world-{job}.bin",
+            "owners": frontier.owners,
+            "job": frontier.job,
+            "job_of_last": frontier.job_of_last,
+            "epoch": frontier.epoch,
+            "wide": frontier.wide,
+            "levels": frontier.levels,
+            "generated": frontier.generated,
+            "outcomes": frontier.outcomes,
+            "counts": frontier.counts,
+            "flags_any": frontier.flags_any,
+            "hits": [
+                (hit.claim.property.name, hit.level, hit.rows.tolist()) for hit in frontier.hits
+            ],
+            "growth": [attrs.asdict(item) for item in frontier.growth],
+            "done": frontier.done,
+            "violated": frontier.violated,
+        }
+        try:
+            storage.write(f"world-{job}.bin", _pickled(frontier))
+            storage.write("state.json", (json.dumps(state, indent=1) + "\n").encode())
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"cannot write to {self.folder}: {error.strerror or error}",
+                next="free some space there; --resume goes on from the last level kept",
+            ) from error
+        for path in self.folder.glob("world-*.bin"):
+            if path.name != state["numbers"]:
+                path.unlink(missing_ok=True)
+
+    # -- going on ------------------------------------------------------------------------
+
+    def restore(self, search: Search, host: str) -> Frontier:
+        """Return the frontier as it was last noted; `search` is fresh, of the same world."""
+        state = self._state(search)
+        content = pickle.loads(  # noqa: S301  the run's own folder, which its user named
+            (self.folder / state["numbers"]).read_bytes()
+        )
+        _put_back(search, content)
+        claims = {claim.property.name: claim for claim in search.judge.claims}
+        return Frontier(
+            search=search,
+            storage=Storage(self.folder),
+            owners=state["owners"],
+            # Executors of the run before, if any still ask, are not ours.
+            run=f"{state['job']}-{time.time_ns()}",
+            host=host,
+            job_of_last=state["job_of_last"],
+            # Files of jobs that were not noted are nobody's; their names must not come again.
+            job=_last_job(self.folder, state["job"]),
+            epoch=state["epoch"],
+            wide=state["wide"],
+            levels=state["levels"],
+            generated=state["generated"],
+            outcomes=state["outcomes"],
+            counts=state["counts"],
+            flags_any=state["flags_any"],
+            hits=[Hit(claims[name], level, np.array(at)) for name, level, at in state["hits"]],
+            targets=content["targets"],
+            growth=[Growth(**item) for item in state["growth"]],
+            done=state["done"],
+            violated=state["violated"],
+        )
+
+    def _state(self, search: Search) -> dict[str, Any]:
+        try:
+            state: dict[str, Any] = json.loads((self.folder / "state.json").read_bytes())
+        except OSError as error:
+            raise UsageProblem(
+                f"{self.folder.parent} holds no search to go on with",
+                next="leave out --resume, and it begins anew",
+            ) from error
+        if state.get("format") != FORMAT:
+            raise UsageProblem(
+                f"{self.folder} was written in format {state.get('format')}, this is {FORMAT}",
+                next=f"resume it with joinproto {state.get('version')}, or begin anew",
+            )
+        here = {"version": __version__, "run": self.identity, "code": code_of(search)}
+        here = json.loads(json.dumps(here))
+        differs = [name for name in here if here[name] != state[name]]
+        if differs:
+            told = "; ".join(_difference(name, state[name], here[name]) for name in differs)
+            raise UsageProblem(
+                f"{self.folder.parent} holds another run: {told}",
+                next="give what it was started with, or begin anew in another folder",
+            )
+        return state
+
+
+def _difference(name: str, there: Any, here: Any) -> str:
+    if name == "code":
+        return "the model's source has changed since"
+    if name == "version":
+        return f"version {there} there, {here} here"
+    keys = [key for key in {**there, **here} if there.get(key) != here.get(key)]
+    return "; ".join(f"{key} {there.get(key)} there, {here.get(key)} here" for key in keys)
+
+
+def code_of(search: Search) -> str:
+    """Return a hash of the source of the members, and of everything of ours they may use."""
+    found = hashlib.sha256()
+    files = {path for room in ("joinproto", "models") for path in (ROOMS / room).rglob("*.py")}
+    for code in (*search.tables.codes.members, search.tables.codes.monitor):
+        module = sys.modules.get(code.kind.__module__) if code is not None else None
+        if module is not None and module.__file__:
+            files.add(Path(module.__file__))
+    for path in sorted(files):
+        found.update(path.name.encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def _last_job(folder: Path, least: int) -> int:
+    """Return a number behind that of every job that ran, or may still be running."""
+    numbers = [least]
+    for kind in KINDS:
+        for path in (folder / kind).iterdir():
+            found = re.search(r"\d+", path.name)
+            numbers += [int(found[0])] if found else []
+    # The last one may not have written anything yet.
+    return max(numbers) + 1
+
+
+# -- values and tables -----------------------------------------------------------------
+
+
+def _pickled(frontier: Frontier) -> bytes:
+    from pyspark import cloudpickle
+
+    search = frontier.search
+    tables = search.tables
+    renaming = search.renaming
+    content = {
+        "tables": {k: v for k, v in vars(tables).items() if k not in _NOT_KEPT},
+        "horizons": tables.expiry.horizons,
+        "seen": search.judge.seen_numbers,
+        "first": np.array(search.rows()[:1]),
+        "targets": frontier.targets,
+        "calls": [code.calls for code in _codes(search)],
+        "renaming": None
+        if renaming is None
+        else {k: v for k, v in vars(renaming).items() if k != "tables"},
+    }
+    try:
+        found: bytes = cloudpickle.dumps(content)  # type: ignore[no-untyped-call]  # has no types
+    except Exception as error:
+        raise UsageProblem(
+            f"a value of this model cannot be kept in a file: {error}",
+            next="hold plain values, enums or classes of a module; or search without --out",
+        ) from error
+    return found
+
+
+def _codes(search: Search) -> list[Any]:
+    codes = search.tables.codes
+    return [*codes.members, *([codes.monitor] if codes.monitor else [])]
+
+
+def _put_back(search: Search, content: dict[str, Any]) -> None:
+    tables = search.tables
+    vars(tables).update(content["tables"])
+    if tables.set_network:
+        for sender, to, message in tables.messages.values[tables.expiry.known :]:
+            tables.expiry.add(sender, to, message)
+    tables.expiry.horizons = content["horizons"]
+    search.judge = Judge(tables, search.budget)
+    search.judge.refresh()
+    search.judge.mark(content["seen"])
+    if search.renaming is not None and content["renaming"] is not None:
+        vars(search.renaming).update(content["renaming"])
+        search.judge.renamed = search.renaming.swapped_views
+    before, search.expander = search.expander, Expander(tables)
+    search.expander.on_layout, search.expander.on_new = before.on_layout, before.on_new
+    layout: Layout = tables.layout
+    search.states = RowSet(layout.words, search.budget, room=1)
+    search.states.insert(content["first"], 1)
+    for code, calls in zip(_codes(search), content["calls"], strict=True):
+        code.calls = calls

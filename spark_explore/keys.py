@@ -1,0 +1,114 @@
+"""Which owner a row belongs to, and rows as sorted sets.
+
+A key is 64 bits.  Of rows of one word it is the row itself, so that rows which differ little
+lie close together and share successors; of wider rows a fingerprint, and wherever keys are
+equal the rows are compared: no row is ever taken for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from models.engine.fingerprint import fingerprints
+
+Rows = npt.NDArray[np.uint64]
+Keys = npt.NDArray[np.uint64]
+Ints = npt.NDArray[np.int64]
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+
+
+def keys_of(rows: Rows, *, wide: bool) -> Keys:
+    """Return the key of each row."""
+    return fingerprints(rows) if wide else np.ascontiguousarray(rows[:, 0])
+
+
+def owners_of(keys: Keys, owners: int) -> npt.NDArray[np.uint16]:
+    """Return who owns each key, 0 to `owners` - 1; at most 65,536 owners."""
+    top = (keys * _ODD) >> _HALF
+    found: npt.NDArray[np.uint16] = ((top * np.uint64(owners)) >> _HALF).astype(np.uint16)
+    return found
+
+
+def by_owner(rows: Rows, owners: int, *, wide: bool) -> Iterator[tuple[int, Rows]]:
+    """Yield each owner that has any of `rows`, with its rows in their order."""
+    if owners == 1:
+        yield 0, rows
+        return
+    owner = owners_of(keys_of(rows, wide=wide), owners)
+    order = np.argsort(owner, kind="stable")
+    ends = np.cumsum(np.bincount(owner, minlength=owners))
+    begin = 0
+    for number, end in enumerate(ends.tolist()):
+        if end > begin:
+            yield number, rows[order[begin:end]]
+        begin = end
+
+
+def padded(rows: Rows, words: int) -> Rows:
+    """Return `rows` with words of zeros at the end, up to `words`."""
+    if rows.shape[1] == words:
+        return rows
+    found = np.zeros((len(rows), words), np.uint64)
+    found[:, : rows.shape[1]] = rows
+    return found
+
+
+def unique(keys: Keys, rows: Rows) -> tuple[Keys, Rows]:
+    """Return keys and rows in the order of the keys, each row once."""
+    if rows.shape[1] == 1:
+        found = np.sort(rows[:, 0])
+        keep = np.ones(len(found), np.bool_)
+        # np.unique hashes, and is 50 times slower.
+        keep[1:] = found[1:] != found[:-1]
+        found = found[keep]
+        return found, found.reshape(-1, 1)
+    order = np.argsort(keys)
+    keys = keys[order]
+    twins = np.flatnonzero(keys[1:] == keys[:-1])
+    keep = np.ones(len(keys), np.bool_)
+    if len(twins):
+        same = (rows[order[twins]] == rows[order[twins + 1]]).all(axis=1)
+        keep[twins[same] + 1] = False
+        for key in set(keys[twins[~same]].tolist()):
+            # Different rows share a key: copies need not be neighbours.
+            begin, end = np.searchsorted(keys, np.uint64(key), "left"), 0
+            end = int(np.searchsorted(keys, np.uint64(key), "right"))
+            met: set[bytes] = set()
+            for at in range(int(begin), end):
+                content = rows[order[at]].tobytes()
+                keep[at] = content not in met
+                met.add(content)
+    return keys[keep], rows[order[keep]]
+
+
+def known(
+    keys: Keys, rows: Rows, run: Keys, rows_at: Callable[[Ints], Rows] | None
+) -> npt.NDArray[np.bool_]:
+    """Return which of `rows` are in a sorted run.
+
+    `keys` are sorted.  `rows_at`: the rows at places of the run; None where keys are rows.
+    """
+    found = np.zeros(len(keys), np.bool_)
+    if len(run) == 0 or len(keys) == 0:
+        return found
+    places = np.searchsorted(run, keys)
+    inside = np.minimum(places, len(run) - 1)
+    hits = run[inside] == keys
+    if rows_at is None:
+        return hits
+    asked, at = np.flatnonzero(hits), inside[hits]
+    while len(asked):
+        same = (rows_at(at) == rows[asked]).all(axis=1)
+        found[asked[same]] = True
+        # Another row with the same key may stand behind it.
+        asked, at = asked[~same], at[~same] + 1
+        more = at < len(run)
+        asked, at = asked[more], at[more]
+        more = run[at] == keys[asked]
+        asked, at = asked[more], at[more]
+    return found

@@ -1,0 +1,221 @@
+"""The one place where sessions are made, each setting with its reason above it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from joinproto.errors import EnvironmentProblem, JoinprotoError, UsageProblem
+
+JAVA_LEAST = 17
+ROOMS = Path(__file__).resolve().parents[1]
+_INSTALL = (
+    f"install Java {JAVA_LEAST} or 21 (Debian: apt install openjdk-{JAVA_LEAST}-jre-headless)"
+    " and set JAVA_HOME, or search with --engine local, which needs none"
+)
+
+
+def need_java() -> None:
+    """Raise `EnvironmentProblem` where Spark would find no Java it can run on."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None:
+        raise EnvironmentProblem("there is no Java, which Spark runs on", next=_INSTALL)
+    try:
+        done = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        where = f"JAVA_HOME is {home}, and " if home else ""
+        raise EnvironmentProblem(f"{where}{java} does not run: {error}", next=_INSTALL) from error
+    said = done.stderr + done.stdout
+    found = re.search(r'version "(\d+)(?:\.(\d+))?', said)
+    if done.returncode or found is None:
+        raise EnvironmentProblem(f"{java} -version says: {said.strip()[:200]}", next=_INSTALL)
+    # Up to 8 it was called 1.8.
+    version = int(found[2] or 0) if found[1] == "1" else int(found[1])
+    if version < JAVA_LEAST:
+        raise EnvironmentProblem(
+            f"{java} is Java {version}; Spark runs on {JAVA_LEAST} or 21", next=_INSTALL
+        )
+
+
+def cores_of(master: str) -> int | None:
+    """Return how many cores a local master uses; None for a cluster's."""
+    found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
+    if found is None:
+        return None
+    if found[1] is None:
+        return 1
+    return len(os.sched_getaffinity(0)) if found[1] == "*" else max(1, int(found[1]))
+
+
+def is_local(master: str) -> bool:
+    return master.startswith("local")
+
+
+def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
+    """Return Spark's settings for a search."""
+    path = os.pathsep.join(filter(None, [str(ROOMS), os.environ.get("PYTHONPATH", "")]))
+    return {
+        # Blocks of rows are bytes to Spark, so the JVM needs little: it moves them.
+        "spark.driver.memory": heap,
+        # Nobody looks at a page that lives for minutes, and it costs half a second.
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # A driver on a machine whose name resolves to nothing still finds itself.
+        **({"spark.driver.host": "127.0.0.1"} if is_local(master) else {}),
+        **({"spark.driver.bindAddress": "127.0.0.1"} if is_local(master) else {}),
+        # One partition is one owner; coalescing would give two owners' rows to one.
+        "spark.sql.adaptive.enabled": "false",
+        # A worker that is used again keeps its copy of the tables, and its compiled loops.
+        "spark.python.worker.reuse": "true",
+        # Imported once, before workers are forked: else each loads NumPy and numba anew.
+        # Only here: on a cluster the rooms may arrive with the first task, after the daemon.
+        **({"spark.python.daemon.module": "spark_explore.daemon"} if is_local(master) else {}),
+        # The rooms, where they are not installed beside pyspark.  Not the working folder,
+        # which a daemon would put first: a foreign `models` there would win.
+        "spark.executorEnv.PYTHONPATH": path,
+        "spark.executorEnv.PYTHONSAFEPATH": "1",
+        # One thread each: owners are what runs side by side.
+        "spark.executorEnv.OMP_NUM_THREADS": "1",
+        "spark.executorEnv.NUMBA_NUM_THREADS": "1",
+        # A step that runs a second time gives the same; one that is slow is large.
+        "spark.speculation": "false",
+        # Runs of columns as the dataset's readers expect them.
+        "spark.sql.parquet.compression.codec": "zstd",
+        # The same text of a time everywhere.
+        "spark.sql.session.timeZone": "UTC",
+        # The JVM has little to compute, so its second compiler and a parallel collector only
+        # take CPU: half of what a short run costs.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+
+
+def ready() -> None:
+    """Raise `EnvironmentProblem` for what Spark lacks on this machine."""
+    try:
+        import pyspark  # noqa: F401  only whether it is there
+    except ImportError as error:
+        raise EnvironmentProblem(
+            "pyspark is not installed",
+            next="pip install 'joinproto[spark]', or search with --engine local",
+        ) from error
+    need_java()
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn what Spark says of a job that failed into words for whoever started it."""
+    try:
+        yield
+    except JoinprotoError:
+        raise
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("py4j", "pyspark"):
+            raise
+        text = str(error)
+        absent = re.search(r"No module named '?([\w.]+)", text)
+        if absent:
+            raise EnvironmentProblem(
+                f"an executor's Python has no module {absent[1]}",
+                next="install joinproto[check] for it, or send it along: python -m"
+                " tools.spark_archive, then spark-submit --archives (see docs/spark.md)",
+            ) from error
+        raise EnvironmentProblem(
+            f"Spark gave up: {_reason(text)}",
+            next="its own log says more; with --out, --resume goes on from the last level kept",
+        ) from error
+
+
+def _reason(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    said = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Failure)\b", line)]
+    return (said or lines or ["it says nothing"])[-1 if said else 0][:300]
+
+
+def open_session(master: str | None, *, more: dict[str, str] | None = None) -> Any:
+    """Return a session; raises `EnvironmentProblem` for what is missing on this machine.
+
+    `master`: None takes what spark-submit gave, else all cores here.
+    """
+    ready()
+    import pyspark
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    # Workers run the Python that runs this, or nothing fits.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    # Spark's launcher looks for the one that belongs to this pyspark.
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    local = is_local(master or "local")
+    if local:
+        # Or a machine whose name is no address greets with a warning.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        _for_local_workers()
+    builder = SparkSession.builder.appName("joinproto")
+    submitted = master is None and "SPARK_ENV_LOADED" in os.environ
+    if not submitted:
+        builder = builder.master(master or "local[*]")
+    for name, value in {**settings(master or "local[*]"), **(more or {})}.items():
+        builder = builder.config(name, value)
+    said = [""]
+    try:
+        with _quiet(said):
+            session = builder.getOrCreate()
+    except (PySparkException, OSError) as error:
+        raise EnvironmentProblem(
+            f"Spark does not start: {_first_line(said[0] or str(error))}", next=_INSTALL
+        ) from error
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != "py4j":
+            raise
+        raise UsageProblem(
+            f"Spark does not start with master {master!r}: {_first_line(str(error))}",
+            next="local[2], or spark://HOST:PORT of a master that runs",
+        ) from error
+    session.sparkContext.setLogLevel("OFF" if local else "ERROR")
+    return session
+
+
+def _for_local_workers() -> None:
+    """In local mode the daemon is our own child, and inherits what executors get as settings."""
+    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if str(ROOMS) not in path:
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOMS), *path]))
+    os.environ["PYTHONSAFEPATH"] = "1"
+
+
+@contextmanager
+def _quiet(said: list[str]) -> Iterator[None]:
+    """While a JVM is started: what it says goes to a file that nobody sees, now and later.
+
+    It greets with a dozen lines on standard error, and a search has one line of its own
+    there.  `said[0]`: afterwards, what it said.
+    """
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            file.seek(0)
+            said[0] = file.read().decode(errors="replace")
+
+
+def _first_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if "Exception" in line or "Error" in line]
+    return (told or lines or ["it says nothing"])[0][:300]

@@ -1,0 +1,304 @@
+"""What one owner does for one level: take in what is its own, keep what is new, expand it.
+
+A step is a function of what was noted of the level before and of what arrives; running it
+twice gives the same files and the same numbers.  What a step counted travels with the rows,
+so that nothing is counted twice or lost when a step runs again.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import Factory, define, field, frozen
+
+from models.engine.rowset import RowSet
+from spark_explore.desk import Address, Ample, Desk, Stopped, desk_of, leave_desk
+from spark_explore.keys import Rows, by_owner, keys_of, padded, unique
+from spark_explore.storage import Storage
+
+ROWS, COUNTS, PROBLEM = "rows", "counts", "problem"
+Item = tuple[int, tuple[Any, ...]]
+"""(owner, (ROWS, words, bytes) or (COUNTS, Counts) or (PROBLEM, what, text))."""
+
+_CHUNK_BYTES = 1 << 22
+_BLOCK_BYTES = 1 << 24
+_PIECE_BYTES = 1 << 21
+_GATHER_BYTES = 1 << 28
+BAD_MAX = 1 << 16
+
+
+@define
+class Counts:
+    """What an owner found in one level, and on the way out of it.
+
+    `level`, `owner`: whose.  First, of the new states: `new`, `bad` (rows that break a claim
+    about a member or two), `seen` (observations by watched field), `flags_any` and
+    `flags_bad` (of combinations: those that hold in some state; rows that break an
+    `always`).  Then, of the steps out of them: `generated`, `taken` (outcome, times),
+    `events`, `outcomes` (numbered so far).  `sent`: bytes of rows; `written`: of files.
+    """
+
+    level: int
+    owner: int
+    new: int = 0
+    bad: Rows | None = None
+    seen: list[list[int]] = Factory(list)
+    flags_any: int = 0
+    flags_bad: Rows | None = None
+    generated: int = 0
+    taken: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None
+    events: npt.NDArray[np.int64] | None = None
+    sent: int = 0
+    written: int = 0
+    expanded: bool = False
+    outcomes: int = 0
+
+
+@frozen
+class Task:
+    """One job, as every step of it sees it.
+
+    `job`, `before`: this job's number, and that of the job that left the first level.
+    `flags`: combinations are numbered: always (2), for claims alone (1), or never (0).
+    `always`: the flags that every state must have.
+    """
+
+    address: Address
+    folder: Path
+    owners: int
+    job: int
+    before: int
+    first: int
+    wide: bool
+    flags: int
+    always: int
+    everything: Any = field(repr=False)
+
+    def desk(self) -> Desk:
+        return desk_of(self.address, lambda: bytes(self.everything.value))
+
+
+def start(task: Task, owner: int) -> Iterator[Item]:
+    """Expand the owner's part of the first level."""
+    yield from _guarded(task, owner, lambda: _expand_stored(task, owner))
+
+
+def middle(task: Task, owner: int, level: int, items: Iterable[Item]) -> Iterator[Item]:
+    """Take in `level`, and expand it."""
+    rest: list[Item] = []
+    yield from _guarded(task, owner, lambda: _middle(task, owner, level, items, rest))
+
+
+def end(task: Task, owner: int, level: int, items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
+    """Take in the last level of the job; yield what was counted in all of them."""
+    rest: list[Item] = []
+    for _, what in _guarded(task, owner, lambda: _end(task, owner, level, items, rest)):
+        yield what
+
+
+def _guarded(task: Task, owner: int, work: Any) -> Iterator[Item]:
+    """What goes wrong travels to the driver like everything else: it knows what to say."""
+    try:
+        yield from _leaving(work())
+    except Stopped:
+        yield owner, (PROBLEM, "stopped", "")
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        yield owner, (PROBLEM, "full" if full else "system", f"{error}")
+
+
+def _leaving(items: Iterator[Item]) -> Iterator[Item]:
+    """Work that does not come to its end may leave cells marked as asked for."""
+    try:
+        yield from items
+    except BaseException:
+        leave_desk()
+        raise
+
+
+def _expand_stored(task: Task, owner: int) -> Iterator[Item]:
+    storage = Storage(task.folder)
+    share = storage.share(task.before, task.first, owner)
+    desk = task.desk()
+    desk.catch_up()
+    counts = Counts(task.first, owner)
+    if share.count:
+        rows = storage.level_rows(share, desk.copy.layout.words)
+        yield from _expand(task, desk, rows, counts)
+    _expanded(desk, counts)
+    yield owner, (COUNTS, counts)
+
+
+def _expanded(desk: Desk, counts: Counts) -> None:
+    counts.expanded, counts.outcomes = True, len(desk.copy.outcome_messages)
+
+
+def _middle(
+    task: Task, owner: int, level: int, items: Iterable[Item], rest: list[Item]
+) -> Iterator[Item]:
+    desk = task.desk()
+    counts, rows = _take_in(task, desk, owner, level, items, rest)
+    yield from rest
+    if len(rows):
+        yield from _expand(task, desk, rows, counts)
+    _expanded(desk, counts)
+    yield owner, (COUNTS, counts)
+
+
+def _end(
+    task: Task, owner: int, level: int, items: Iterable[Item], rest: list[Item]
+) -> Iterator[Item]:
+    counts, _ = _take_in(task, task.desk(), owner, level, items, rest)
+    yield from rest
+    yield owner, (COUNTS, counts)
+
+
+# -- taking in -------------------------------------------------------------------------
+
+
+def _take_in(
+    task: Task, desk: Desk, owner: int, level: int, items: Iterable[Item], rest: list[Item]
+) -> tuple[Counts, Rows]:
+    """Keep what is new; what is no row goes to `rest`."""
+    counts = Counts(level, owner)
+
+    def note(size: int) -> None:
+        counts.written += size
+
+    storage = Storage(task.folder, note)
+    keys, rows = _gather(task, items, rest)
+    # Rows may hold what was numbered since, and words that were added since.
+    desk.catch_up()
+    rows = padded(rows, max(rows.shape[1], desk.copy.layout.words if task.wide else 1))
+    before = task.before if level == task.first + 1 else task.job
+    share = storage.share(before, level - 1, owner)
+    keys, rows = storage.drop_known(share, keys, rows)
+    storage.extend(task.job, share, keys, rows, wide=task.wide)
+    counts.new = len(rows)
+    if len(rows):
+        _judge(task, desk, rows, counts)
+    return counts, rows
+
+
+def _gather(
+    task: Task, items: Iterable[Item], rest: list[Item]
+) -> tuple[npt.NDArray[np.uint64], Rows]:
+    """Return the keys and rows that arrived, sorted, each once."""
+    blocks: list[Rows] = []
+    size, limit = 0, _GATHER_BYTES
+    for owner, (kind, *what) in items:
+        if kind != ROWS:
+            rest.append((owner, (kind, *what)))
+            continue
+        words, content = what
+        blocks.append(np.frombuffer(content, np.uint64).reshape(-1, words))
+        size += len(content)
+        if size > limit:
+            _, rows = _joined(task, blocks)
+            blocks, size = [rows], rows.nbytes
+            limit = max(limit, 2 * size)
+    return _joined(task, blocks)
+
+
+def _joined(task: Task, blocks: list[Rows]) -> tuple[npt.NDArray[np.uint64], Rows]:
+    words = max((block.shape[1] for block in blocks), default=1)
+    if not blocks:
+        return np.zeros(0, np.uint64), np.zeros((0, words), np.uint64)
+    rows = np.concatenate([padded(block, words) for block in blocks])
+    return unique(keys_of(rows, wide=task.wide), rows)
+
+
+def _judge(task: Task, desk: Desk, rows: Rows, counts: Counts) -> None:
+    bad, counts.seen = desk.watch(rows)
+    if len(bad):
+        counts.bad = rows[bad]
+    if not task.flags:
+        return
+    always = np.uint64(task.always)
+    broken = [np.zeros((0, rows.shape[1]), np.uint64)]
+    for begin in range(0, len(rows), 1 << 16):
+        piece = rows[begin : begin + (1 << 16)]
+        _, flags = desk.combinations(piece)
+        counts.flags_any |= int(np.bitwise_or.reduce(flags))
+        broken.append(piece[flags & always != always])
+    found = np.concatenate(broken)[:BAD_MAX]
+    counts.flags_bad = found if len(found) else None
+
+
+# -- expanding -------------------------------------------------------------------------
+
+
+class _Outbox:
+    """Successors on their way to their owners, each once in a block."""
+
+    def __init__(self, task: Task, desk: Desk) -> None:
+        words = desk.copy.layout.words
+        self._task = task
+        self._room = max(1 << 12, _BLOCK_BYTES // (8 * words))
+        # Kept from step to step: it is large, and grows slowly.
+        if desk.block is None or desk.block.words != words:
+            desk.block = RowSet(words, Ample(), room=self._room + (1 << 16))
+        desk.block.clear()
+        self._set = desk.block
+        self.sent = 0
+
+    def add(self, rows: Rows) -> Iterator[Item]:
+        if self._set.count + len(rows) > self._room:
+            yield from self.flush()
+        self._set.insert(rows, len(rows))
+
+    def widen(self, words: int) -> None:
+        self._set.replace(padded(self._set.rows[: self._set.count], words), self._set.count)
+
+    def flush(self) -> Iterator[Item]:
+        task, rows = self._task, self._set.rows[: self._set.count]
+        if len(rows) == 0:
+            return
+        words = rows.shape[1]
+        piece = max(1, _PIECE_BYTES // (8 * words))
+        for owner, part in by_owner(rows, task.owners, wide=task.wide):
+            for begin in range(0, len(part), piece):
+                content = part[begin : begin + piece].tobytes()
+                self.sent += len(content)
+                yield owner, (ROWS, words, content)
+        self._set.clear()
+
+
+def _expand(task: Task, desk: Desk, rows: Rows, counts: Counts) -> Iterator[Item]:
+    copy, expander = desk.copy, desk.expander
+    outbox = _Outbox(task, desk)
+    holder: list[Rows] = [np.zeros((0, copy.layout.words), np.uint64)]
+
+    def widen(_old: Any) -> None:
+        holder[0] = padded(holder[0], copy.layout.words)
+        outbox.widen(copy.layout.words)
+
+    taken, events = copy.out["taken"].array, copy.event_taken
+    taken[:] = 0
+    events[:] = 0
+    expander.loops = 0
+    expander.quiet = True
+    expander.on_layout.append(widen)
+    chunk = max(1, _CHUNK_BYTES // (8 * copy.layout.words))
+    try:
+        for begin in range(0, len(rows), chunk):
+            # A copy: what is mapped from a file cannot be written to, as compiled loops want.
+            holder[0] = padded(np.array(rows[begin : begin + chunk]), copy.layout.words)
+            joint = desk.combinations(holder[0])[0] if copy.shape().joint else None
+            for batch in expander.successors(lambda: holder[0], 0, len(holder[0]), joint):
+                counts.generated += len(batch.rows)
+                yield from outbox.add(batch.rows)
+        yield from outbox.flush()
+    finally:
+        expander.on_layout.remove(widen)
+        expander.quiet = False
+    counts.generated += expander.loops
+    counts.sent = outbox.sent
+    taken = copy.out["taken"].array
+    which = np.flatnonzero(taken)
+    counts.taken, counts.events = (which, taken[which].copy()), events.copy()

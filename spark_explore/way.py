@@ -1,0 +1,115 @@
+"""The way to a state, back through levels that lie in files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from models.engine.paths import Way, forward, uncounted
+from models.engine.rowset import RowSet
+from models.engine.search import Search
+from spark_explore.desk import Ample
+from spark_explore.frontier import Frontier
+from spark_explore.keys import Rows, padded
+from spark_explore.step import Task
+from spark_explore.storage import Storage
+
+HERE_MAX = 100_000
+"""Levels up to this size are expanded by the driver: a job takes longer."""
+
+
+def way_to(frontier: Frontier, context: Any, targets: Rows, level: int) -> Way:
+    """Return the least shortest run to one of `targets`, as the local engine does."""
+    search = frontier.search
+
+    def walk() -> Way:
+        words = search.tables.layout.words
+        towards = [_set_of(padded(targets, words))]
+        for earlier in range(level - 1, -1, -1):
+            if frontier.levels[earlier] <= HERE_MAX:
+                found = _leading_here(frontier, towards[0], earlier)
+            else:
+                found = _leading(frontier, context, towards[0], earlier)
+            towards.insert(0, _set_of(found))
+        return forward(search, towards)
+
+    found: Way = uncounted(search, walk)
+    return found
+
+
+def _set_of(rows: Rows) -> RowSet:
+    found = RowSet(rows.shape[1], Ample(), numbered=True, room=len(rows))
+    found.insert(np.ascontiguousarray(rows), len(rows))
+    return found
+
+
+def _files(frontier: Frontier, level: int) -> list[str]:
+    shares = frontier.shares()
+    return [share.files[level] for share in shares if share.files[level]]
+
+
+def _leading_here(frontier: Frontier, towards: RowSet, level: int) -> Rows:
+    search = frontier.search
+    words = search.tables.layout.words
+    found = [np.zeros((0, words), np.uint64)]
+    for file in _files(frontier, level):
+        rows = padded(np.array(frontier.storage.load(file)), words)
+        found.append(rows[_sources(search, rows, towards)])
+    return np.concatenate(found)
+
+
+def _sources(search: Search, rows: Rows, towards: RowSet) -> Any:
+    joint = None
+    if search.world.together is not None:
+        joint = search.judge.number(rows, 0, len(rows))
+    search.expander.refresh()
+    leads = np.zeros(len(rows), np.bool_)
+    for batch in search.expander.successors(lambda: rows, 0, len(rows), joint):
+        if search.renaming is not None:
+            search.renaming.canonical(batch.rows)
+        leads[batch.source[towards.find(batch.rows, len(batch.rows)) >= 0]] = True
+    return leads
+
+
+# -- on executors ----------------------------------------------------------------------
+
+
+@frozen
+class Backward:
+    """One job that looks for rows of a level that lead to `targets`, a broadcast."""
+
+    task: Task
+    targets: Any
+
+    def leading(self, file: str) -> Iterator[Rows]:
+        """Yield those of one file's rows."""
+        desk = self.task.desk()
+        desk.catch_up()
+        words = desk.copy.layout.words
+        towards = _set_of(padded(np.array(self.targets.value), words))
+        every = Storage(self.task.folder).load(file)
+        for begin in range(0, len(every), 1 << 16):
+            rows = padded(np.array(every[begin : begin + (1 << 16)]), words)
+            joint = desk.combinations(rows)[0] if desk.copy.shape().joint else None
+            leads = np.zeros(len(rows), np.bool_)
+            for batch in desk.expander.successors(_constant(rows), 0, len(rows), joint):
+                leads[batch.source[towards.find(batch.rows, len(batch.rows)) >= 0]] = True
+            if leads.any():
+                yield rows[leads]
+
+
+def _constant(rows: Rows) -> Callable[[], Rows]:
+    return lambda: rows
+
+
+def _leading(frontier: Frontier, context: Any, towards: RowSet, level: int) -> Rows:
+    targets = context.broadcast(towards.rows[: towards.count])
+    job = Backward(frontier.task(context), targets)
+    files = _files(frontier, level)
+    found = context.parallelize(files, len(files)).flatMap(job.leading).collect()
+    targets.destroy()
+    words = frontier.search.tables.layout.words
+    return np.concatenate([np.zeros((0, words), np.uint64), *found])

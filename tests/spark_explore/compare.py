@@ -1,0 +1,34 @@
+"""The search on Spark against the local one: everything a report says must be the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+
+from models import check
+from models.report import Report
+from models.world import World
+from spark_explore import cost
+from spark_explore.explore import Plan, explore
+
+FOUND = ("distinct", "generated", "depth", "levels", "result", "properties", "trace", "coverage")
+
+
+def on_spark(world: World, context: Any, plan: Plan | None = None) -> Report:
+    """Search a world on Spark from its first states on."""
+    plan = Plan(seed=1) if plan is None else plan
+    with cost.Watch() as watch:
+        return explore(world, plan, context, watch)
+
+
+def same(world: World, context: Any, **more: Any) -> Report:
+    """Search it twice and compare; return what Spark found."""
+    seed = more.pop("seed", 1)
+    here = check(world, **more)
+    there = on_spark(world, context, Plan(seed=seed, symmetry=more.get("symmetry", False)))
+
+    for name in FOUND:
+        assert getattr(here, name) == getattr(there, name), name
+    assert "spark" == there.engine
+    return evolve(there)

@@ -1,0 +1,61 @@
+"""Keys, owners and sorted sets: nothing is taken for another, whatever keys they share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.engine.fingerprint import fingerprints
+from spark_explore.keys import by_owner, keys_of, known, owners_of, padded, unique
+
+RANDOM = np.random.default_rng(7)
+
+
+def rows_of(count: int, words: int) -> np.ndarray:
+    return RANDOM.integers(0, 1 << 63, (count, words), dtype=np.uint64)
+
+
+def test_every_row_has_one_owner_and_shares_are_even() -> None:
+    """Owners are chosen by a hash: no share is more than a tenth above another."""
+    rows = rows_of(30_000, 1)
+
+    parts = dict(by_owner(rows, 3, wide=False))
+
+    assert sorted(np.concatenate(list(parts.values()))[:, 0].tolist()) == sorted(
+        rows[:, 0].tolist()
+    )
+    assert all(9_000 < len(part) < 11_000 for part in parts.values())
+    for owner, part in parts.items():
+        assert set(owners_of(keys_of(part, wide=False), 3).tolist()) == {owner}
+
+
+def test_words_of_zeros_at_the_end_change_no_key() -> None:
+    """A layout that gets more words leaves files as they are."""
+    rows = rows_of(100, 3)
+
+    assert (fingerprints(rows) == fingerprints(padded(rows, 5))).all()
+    assert len(set(fingerprints(rows).tolist())) == 100
+
+
+def test_different_rows_with_the_same_key_are_all_kept() -> None:
+    """A fingerprint is not a row: copies need not be neighbours, and none is lost."""
+    one, other, third = rows_of(3, 2)
+    rows = np.array([one, other, one, third, other, one])
+    keys = np.array([5, 5, 5, 9, 5, 5], np.uint64)
+
+    found_keys, found = unique(keys, rows)
+
+    assert [5, 5, 9] == found_keys.tolist()
+    assert {tuple(one), tuple(other), tuple(third)} == {tuple(row) for row in found}
+
+
+def test_a_row_is_known_only_where_all_its_words_are() -> None:
+    """Behind an equal key the rows are compared, and the next ones as well."""
+    run_rows = rows_of(4, 2)
+    run = np.array([3, 5, 5, 5], np.uint64)
+    stranger = rows_of(1, 2)[0]
+    asked = np.array([run_rows[0], run_rows[3], stranger, run_rows[1]])
+    keys = np.array([3, 5, 5, 5], np.uint64)
+
+    found = known(keys, asked, run, lambda at: run_rows[at])
+
+    assert [True, True, False, True] == found.tolist()
