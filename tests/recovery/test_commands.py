@@ -102,19 +102,6 @@ def test_a_bad_command_line_is_2(
     assert 2 == ask(capsys, *words).code
 
 
-def test_rehearse_says_which_extra_it_needs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """11 an extra is missing."""
-    paths = _three(tmp_path)
-    monkeypatch.setitem(sys.modules, "numpy", None)
-
-    done = ask(capsys, "rehearse", *paths)
-
-    assert 11 == done.code
-    assert "joinproto[check]" in done.err
-
-
 # -- carried from other machines -----------------------------------------------------------------
 
 

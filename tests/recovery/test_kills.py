@@ -1,0 +1,210 @@
+"""Killed at every write, or without power at any moment: the tool says how far it came.
+
+`test_crash_states.py` shows that the store is as before or as after.  Here the operator asks
+which of the two it is, and what is to be done: the answer must be right in every state.
+
+Source: recovery, "The metadata on disk"; issue "recover", "Must show".
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+from attrs import frozen
+
+from joinproto.errors import JoinprotoError
+from joinproto.recovery import deeds
+from joinproto.recovery.deeds import Outcome
+from joinproto.recovery.found import Found, State
+from joinproto.recovery.gather import gather, read
+from joinproto.recovery.judgement import judge
+from joinproto.recovery.own import contents_of
+from joinproto.recovery.plan import Plan, backup_name, plan_for
+from joinproto.recovery.show import store_text
+from joinproto.store.handle import create_store, open_store
+from tests.recovery.disks import record
+from tests.store.crashes import Files, Judge, enumerate_crashes, lay
+from tests.store.recording import Killed, Legal, Recording, WithoutDirectorySync, WithoutFileSync
+
+MADE = {"who": "an operator", "when": "now"}
+FIRST = record("a", "F F.5", "F")
+MOMENTS = 40
+"""More changing operations than apply or undo has; see the tests that count them."""
+
+
+def made(path: Path, files: Recording) -> Plan:
+    """Make a store, and the plan that marks it."""
+    create_store(path, FIRST, member="a", files=files).close()
+    return plan_for(judge([look(path)]), unproven=True)
+
+
+def look(path: Path) -> Found:
+    return read(gather(path, host="h"))
+
+
+def apply(plan: Plan, files: Recording) -> Outcome:
+    return deeds.apply(plan, host="h", made=MADE, files=files).outcome
+
+
+def undo(path: Path, files: Recording) -> Outcome:
+    return deeds.undo(path, host="h", made=MADE, files=files).outcome
+
+
+def says(path: Path) -> str:
+    """Return what `inspect` says of the mark."""
+    found = look(path)
+    assert not found.problems
+    (mark,) = [fact.value for fact in found.facts if fact.name == "mark"]
+    assert mark in store_text(found)
+    return mark
+
+
+MARKED = "a restart from the tip is permitted"
+
+
+# -- killed, and the machine goes on -----------------------------------------------------------
+
+
+def killed(deed: str, kill_in: int, path: Path) -> tuple[Plan, Recording, bool]:
+    """Do it, killed after so many operations; return whether it came to its end before."""
+    files = Recording()
+    plan = made(path, files)
+    if deed == "undo":
+        apply(plan, files)
+    files.kill_in = kill_in
+    try:
+        if deed == "apply":
+            apply(plan, files)
+        else:
+            undo(path, files)
+    except Killed:
+        files.die()
+        return plan, files, False
+    finally:
+        files.kill_in = None
+    return plan, files, True
+
+
+@pytest.mark.parametrize("kill_in", range(MOMENTS))
+def test_an_apply_that_was_killed_is_told_from_one_that_was_not(
+    kill_in: int, tmp_path: Path
+) -> None:
+    """Marked or not: inspect, pick, and the same command again agree on it."""
+    plan, files, ended = killed("apply", kill_in, tmp_path)
+    before = (tmp_path / "joinproto" / "store.meta").read_bytes()
+
+    is_marked = says(tmp_path) == MARKED
+    done = deeds.check(plan, host="h")
+    after = judge([look(tmp_path)])
+    again = apply(plan, files)
+
+    assert is_marked or not ended
+    assert is_marked == (done is not None)
+    assert (Outcome.DONE_BEFORE if is_marked else Outcome.DONE) == again
+    assert ("permitted already" in after.next) == is_marked or after.verdict.value == "unproven"
+    assert MARKED == says(tmp_path)
+    contents = contents_of(look(tmp_path))
+    assert contents is not None
+    assert 1 == len(contents.history)
+    # The backup is the metadata as it was, whoever wrote it.
+    kept = (tmp_path / "joinproto" / backup_name(plan)).read_bytes()
+    assert is_marked or before == kept
+    assert [] == [one.name for one in (tmp_path / "joinproto").glob("*.tmp")] or is_marked
+
+
+@pytest.mark.parametrize("kill_in", range(MOMENTS))
+def test_an_undo_that_was_killed_is_told_from_one_that_was_not(
+    kill_in: int, tmp_path: Path
+) -> None:
+    """The mark stands or it does not; and the same command again takes it back, or has nothing."""
+    plan, files, ended = killed("undo", kill_in, tmp_path)
+
+    is_marked = says(tmp_path) == MARKED
+    again = undo(tmp_path, files)
+
+    assert not (is_marked and ended)
+    assert (Outcome.DONE if is_marked else Outcome.NOTHING) == again
+    assert "none" == says(tmp_path)
+    with open_store(tmp_path) as store:
+        assert FIRST == store.record
+    # What was taken back can be given again, with a plan of the store as it is now.
+    with pytest.raises(deeds.Stale):
+        deeds.check(plan, host="h")
+
+
+@pytest.mark.parametrize("deed", ["apply", "undo"])
+def test_every_moment_is_tried(deed: str, tmp_path: Path) -> None:
+    """Beyond the last one nothing is killed; before the first nothing has happened."""
+    ends = []
+    for kill_in in range(MOMENTS):
+        path = tmp_path / str(kill_in)
+        path.mkdir()
+        _, _, ended = killed(deed, kill_in, path)
+        ends.append((ended, says(path) == MARKED))
+
+    assert (False, deed == "undo") == ends[0]
+    assert (True, deed == "apply") == ends[-1]
+    # At some moment it is done, and the process does not know it yet.
+    assert (False, deed == "apply") in ends
+
+
+# -- without power -----------------------------------------------------------------------------
+
+
+@frozen
+class Told:
+    """What the operator is told of a state: `mark`, and what `apply` would find."""
+
+    mark: str
+    is_done: bool
+
+
+BEFORE, AFTER = Told("none", False), Told(MARKED, True)
+
+
+class Asking(Judge):
+    """Looks at a state with the tool, which changes nothing, instead of opening it."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self.plan = plan
+
+    def _opened(self, files: Files | None) -> object:
+        if files is None:
+            return None
+        # In the same place, as the plan names it.
+        path = Path(self.plan.step.path)
+        rmtree(path / "joinproto", ignore_errors=True)
+        lay(path, dict(files))
+        found = look(path)
+        if found.record is None:
+            return found.state
+        try:
+            done = deeds.check(self.plan, host="h")
+        except JoinprotoError as error:
+            return str(error)
+        (mark,) = [fact.value for fact in found.facts if fact.name == "mark"]
+        return Told(mark, done is not None)
+
+
+def lost(files: Recording, path: Path) -> object:
+    """Return the first state after a loss of power during apply in which the tool is wrong."""
+    files.diary.append(Legal(frozenset({None, BEFORE, State.NONE, State.CORRUPT})))
+    plan = made(path, files)
+    files.diary.append(Legal(frozenset({BEFORE, AFTER})))
+    apply(plan, files)
+    files.diary.append(Legal(frozenset({AFTER})))
+    return enumerate_crashes(files.diary, Asking(plan)).bad
+
+
+def test_after_a_loss_of_power_the_tool_says_which_it_is(tmp_path: Path) -> None:
+    """In every state that a disk may keep of it; and what was said to be done is done."""
+    assert lost(Recording(), tmp_path) is None
+
+
+@pytest.mark.parametrize("recorder", [WithoutFileSync, WithoutDirectorySync])
+def test_what_is_not_synced_is_found(recorder: type[Recording], tmp_path: Path) -> None:
+    """An enumeration that finds nothing anywhere would prove nothing."""
+    assert lost(recorder(), tmp_path) is not None

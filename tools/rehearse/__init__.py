@@ -1,0 +1,1 @@
+"""`joinproto recover rehearse`: real members, started from given stores, in every order."""
