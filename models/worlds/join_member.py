@@ -19,7 +19,7 @@ from joinproto.core.chain.choice import Choice
 from joinproto.core.chain.choice_messages import Chosen
 from joinproto.core.chain.config import Config
 from joinproto.core.chain.ids import Name, ViewId, by_content
-from joinproto.core.chain.member import IMPOSSIBLE, Frame, Lapse, Member, Rule
+from joinproto.core.chain.member import IMPOSSIBLE, SILENT, Frame, Lapse, Member, Rule
 from joinproto.core.chain.messages import (
     Abort,
     CompareAndSet,
@@ -172,6 +172,8 @@ _CHANGING = (
     "verdict",
     "frozen_peers",
     "strangers",
+    "replaced",
+    "leave_told",
     "in_reach",
 )
 _CONSTANT = (
@@ -181,7 +183,6 @@ _CONSTANT = (
     "digest",
     "left_out",
     "next_beat",
-    "asked_at",
     "free_until",
 )
 assert {*_CHANGING, *_CONSTANT, "_out", "patience_until"} == {item.name for item in fields(Member)}
@@ -321,6 +322,7 @@ class Node:
         # A member says aloud only whom it refuses.
         known = member.record.lineage
         seen = newcomer(hello, known, member.config, is_active=member.was_active)
+        seen = evolve(seen, is_copy=member.is_copy(hello.status.seat))
         case = ADMISSION.choose((seen,), 0)
         return Took(row(ADMISSION.name, case.label, case.name))
 
@@ -393,6 +395,8 @@ class Node:
                             raise ProtocolBug(detail)
                     case PhaseChanged():
                         yield Took(row("chain-standing", event.label, event.case))
+                    case Waiting(case=case) if case == SILENT:
+                        pass  # of no table
                     case Waiting() | Proposes() | Forbids():
                         yield Took(row(event.table, event.label, event.case))
             member.advance(batch)
@@ -468,7 +472,7 @@ class Node:
 
     def _take_data(self, member: Member, sender: str, data: Data) -> Any:
         tip = member.view
-        waits = member.source == sender
+        waits = member.source == sender and not member.is_frozen
         if not waits or tip is None or tip.id != data.view:
             return NOT_ENABLED
         if member.phase is Phase.UPDATING and data.position != tip.position:

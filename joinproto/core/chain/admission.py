@@ -36,8 +36,9 @@ class Newcomer:
 
     `is_foreign`: of another cluster.  `has_diverged`: its tip is not on our chain, nor ours
     on its.  `is_behind`, `is_ahead`: one chain goes on where the other ends.  `is_forgotten`:
-    what would tell is forgotten.  `is_member`: of our tip.  `leaves`: it asks to be left
-    out.  `is_near`: its data is of our tip.  `is_active`: our tip was active, as far as we know.
+    what would tell is forgotten.  `is_copy`: another member has a store with its id.
+    `is_member`: of our tip.  `leaves`: it asks to be left out.  `is_near`: its data is of our
+    tip.  `is_active`: our tip was active, as far as we know.
     """
 
     is_foreign: bool = False
@@ -45,6 +46,7 @@ class Newcomer:
     is_behind: bool = False
     is_ahead: bool = False
     is_forgotten: bool = False
+    is_copy: bool = False
     is_open: bool = False
     is_member: bool = False
     leaves: bool = False
@@ -86,6 +88,13 @@ def admission() -> Table[Admit]:
                 "J3",
                 "too old to be compared",
                 _it("stores whose tip is forgotten", is_forgotten=True),
+                Admit.REFUSE,
+                reason=Reason.WRONG_STORE,
+            ),
+            Case(
+                "3.6",
+                "a copy of another member's store",
+                _it("copies of stores", is_copy=True),
                 Admit.REFUSE,
                 reason=Reason.WRONG_STORE,
             ),

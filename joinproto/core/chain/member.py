@@ -87,6 +87,8 @@ class Lapse(Enum):
     UPDATE_MARKED = "update-in-place"
     JOINER_NOT_CLEAN = "joiner-marked-clean"
     FENCING = "older-frame-accepted"
+    COPIES = "copy-taken-in"
+    REPLACED = "replaced-not-noticed"
 
 
 Rule = Seam | Weakness | Shortcut | Guard | Lapse
@@ -103,6 +105,9 @@ class Frame(Enum):
     ALREADY_THERE = "it is there"
     GAP = "frames before it are missing"
 
+
+SILENT = "too few have answered"
+"""The case of `Waiting` where no view can be chosen: no majority, or no founders."""
 
 IMPOSSIBLE = "what the stores say cannot be"
 """The case of `Waiting` that no correct run ever meets: the operator has to look."""
@@ -133,14 +138,15 @@ class Member:
     source: str | None = None  # from whom it is being updated
     closes: bool = False
     leaves: bool = False
+    leave_told: bool = False  # who decides on the next view knows that it leaves
     is_done: bool = False
     verdict: Abort | None = None
     in_reach: frozenset[str] = frozenset()
     frozen_peers: frozenset[Seat] = frozenset()  # known to have answered, or to be beyond
-    strangers: frozenset[str] = frozenset()  # members of the tip with stores of another cluster
+    strangers: frozenset[str] = frozenset()  # names of peers with stores of another cluster
+    replaced: frozenset[str] = frozenset()  # members of the tip that are here with other stores
     patience_until: float | None = None
     next_beat: float | None = None
-    asked_at: float | None = None  # when the register was asked last
     free_until: float | None = None  # so long it counts that the tip has no successor
 
     _out: Outbox = field(factory=Outbox, repr=False)
@@ -208,6 +214,11 @@ class Member:
         return self.choice.seat
 
     @property
+    def is_frozen(self) -> bool:
+        """Return whether it has answered a ballot: its data stands still until the next view."""
+        return self.choice.is_frozen
+
+    @property
     def is_serving(self) -> bool:
         return self.phase is Phase.ACTIVE
 
@@ -250,6 +261,8 @@ class Member:
         """`peer` is not heard of any more; it may be dead, or just far away."""
         self.in_reach -= {peer}
         self.strangers -= {peer}
+        self.replaced -= {peer}
+        self.guests = frozenset(seat for seat in self.guests if seat.member != peer)
         if self.source == peer:
             self.source = None
         if self.phase in RUNNING:
@@ -295,13 +308,13 @@ class Member:
             for peer in sorted(self.in_reach):
                 self._send(peer, beat)
             self._read_register(now)
-        if self.free_until is not None and now >= self.free_until:
-            self.free_until = None
         if self.patience_until is not None and now >= self.patience_until:
             self.patience_until = None
             if self.choice.is_free:
                 self._consider(now, is_patient=False)
             elif self._reason_to_begin() is not None:
+                if self.choice.attempt is not None:
+                    self._say_who_is_silent()
                 self._begin(now)
         self._settle(now)
 
@@ -311,14 +324,19 @@ class Member:
         For a host that cuts its tail and appends frame by frame, so that its data is at each
         moment what its position says.
         """
+        if self.is_frozen:
+            raise MisuseError(
+                f"{self.config.member} is told of new data while the next view is chosen",
+                next="ask `is_frozen` before the data of an update is touched, and wait",
+            )
         verify_position("update_progress", position, self.record.lineage)
         self._write(evolve(self.record, position=position, update_unfinished=False))
         self._settle(now)
 
     def update_done(self, now: float, position: Position | None) -> None:
         """The update is complete, and the store's data ends at `position`."""
-        self.source = None
         self.update_progress(now, position)
+        self.source = None
         if self.phase is Phase.JOINING:
             self._hello_to_members()
 
@@ -334,14 +352,14 @@ class Member:
     def shutdown_cluster(self, now: float) -> None:
         """The whole cluster is to stop, in order (S2).
 
-        Where none runs, this member just ends.  A member that is still joining asks in vain:
-        ask one that is active.
+        Where none runs, and where this member is in no view, it just ends: ask one that is
+        active.
         """
-        self.closes = True
         tip = self.view
-        if tip is None or not tip.is_open:
+        if tip is None or not tip.is_open or self.seat not in tip.members:
             self._end(now)
         else:
+            self.closes = True
             self._soon(now)
 
     def _end(self, now: float) -> None:
@@ -355,18 +373,20 @@ class Member:
             self._take(now, self.choice.decided(view))
             self._settle(now)
 
-    def register_free(self, now: float, parent: ViewId) -> None:
-        """The outside register answers `ReadRegister`: `parent` has no successor yet."""
-        if self.phase in RUNNING and self.asked_at is not None and self._is_tip(parent):
-            # From the asking on: what the answer says may be as old as the question.
-            self.free_until = self.asked_at + _BEATS * self.config.heartbeat
+    def register_free(self, now: float, parent: ViewId, asked: float) -> None:
+        """The outside register answers `ReadRegister(parent, asked)`: no successor yet.
+
+        It counts from the asking on: what the answer says may be as old as the question.
+        """
+        if self.phase in RUNNING and self._is_tip(parent):
+            until = asked + _BEATS * self.config.heartbeat
+            self.free_until = max(until, self.free_until or until)
             self._settle(now)
 
     def _read_register(self, now: float) -> None:
         tip = self.view
         if self.config.outside and self.config.heartbeat and tip is not None and tip.is_open:
-            self.asked_at = now
-            self._out.act(ReadRegister(tip.id))
+            self._out.act(ReadRegister(tip.id, now))
 
     def _is_tip(self, view: ViewId) -> bool:
         return self.view is not None and self.view.id == view
@@ -453,6 +473,8 @@ class Member:
         )
 
     def _settle(self, now: float) -> None:
+        if self.free_until is not None and now >= self.free_until:
+            self.free_until = None
         table = machine(frozenset(rule for rule in self.left_out if isinstance(rule, Guard)))
         while True:
             before = self.phase
@@ -511,7 +533,8 @@ class Member:
         tip = self.view
         if self.phase is not Phase.UPDATING or self.source is not None or tip is None:
             return
-        source = min((seat.member for seat in self.ready), default=None)
+        names = {seat.member for seat in self.ready} & self.in_reach
+        source = min(names, default=None)
         if source is not None:
             self._start_update(source, tip, beside=False)
 
@@ -546,7 +569,7 @@ class Member:
             return "close"
         if self.guests:
             return "take in"
-        if any(seat.member not in names for seat in tip.members):
+        if any(seat.member not in names - self.replaced for seat in tip.members):
             return "give up"
         return None
 
@@ -565,11 +588,12 @@ class Member:
             return
         lineage = self.record.lineage
         weak = frozenset(rule for rule in self.left_out if isinstance(rule, Weakness))
-        evidence = Evidence.of(lineage, {*self.answers, self.status}, weak)
+        self.leave_told = self.leaves
+        evidence = Evidence.of(lineage, self._without_copies({*self.answers, self.status}), weak)
         proposer = Proposer(
             config=self.config,
             seat=self.seat,
-            guests=self.guests,
+            guests=frozenset(seat for seat in self.guests if not self.is_copy(seat)),
             closes=self.closes,
             nonce=self._nonce(),
             time=self.epoch + int(now * 1000),
@@ -581,6 +605,20 @@ class Member:
         except Malformed as error:
             # What these stores say cannot be: a fork, or data that was changed from outside.
             self._out.say(Waiting("3.4", IMPOSSIBLE, Reason.NO_CLEAN_STORE, str(error)))
+
+    def _without_copies(self, answers: set[Answer]) -> set[Answer]:
+        return {item for item in answers if not self.is_copy(item.seat)}
+
+    def is_copy(self, seat: Seat) -> bool:
+        """Return whether another member has a store with this id; the members' are their own."""
+        if Lapse.COPIES in self.left_out:
+            return False
+        tip = self.view
+        own = {self.seat} | (tip.members | tip.electors if tip is not None else set())
+        if seat in own:
+            return False
+        others = own | self.guests | {item.seat for item in self.answers}
+        return any(one.store_id == seat.store_id and one != seat for one in others)
 
     def _propose(self, now: float, proposer: Proposer, evidence: Evidence) -> None:
         table, case = proposer.decide(evidence)
@@ -595,6 +633,11 @@ class Member:
             self._out.say(Proposes(case.label, case.name, view, table.name))
             self.answers = frozenset()  # of no more use: another attempt asks again
             self._take(now, self.choice.propose(view))
+
+    def _say_who_is_silent(self) -> None:
+        silent = sorted(self._expected() - {item.seat.member for item in self.answers})
+        detail = f"no answer from {', '.join(silent)}"
+        self._out.say(Waiting("I1", SILENT, Reason.TOO_FEW_MEMBERS, detail))
 
     def _expected(self) -> set[str]:
         """Return the names whose answers are worth waiting for."""
@@ -661,6 +704,7 @@ class Member:
         if promise.parent != self.choice.parent:
             # Only where a rule is left out: a store with a tip speaks as if it were empty.
             return Answer(seat=self.seat, options=self.config.digest)
+        self.leave_told = self.leaves
         return self.status
 
     def _learned(self, views: tuple[View, ...]) -> None:
@@ -671,27 +715,38 @@ class Member:
         self.ready = frozenset()
         self.frozen_peers = frozenset()
         self.strangers = frozenset()
+        self.replaced = frozenset()
         self.source = None
         self.was_active = False
-        self.asked_at = self.free_until = None
+        self.free_until = None
         self.patience_until = None
         self.guests = frozenset(
             seat for seat in self.guests if seat not in tip.members and tip.is_open
         )
-        if not tip.is_open and before is not None and self.ready_in == before.id:
+        was_ready = before is not None and self.ready_in == before.id
+        if not tip.is_open and (was_ready or self.closes):
             self.is_done = True
-            if Lapse.JOINER_NOT_CLEAN in self.left_out:
-                self._write(evolve(self.record, position=tip.position))
+        self.closes = self.closes and tip.is_open and self.seat in tip.members
+        if not tip.is_open and was_ready and Lapse.JOINER_NOT_CLEAN in self.left_out:
+            self._write(evolve(self.record, position=tip.position))
         if self._neglects_dirt(tip):
             self._out.persist(None)
+        if self.leaves and self.seat in tip.members and self.leave_told:
+            self.leaves = False
+            self._out.say(Refusal(self.config.member, "it may not leave: no store would stay"))
+        self.leave_told = False
         if self.leaves and self.seat not in tip.members and before is not None:
             # It stays until the others know: see `_hear_ready`.
             self._hear_of_leaving(tip)
 
     def _hear_of_leaving(self, tip: View) -> None:
-        others = tip.electors - {self.seat}
-        known = self.ready & tip.electors
-        if 2 * len(known) > len(others) or not others:
+        if self.config.outside:
+            # The register tells everybody; one that is ready has the data.
+            others, enough = tip.members, 1
+        else:
+            others = tip.electors - {self.seat}
+            enough = len(others) // 2 + 1
+        if len(self.ready & others) >= enough or not others:
             self.is_done = True
 
     # -- messages of members -----------------------------------------------------------------
@@ -724,7 +779,11 @@ class Member:
 
     def _hear_hello(self, now: float, peer: str, hello: Hello) -> None:
         tip = self.view
+        self._notice(hello.status.seat)
         row = newcomer(hello, self.record.lineage, self.config, is_active=self.was_active)
+        if self.is_copy(hello.status.seat):
+            found = f"store {hello.status.seat.store_id}, which another member has as well"
+            row = evolve(row, is_copy=True, found=found, expected="a store of its own")
         case = admission().choose((row,), 0)
         match case.outcome:
             case Admit.REFUSE:
@@ -747,6 +806,14 @@ class Member:
             case Admit.KNOWN if tip is not None and self.ready_in == tip.id:
                 self._send(peer, Ready(tip.id, self.seat))
 
+    def _notice(self, seat: Seat) -> None:
+        """Who is here with another store is not the member that the tip knows."""
+        tip = self.view
+        if tip is None or seat in tip.members or Lapse.REPLACED in self.left_out:
+            return
+        if seat.member in {one.member for one in tip.members}:
+            self.replaced |= {seat.member}
+
     def _hear_welcome(self, peer: str, welcome: Welcome) -> None:
         tip = self.view
         is_waiting = self.phase is Phase.JOINING and self.source is None
@@ -763,21 +830,33 @@ class Member:
     def _cannot_join(self, peer: str, verdict: Abort) -> None:
         """`peer` and this store can never be in one cluster; see what that means here.
 
-        Only the newcomer stops, a running view is not disturbed.  Before there is one, all
-        stop (I2, I4).  A member of a view that waits for the others stops if so many of them
-        have stores of another cluster that it would wait for ever.
+        Only the newcomer stops, a running view is not disturbed.  Before there is one, all who
+        count stop (I2, I4).  A newcomer stops if all members in reach refuse it, and a member
+        that waits for the others if so many of them are strangers that it would wait for ever.
         """
         tip = self.view
-        if self.phase is Phase.INITIALIZING or tip is None:
-            self.verdict = verdict
-        elif self.phase is Phase.JOINING:
-            if peer in {seat.member for seat in tip.members}:
-                self.verdict = verdict
-        elif verdict.reason is Reason.WRONG_STORE:
-            self.strangers |= {peer}
+        seats = frozenset() if tip is None else tip.members | tip.electors
+        configured = self.config.electors
+        names = configured | {seat.member for seat in seats}
+        if peer not in names:
+            return
+        self.strangers |= {peer}
+        if tip is None or not tip.is_open:
+            is_over = True
+        elif self.seat not in tip.members:
+            is_over = not (names & self.in_reach) - self.strangers
+        elif verdict.reason is not Reason.WRONG_STORE or self.phase is Phase.ACTIVE:
+            is_over = False
+        elif self.config.outside:
+            left = {seat for seat in tip.members if seat.member not in self.strangers}
+            is_over = len(left) < tip.wait_for
+        else:
             left = {seat for seat in tip.electors if seat.member not in self.strangers}
-            if self.phase is not Phase.ACTIVE and not tip.is_majority(left):
-                self.verdict = verdict
+            others = configured - {self.seat.member}
+            is_alone = bool(others) and others <= self.strangers
+            is_over = is_alone or not tip.is_majority(left)
+        if is_over:
+            self.verdict = verdict
 
     def _hear_ready(self, peer: str, heard: Ready) -> None:
         tip = self.view
@@ -799,6 +878,7 @@ class Member:
             self._out.act(ServeUpdate(peer, tip))
 
     def _hear_heartbeat(self, peer: str, beat: Heartbeat) -> None:
+        self._notice(beat.seat)
         lineage = self.record.lineage
         known = lineage.id_at(beat.number) if beat.number else None
         if beat.number > lineage.length or (beat.number and known != beat.tip):

@@ -185,11 +185,12 @@ class CompareAndSet:
 class ReadRegister:
     """Ask the outside register which successor `parent` has.
 
-    Call `register_says` with it, or `register_free` if there is none.  Where the register is
-    out of reach, do nothing: the member suspends itself in time.
+    Call `register_says` with it, or `register_free` if there is none, with `asked`.  Where the
+    register is out of reach, do nothing: the member suspends itself in time.
     """
 
     parent: ViewId
+    asked: float
 
 
 Action: TypeAlias = (

@@ -159,13 +159,8 @@ def going_on(*, all_quiet: bool = True) -> Table[Next]:
                 ~stays.is_empty & ~A.where(has_store=True, leaves=False).is_empty,
                 Next.CHANGE,
             ),
-            Case(
-                "P1",
-                "somebody is sure, but no store would stay",
-                ~S.is_empty,
-                Next.WAIT,
-                reason=Reason.TOO_FEW_MEMBERS,
-            ),
+            # Whoever answered is frozen, so the ballot must end in a view: nobody leaves now.
+            Case("3.3", "somebody is sure, but no store would stay", ~S.is_empty, Next.CHANGE),
             Case("I1", "too few members", TOO_FEW, Next.WAIT, reason=Reason.TOO_FEW_MEMBERS),
             Case(
                 "I2",

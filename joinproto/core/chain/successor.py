@@ -5,6 +5,7 @@ Source: join protocol, 3.4 and 3.6.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from attrs import evolve, field, frozen
@@ -16,7 +17,7 @@ from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.succession import Next, Row, founding, going_on, reopening
 from joinproto.core.chain.view import Kind, Position, Seat, View, change, close, found, restart
 from joinproto.core.tables import Case, Table
-from joinproto.core.vocabulary import Store
+from joinproto.core.vocabulary import Reason, Store
 from joinproto.errors import MisuseError
 
 
@@ -29,6 +30,8 @@ class Shortcut(Enum):
     PERMISSION = "mark-chooses"
     KEEPS_N = "n-forgotten"
     SURE = "change-after-total-failure"
+    STAYS = "starts-where-nobody-stays"
+    ENDS = "leave-waits"
 
 
 @frozen(kw_only=True)
@@ -70,6 +73,8 @@ class Proposer:
             table = _without(table, "no store has all of the tip")
         if Shortcut.OPTIONS in self.left_out:
             table = _without(table, "options differ")
+        if Shortcut.ENDS in self.left_out:
+            table = _waiting(table, "somebody is sure, but no store would stay")
         return table
 
     def rows(self, evidence: Evidence) -> tuple[Row, ...]:
@@ -139,20 +144,8 @@ class Proposer:
         answers = evidence.answers
         if tip is None:
             return self._found(answers)
-        staying = frozenset(item.seat for item in answers if not item.leaves)
         if kind is Kind.RESTART:
-            position = tip.position if not tip.is_open else self._covering(evidence)
-            return restart(
-                tip,
-                members=staying,
-                electors=self._electors(tip, staying, answers),
-                position=position,
-                wait_for=self.config.wait_for,
-                options_digest=self.config.digest,
-                nonce=self.nonce,
-                time=self.time,
-                digest=self.digest,
-            )
+            return self._restart(tip, evidence)
         sure = [item for item in answers if evidence.is_sure(item) or self._passes(evidence, item)]
         was_active = tip.activated or any(item.was_active for item in answers)
         if Shortcut.KEEPS_N in self.left_out:
@@ -169,23 +162,61 @@ class Proposer:
             )
         # Who is sure stays.  Who was stopped and has all of it may stay, too: it needs the
         # last frames at most.  Before the first activation whoever is there may come in.
-        members = {
-            item.seat
+        fit = [
+            item
             for item in answers
-            if not item.leaves
-            and (item.options == tip.options_digest or Shortcut.OPTIONS in self.left_out)
-            and (item in sure or (evidence.covers(item) or not was_active))
-        } | self._new_guests(answers)
+            if (item.options == tip.options_digest or Shortcut.OPTIONS in self.left_out)
+            and (item in sure or evidence.covers(item) or not was_active)
+        ]
+        stays = self._staying(fit, sure)
+        members = {item.seat for item in stays} | self._new_guests(answers)
+        # Where somebody is who stays: the others are fed by members alone.
+        sources = [item for item in sure if item in stays or Shortcut.STAYS in self.left_out]
         return change(
             tip,
             members=members,
             electors=self._electors(tip, frozenset(members), answers),
-            position=self._highest(evidence, sure),
+            position=self._highest(evidence, sources or sure),
             activated=was_active,
             nonce=self.nonce,
             time=self.time,
             digest=self.digest,
         )
+
+    def _restart(self, tip: View, evidence: Evidence) -> View:
+        answers = evidence.answers
+        if tip.is_open:
+            sources = [item for item in answers if evidence.covers(item) and not item.transient]
+        else:
+            sources = [item for item in answers if evidence.is_clean(item)]
+        stays = self._staying(answers, sources)
+        members = frozenset(item.seat for item in stays)
+        if tip.is_open:
+            among = stays if Shortcut.STAYS not in self.left_out else answers
+            position = self._covering(evidence, among)
+        else:
+            position = tip.position
+        return restart(
+            tip,
+            members=members,
+            electors=self._electors(tip, members, answers),
+            position=position,
+            wait_for=self.config.wait_for,
+            options_digest=self.config.digest,
+            nonce=self.nonce,
+            time=self.time,
+            digest=self.digest,
+        )
+
+    def _staying(self, answers: Sequence[Answer], sources: Sequence[Answer]) -> list[Answer]:
+        """Return who is in the next view: all but those who leave, unless they are needed.
+
+        A source must stay, to feed the others, and so must somebody with a store.
+        """
+        stays = [item for item in answers if not item.leaves]
+        has_source = any(item in sources for item in stays)
+        has_store = any(not item.transient for item in stays)
+        return stays if has_source and has_store else list(answers)
 
     def _found(self, answers: tuple[Answer, ...]) -> View:
         members = frozenset(item.seat for item in answers if not item.leaves)
@@ -230,8 +261,8 @@ class Proposer:
         kept = {seat for seat in tip.electors - leaving if seat.member not in here}
         return frozenset(voters | kept) or tip.electors
 
-    def _covering(self, evidence: Evidence) -> Position | None:
-        stores = [item for item in evidence.answers if not item.transient]
+    def _covering(self, evidence: Evidence, among: Sequence[Answer]) -> Position | None:
+        stores = [item for item in among if not item.transient]
         if Shortcut.PERMISSION in self.left_out:
             marked = [item for item in stores if item.is_marked]
             return (marked or stores)[0].position
@@ -273,6 +304,16 @@ def own_answer(
 
 def _id(seat: Seat) -> str:
     return f"{seat.member} {seat.store_id}"
+
+
+def _waiting(table: Table[Next], name: str) -> Table[Next]:
+    cases = tuple(
+        evolve(case, outcome=Next.WAIT, reason=Reason.TOO_FEW_MEMBERS)
+        if case.name == name
+        else case
+        for case in table.cases
+    )
+    return evolve(table, cases=cases)
 
 
 def _without(table: Table[Next], name: str) -> Table[Next]:

@@ -212,7 +212,7 @@ class Host:
     def _take_data(self, sender: str, data: Data) -> None:
         member = self.member
         tip = member.view
-        if member.source != sender or tip is None or tip.id != data.view:
+        if member.is_frozen or member.source != sender or tip is None or tip.id != data.view:
             return
         if member.phase is Phase.UPDATING and data.position != tip.position:
             return
@@ -231,10 +231,10 @@ class Host:
             case CompareAndSet(parent, view) if self.name not in self.bus.off_register:
                 there = self.bus.register.setdefault(parent, view)
                 self.member.register_says(self.bus.now, there)
-            case ReadRegister(parent) if self.name not in self.bus.off_register:
+            case ReadRegister(parent, asked) if self.name not in self.bus.off_register:
                 successor = self.bus.register.get(parent)
                 if successor is None:
-                    self.member.register_free(self.bus.now, parent)
+                    self.member.register_free(self.bus.now, parent, asked)
                 else:
                     self.member.register_says(self.bus.now, successor)
             case ReadRegister() | CompareAndSet():
@@ -358,6 +358,15 @@ class Bus:
         if host is None or not host.runs or self._is_cut(letter.sender, letter.to):
             return
         self._guarded(host, lambda: host.hear(letter))
+
+    def step(self) -> None:
+        """Deliver what was sent first; if nothing is on its way, let the next deadline come."""
+        due = self.next_deadline()
+        if self.wire:
+            self.deliver()
+        elif due is not None:
+            self.now = max(self.now, due)
+            self.tick()
 
     def settle(self, limit: int = 5_000) -> None:
         """Deliver everything, in order, until nothing is on its way."""

@@ -14,7 +14,7 @@ from attrs import evolve
 from joinproto.core.chain.choice_messages import Accept, Chosen, Prepare, Promise, Voted
 from joinproto.core.chain.config import Config
 from joinproto.core.chain.ids import by_content
-from joinproto.core.chain.member import Frame, Member
+from joinproto.core.chain.member import SILENT, Frame, Member
 from joinproto.core.chain.messages import (
     Abort,
     CloseForClients,
@@ -460,7 +460,7 @@ def test_a_newcomer_whose_letters_were_lost_says_hello_again_at_a_heartbeat() ->
     bus, _ = changed()
     bus.start(config("d"))
     while bus["d"].member.phase is not Phase.JOINING:
-        bus.deliver()
+        bus.step()
     bus.wire.clear()
 
     bus.wait()
@@ -472,7 +472,7 @@ def test_a_member_that_is_not_in_the_view_may_leave() -> None:
     bus, _ = changed()
     bus.start(config("d"))
     while bus["d"].member.phase is not Phase.JOINING:
-        bus.deliver()
+        bus.step()
     bus.tell("d", lambda member: member.leave(bus.now))
     bus.wait()
 
@@ -916,6 +916,194 @@ def test_without_heartbeats_there_is_no_deadline_while_all_is_well() -> None:
     assert [None] * 3 == [bus[name].member.deadline for name in "abc"]
 
 
+# -- attacks: what an unlucky or a wrong peer once did ---------------------------------------------
+
+
+def test_the_others_do_not_wait_for_frames_that_only_a_leaver_has() -> None:
+    bus = cluster()
+    written(bus)
+    bus.cut = {frozenset("ab"), frozenset("ac")}
+    assert bus["a"].write() is not None
+    bus.wire.clear()
+    bus.cut = set()
+
+    bus.tell("a", lambda member: member.leave(bus.now))
+    bus.wait()
+
+    assert "a stopped, b active, c active" == bus.phases()
+    assert 1 == len(bus.disks["b"].frames)
+
+
+@pytest.mark.parametrize("leavers", ["abc", "a"])
+def test_a_leave_that_would_leave_no_store_is_refused_aloud(leavers: str) -> None:
+    """3.3: a ballot ends in a view, with the same members if need be."""
+    bus = cluster()
+    if leavers == "a":
+        for name in "bc":
+            bus.crash(name)
+        bus = cluster("a", electors="a", wait_for=1)
+
+    for name in leavers:
+        bus.tell(name, lambda member: member.leave(bus.now))
+    bus.wait()
+
+    assert {"active"} == {host.member.phase.value for host in bus.hosts.values()}
+    said = [event.what for name in leavers for event in all_of(Refusal, bus[name].seen)]
+    assert len(leavers) == len([what for what in said if "may not leave" in what])
+
+
+def test_one_that_joins_cannot_stop_the_cluster_later() -> None:
+    bus = cluster()
+    written(bus)
+    bus.start(config("d"))
+    while bus["d"].member.phase is not Phase.JOINING:
+        bus.step()
+
+    bus.tell("d", lambda member: member.shutdown_cluster(bus.now))
+    bus.wait(30)
+
+    assert "a active, b active, c active, d stopped" == bus.phases()
+
+
+def test_one_that_is_cut_off_does_not_stop_those_who_went_on() -> None:
+    bus = cluster()
+    bus.partition("a", "bc")
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    bus.wait()
+    bus.partition()
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+def test_a_copied_store_is_refused_and_disturbs_nobody() -> None:
+    """Duty 7: its id under two names would count twice."""
+    bus = cluster()
+
+    bus.start(config("d"), record=bus.disks["a"].record)
+    bus.wait()
+
+    assert "a active, b active, c active, d aborted" == bus.phases()
+    assert "another member has as well" in abort(bus["d"]).found
+    assert {"FOUND 1 of a b c"} == bus.tips()
+
+
+def test_of_two_empty_copies_of_one_disk_one_joins() -> None:
+    bus = cluster()
+
+    for name in "de":
+        bus.start(config(name), record=StoreRecord(store_id="image"))
+    bus.wait()
+
+    phases = [bus[name].member.phase.value for name in "abcde"]
+    assert ["active"] * 3 == phases[:3]
+    assert "aborted" in phases
+
+
+def test_a_member_that_is_back_with_another_store_is_given_up_at_once() -> None:
+    """Its seat is gone, though its name is in reach; before the first activation all wait."""
+    bus = Bus()
+    start_all(bus, "abc", wait_for=3)
+    while not all(bus[name].member.view for name in "abc"):
+        bus.step()
+    assert Phase.ACTIVE is not bus["a"].member.phase
+    bus.crash("c")
+    bus.wire.clear()
+    bus.wipe("c")
+    bus.start(config("c", wait_for=3))
+    bus.wait(60)
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+def test_a_stray_of_another_cluster_does_not_stop_a_member_that_comes_back() -> None:
+    """P1: it is one name, and no elector."""
+    bus = cluster()
+    bus.crash("a")
+    bus.start(config("a"))
+    assert Phase.INITIALIZING is bus["a"].member.phase
+
+    bus.start(config("d"), record=StoreRecord(store_id="d'", lineage=lineage("F9:de")))
+    bus.wait()
+
+    assert "a active, b active, c active, d aborted" == bus.phases()
+
+
+def test_one_foreign_member_does_not_stop_a_newcomer() -> None:
+    """J2: the others would have it."""
+    bus = cluster()
+    bus.crash("c")
+    bus.wait()
+    bus.start(config("c"), record=StoreRecord(store_id="c'", lineage=lineage("F9:de")))
+    bus.start(config("d"))
+    bus.wait()
+
+    assert "a active, b active, c aborted, d active" == bus.phases()
+
+
+def test_a_source_that_is_lost_is_not_chosen_again() -> None:
+    """c is in the view, and behind; a and b are ready and would feed it."""
+    chain = lineage("F:abc C1:abc@F.2")
+    tip = chain.tip
+    assert tip is not None
+    record = StoreRecord(store_id="c'", lineage=chain, held=chain.initial)
+    member = Member.start(0, config("c"), record, seed="s", in_reach=frozenset("ab"))
+    for name in "ab":
+        member.receive(0, name, Ready(tip.id, Seat(name, f"{name}'")))
+    sources = [member.source]
+
+    for name in "ab":
+        member.peer_down(0, name)
+        sources.append(member.source)
+
+    assert ["a", "b", None] == sources
+
+
+def test_an_update_may_not_move_the_data_of_a_frozen_member() -> None:
+    """3.3: its data stands still, because it has said where it ends."""
+    bus = cluster()
+    member = bus["a"].member
+    tip = member.view
+    assert tip is not None
+    member.receive(bus.now, "b", Prepare(tip.id, Ballot(1, "b2")))
+    assert member.is_frozen
+
+    with pytest.raises(MisuseError, match="next view is chosen"):
+        member.update_done(bus.now, None)
+
+
+def test_a_member_that_nobody_answers_says_so() -> None:
+    """Every stuck member names a reason on which an operator can act."""
+    bus = stopped_in_order()
+    bus.start(config("a"))
+    bus.wait()
+
+    assert SILENT == waits(bus["a"]).case
+    assert "no answer from b, c" == waits(bus["a"]).detail
+
+
+def test_an_old_answer_of_the_register_does_not_let_a_member_serve() -> None:
+    """It counts from its own question on, and ends by itself when its time has come."""
+    record = StoreRecord(store_id="a'", lineage=lineage("F:ab"))
+    member = Member.start(
+        0, config("a", electors="ab", outside=True), record, seed="s", in_reach=frozenset("b")
+    )
+    tip = member.view
+    assert tip is not None
+    member.receive(0, "b", Ready(tip.id, Seat("b", "b'")))
+    member.tick(60)
+    phases = [member.phase]
+
+    member.register_free(60.1, tip.id, 0.5)
+    phases.append(member.phase)
+    member.register_free(60.2, tip.id, 60)
+    phases.append(member.phase)
+    member.receive(100, "b", Ready(tip.id, Seat("b", "b'")))
+    phases.append(member.phase)
+
+    assert [Phase.SUSPENDED, Phase.SUSPENDED, Phase.ACTIVE, Phase.SUSPENDED] == phases
+
+
 # -- what is refused -----------------------------------------------------------------------------
 
 OTHER = views("F9:de")["F9"]
@@ -934,8 +1122,8 @@ ELSEWHERE = Seat("b", "b'")
         Promise(None, Ballot(1, "a1"), Seat("c", "c'"), None),
         Accept(None, Ballot(9, "b'"), OTHER),
         Refused(Reason.WRONG_STORE, "x", "y"),
-        Heartbeat(None, 0, ELSEWHERE, True),
-        Heartbeat("nowhere", 9, ELSEWHERE, False),
+        Heartbeat(None, 0, Seat("e", "e'"), True),
+        Heartbeat("nowhere", 9, Seat("e", "e'"), False),
     ],
     ids=lambda message: str(message),
 )
@@ -1101,7 +1289,7 @@ def test_what_the_register_says_of_another_view_changes_nothing() -> None:
     assert member.view is not None
 
     for view in ("elsewhere", member.view.id):
-        member.register_free(0.6, view)
+        member.register_free(0.6, view, 0.5)
         phases.append(member.phase)
 
     assert [Phase.SUSPENDED, Phase.SUSPENDED, Phase.ACTIVE] == phases
