@@ -98,11 +98,11 @@ def plan(
         tree = {**as_json(judgement), "next": after}
         click.echo(json.dumps({**tree, "plan": {"path": output, "hash": made.hash}}))
     else:
-        click.echo(show.judgement_text(judgement).rpartition("\n\n")[0])
+        click.echo(show.judgement_text(judgement, is_brief=True))
         click.echo("\nthe plan, nothing is written to a store yet")
         for line in describe(made):
             show.say(f"  {line}")
-        show.say(f"\nnext: {after}")
+        click.echo(f"\n{show.next_text(after)}")
     return 0
 
 
@@ -147,7 +147,7 @@ def mark_clean(
     except Refused as refused:
         return _refused(judgement, refused, as_object)
     if not as_object:
-        click.echo(show.judgement_text(judgement).rpartition("\n\n")[0] + "\n")
+        click.echo(show.judgement_text(judgement, is_brief=True) + "\n")
     return _apply(made, judgement, yes, plan_hash, unproven, why, as_object)
 
 
@@ -260,10 +260,10 @@ def _refused(judgement: Judgement, refused: Refused, as_object: bool) -> int:
     if as_object:
         click.echo(json.dumps({**as_json(judgement), "next": refused.next}))
         return refused.code
-    text, _, _ = show.judgement_text(judgement).rpartition("\n\n")
-    click.echo(
-        f"{text}\n\nno plan: {show.clean(refused.message)}\n\nnext: {show.clean(refused.next)}"
-    )
+    click.echo(show.judgement_text(judgement, is_brief=True))
+    # The verdict is the reason, unless there is another one.
+    why = "" if refused.message == judgement.sentence else f": {show.clean(refused.message)}"
+    click.echo(f"\nno plan is made{why}\n\n{show.next_text(refused.next)}")
     return refused.code
 
 
@@ -275,7 +275,7 @@ def _said(
             show.say(line)
         if done.backup:
             show.say(f"the metadata as it was: {done.backup}")
-        show.say(f"next: {after}")
+        click.echo(show.next_text(after))
         return
     found = look(words, kind=Format.JOINPROTO)
     tree: Mapping[str, Any] = {

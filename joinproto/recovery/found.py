@@ -57,6 +57,7 @@ from attrs import field, frozen
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.pick.candidate import Candidate, LastView, State
 from joinproto.core.pick.wait_graph import NodeList
+from joinproto.recovery.frames import Journal
 
 __all__ = ["Fact", "Format", "Found", "LastView", "Raw", "RawFile", "State"]
 
@@ -93,8 +94,9 @@ class Raw:
 
     `format`: None: nothing in it is known.  `in_use`: who has it open, "" if nobody.
     `lock_problem`: why that could not be found out.  `problem`: why the directory itself
-    could not be read.  `called`: the last part of its path as it was typed, where a link led to
-    `path`; "" where they are the same.  `leftovers`: names of files that were being written.
+    could not be read.  `called`: the last part of its path as it was typed, where a link led
+    to `path`; "" where they are the same.  `leftovers`: names of files that were being
+    written.  `journal`: of joinproto's own log, None: there is none.
     """
 
     path: str
@@ -106,6 +108,7 @@ class Raw:
     problem: str = ""
     called: str = ""
     leftovers: tuple[str, ...] = ()
+    journal: Journal | None = None
     recovered: bytes = b""
     read_at: float = 0.0
 
@@ -120,6 +123,8 @@ class Raw:
         for file in sorted(self.files, key=lambda one: one.name):
             said = b"-" if file.data is None else sha256(file.data).digest()
             total.update(b"%d:%b" % (len(file.name.encode()), file.name.encode()) + said)
+        if self.journal is not None:
+            total.update(repr(self.journal).encode())
         total.update(self.recovered)
         return total.hexdigest()
 

@@ -14,9 +14,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
+
 from joinproto.errors import StoreError, UsageProblem
 from joinproto.recovery import own
 from joinproto.recovery.found import FILE_BYTES_MAX, Format, Found, Raw, RawFile, State
+from joinproto.recovery.frames import look_at_journal
 from joinproto.recovery.known import Known
 from joinproto.store.filesystem import REAL, FileSystem, let_go, read_all, reason
 from joinproto.store.lock import LockState, look_at_lock
@@ -99,7 +102,10 @@ def gather(
                 recovered=recovered,
                 read_at=now,
             )
-            return _with_room(files, directory, raw) if each is Format.JOINPROTO else raw
+            if each is not Format.JOINPROTO:
+                return raw
+            raw = evolve(raw, journal=look_at_journal(files, directory))
+            return _with_room(files, directory, raw)
         problem = _hint(files, directory, path)
         return Raw(path=shown, host=host, format=None, problem=problem, called=called, read_at=now)
     finally:
@@ -129,8 +135,6 @@ def _has_room(files: FileSystem, directory: int, kind: Format) -> bool:
 
 def _with_room(files: FileSystem, directory: int, raw: Raw) -> Raw:
     """Return `raw` with what the directory of a store says beside its two files."""
-    from attrs import evolve
-
     try:
         with _inside(files, directory, (ROOM,)) as room:
             if room is None:

@@ -1,23 +1,28 @@
 """The .info file: a directory as it was read, to carry to another machine.
 
-JSON with the bytes themselves, so that everything is judged again where it arrives, and a
-hash, so that what was cut off or changed on the way shows.
+JSON with the bytes themselves (deflated, in base64), so that everything is judged again where
+it arrives, and a hash, so that what was cut off or changed on the way shows.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import zlib
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
 from joinproto.errors import StoreCorrupt, StoreNewer
+from joinproto.recovery import found
 from joinproto.recovery.found import Format, Raw, RawFile
+from joinproto.recovery.frames import Journal, Run
 
 MAGIC = "joinproto-info"
 VERSION = 1
 FILE_BYTES_MAX = 512 << 20
+DATA_BYTES_MAX = found.FILE_BYTES_MAX
+"""Of one file in a directory; a larger one is not collected."""
 
 
 def write(stores: Sequence[Raw], *, tool: str) -> str:
@@ -62,12 +67,18 @@ def _tree(raw: Raw) -> dict[str, Any]:
         "problem": raw.problem,
         "called": raw.called,
         "leftovers": list(raw.leftovers),
+        "journal": None
+        if raw.journal is None
+        else {
+            "problem": raw.journal.problem,
+            "runs": [[run.view, run.first, run.last] for run in raw.journal.runs],
+        },
         "recovered": base64.b64encode(raw.recovered).decode(),
         "read_at": raw.read_at,
         "files": [
             {
                 "name": file.name,
-                "data": None if file.data is None else base64.b64encode(file.data).decode(),
+                "data": None if file.data is None else _packed(file.data),
                 "problem": file.problem,
                 "modified": file.modified,
             }
@@ -86,18 +97,40 @@ def _raw(tree: Any) -> Raw:
         problem=_text(tree["problem"]),
         called=_text(tree["called"]),
         leftovers=tuple(map(_text, tree["leftovers"])),
+        journal=None if tree["journal"] is None else _journal(tree["journal"]),
         recovered=base64.b64decode(tree["recovered"], validate=True),
         read_at=float(tree["read_at"]),
         files=tuple(
             RawFile(
                 _text(file["name"]),
-                None if file["data"] is None else base64.b64decode(file["data"], validate=True),
+                None if file["data"] is None else _unpacked(file["data"]),
                 _text(file["problem"]),
                 None if file["modified"] is None else float(file["modified"]),
             )
             for file in tree["files"]
         ),
     )
+
+
+def _packed(data: bytes) -> str:
+    # A store repeats itself, view after view: it gets ten times smaller even so fast.
+    return base64.b64encode(zlib.compress(data, level=1)).decode()
+
+
+def _unpacked(text: str) -> bytes:
+    stream = zlib.decompressobj()
+    try:
+        data = stream.decompress(base64.b64decode(text, validate=True), DATA_BYTES_MAX)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if not stream.eof:
+        raise ValueError(f"a file of more than {DATA_BYTES_MAX} bytes, or cut off")
+    return data
+
+
+def _journal(tree: Any) -> Journal:
+    runs = tuple(Run(_text(view), int(first), int(last)) for view, first, last in tree["runs"])
+    return Journal(runs, _text(tree["problem"]))
 
 
 def _text(value: object) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from attrs import frozen
 
 from joinproto.core.chain.ids import short
+from joinproto.core.pick.candidate import called
 from joinproto.core.pick.findings import Missing
 from joinproto.core.pick.pick import Pick, group, pick
 from joinproto.core.pick.table import Verdict
@@ -28,6 +29,9 @@ EXIT = {
     Verdict.UNPROVEN: 5,
     Verdict.IN_USE: 6,
 }
+
+
+WORDS_MAX = 8
 
 
 @frozen(kw_only=True)
@@ -87,7 +91,7 @@ def judge(
         )
     found = pick([one.candidate for one in chosen], without=transient, outside=outside)
     told = _told(chosen, lost)
-    quiet = [f"{one.name}: {problem}" for one in chosen for problem in one.problems]
+    quiet = _problems(chosen)
     claimed = [f"{name} keeps nothing: that is what you say" for name in transient]
     claimed += [f"the store of {name} is lost for good: that is what you say" for name in lost]
     if outside:
@@ -105,8 +109,19 @@ def judge(
             *quiet,
         ),
         not_examined=(*notes, *left_out, *_not_examined(chosen, outside=outside)),
-        next=_without(found, lost, words) or _next(found, chosen, words),
+        next=_without(found, lost, words)
+        or _in_order(found, chosen, told)
+        or _next(found, chosen, words),
     )
+
+
+def _problems(stores: Sequence[Found]) -> list[str]:
+    """Return what is wrong with stores; what is so with several is said once."""
+    names: dict[str, list[str]] = {}
+    for one in stores:
+        for problem in one.problems:
+            names.setdefault(problem, []).append(one.name)
+    return [f"{', '.join(where)}: {problem}" for problem, where in names.items()]
 
 
 def _of_cluster(stores: Sequence[Found], cluster: str) -> tuple[list[Found], list[str]]:
@@ -202,7 +217,7 @@ def _copies(found: Pick) -> set[str]:
 
 def _next(found: Pick, stores: Sequence[Found], words: Sequence[str]) -> str:
     """Return the next command to type, or the next thing to do."""
-    given = " ".join(map(quote, words)) or "DIR..."
+    given = _given(words)
     pending = bool(found.findings.pending)
     foreign = {one.format for one in stores} - {Format.JOINPROTO, None}
     match found.verdict:
@@ -242,9 +257,21 @@ def _next(found: Pick, stores: Sequence[Found], words: Sequence[str]) -> str:
         names = ", ".join(dict.fromkeys(item.member for item in found.findings.missing))
         collect = "joinproto recover collect DIR > NAME.info"
         return f"on the hosts of {names}: {collect}; then pick again, with those files too"
+    if Format.GALERA in foreign and any(one.seq is None for one in stores):
+        again = " ".join(f"--position {quote(word)}=SEQNO" for word in words[:WORDS_MAX])
+        return (
+            "on each node: mariadbd --wsrep-recover (or mysqld), which ends with WSREP:"
+            f" Recovered position; then joinproto recover pick {given} {again}"
+        )
     if foreign:
         return "find out by other means; nothing in these files tells which is the latest"
     return "look for the stores that are not here yet, and pick again with them"
+
+
+def _in_order(found: Pick, stores: Sequence[Found], told: Sequence[str]) -> str:
+    """Return how RabbitMQ's nodes are started, "" where that is not known."""
+    is_known = found.verdict in (Verdict.PROVEN, Verdict.TIE) and told
+    return told[-1] if is_known and any(one.format is Format.RABBITMQ for one in stores) else ""
 
 
 def _without(found: Pick, lost: Collection[str], words: Sequence[str]) -> str:
@@ -253,7 +280,7 @@ def _without(found: Pick, lost: Collection[str], words: Sequence[str]) -> str:
     is_ours = found.findings.has_chain and found.verdict is Verdict.UNPROVEN and found.latest
     if not is_ours or not missing or not {item.member for item in missing} <= set(lost):
         return ""
-    given = " ".join(map(quote, words)) or "DIR..."
+    given = _given(words)
     if found.loses_nothing:
         return f"joinproto recover plan --unproven {given} -o plan.json"
     return (
@@ -262,20 +289,29 @@ def _without(found: Pick, lost: Collection[str], words: Sequence[str]) -> str:
     )
 
 
+def _given(words: Sequence[str]) -> str:
+    """Return the stores as they are typed again; nobody types hundreds."""
+    if len(words) > WORDS_MAX:
+        return f"[the same {len(words)} directories and files]"
+    return " ".join(map(quote, words)) or "DIR..."
+
+
 def _start_foreign(found: Pick, stores: Sequence[Found]) -> str:
-    if any(one.format is Format.RABBITMQ for one in stores):
-        return "start the nodes as the last line of the evidence says"
     places = [_where(one) for one in stores if one.name in found.latest]
     return f"start {places[0]} first, in the way its broker has for that; then the others"
 
 
 def _not_examined(stores: Sequence[Found], *, outside: bool) -> tuple[str, ...]:
     lines = []
-    if any(found.format is Format.JOINPROTO for found in stores):
+    ours = [found for found in stores if found.format is Format.JOINPROTO]
+    if ours and all(found.raw.journal is not None for found in ours):
+        lines.append("what is in the frames: only which ones are there was read")
+    elif ours:
         lines.append(
             "the frames themselves: only the stores' metadata was read; where the broker knows of"
             " later frames, say so with --position DIR=SEQ"
         )
+    if ours:
         lines.append(
             "what the register holds as the successor of the newest view: if it holds one, others"
             " went on"
@@ -293,7 +329,7 @@ def _not_examined(stores: Sequence[Found], *, outside: bool) -> tuple[str, ...]:
 
 
 def _where(found: Found) -> str:
-    return f"{found.member} ({found.name})" if found.member else found.name
+    return f"{called(found.member)} ({found.name})" if found.member else found.name
 
 
 def _and(words: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, View
 from joinproto.errors import StoreMissing, StoreNewer, StoreUnreadable
 from joinproto.recovery.found import Fact, Format, Found, Raw, RawFile, State
+from joinproto.recovery.frames import with_frames
 from joinproto.recovery.history import broken_link
 from joinproto.recovery.known import Known
 from joinproto.store.contents import Contents
@@ -113,7 +114,12 @@ def state_of(record: StoreRecord) -> State:
 
 
 def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str]) -> Found:
-    record, wrong = _recovered(raw, contents.record)
+    record, lost = with_frames(contents.record, raw.journal)
+    if lost:
+        found.insert(0, lost)
+        # A member refuses it, too: what it acknowledged is not there.
+        return Found.of(raw, state=State.CORRUPT, member=contents.member, problems=tuple(found))
+    record, wrong = _recovered(raw, record)
     if wrong:
         found.insert(0, wrong)
         # What was said about it is not what it says: nothing follows from such a store.
@@ -141,18 +147,20 @@ def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str]) -> Found:
 
 def _facts(raw: Raw, slot: Slot, contents: Contents) -> tuple[Fact, ...]:
     record = contents.record
-    lineage = record.lineage
+    lineage, tip = record.lineage, record.tip
     accepted = record.accepted
     facts = [
         Fact("member", contents.member),
         Fact("store id", record.store_id),
-        Fact("cluster", _cluster(contents)),
+        Fact("cluster", contents.cluster_name or (tip.cluster_name if tip else "none yet")),
+        Fact("signature", str(lineage.initial or "none: it is empty")),
         Fact("state", state_of(record).value),
         Fact("generation", f"{slot.generation}, written {_time(raw.file(NAMES[0]))}"),
-        Fact("tip", "none" if record.tip is None else _view(record.tip)),
+        Fact("tip", "none" if tip is None else _view(tip)),
         Fact("views", f"{lineage.length}, {lineage.forgotten} of them forgotten"),
         Fact("held", _held(record)),
         Fact("position", _position(record.position, record)),
+        Fact("frames", _journal(raw)),
         Fact("update", "unfinished" if record.update_unfinished else "none open"),
         Fact("promised", "nothing" if record.promised is None else str(record.promised.round)),
         Fact("accepted", "nothing" if accepted is None else _view(accepted.view)),
@@ -163,17 +171,9 @@ def _facts(raw: Raw, slot: Slot, contents: Contents) -> tuple[Fact, ...]:
     return tuple(facts)
 
 
-def _cluster(contents: Contents) -> str:
-    initial = contents.record.lineage.initial
-    name = contents.cluster_name or (contents.record.tip and contents.record.tip.cluster_name)
-    if initial is None:
-        return f"none yet; for {name}" if name else "none yet"
-    return f"{name} {initial}" if name else str(initial)
-
-
 def _view(view: View) -> str:
     when = datetime.fromtimestamp(view.time / 1000, UTC) if view.time < 1 << 43 else None
-    shown = f", {when:%Y-%m-%d %H:%M:%S} UTC by its proposer's clock" if when else ""
+    shown = f", {when:%Y-%m-%d %H:%M:%S} UTC by its clock" if when else ""
     return f"{view}{shown}"
 
 
@@ -189,6 +189,13 @@ def _position(position: Position | None, record: StoreRecord) -> str:
         return "no frame"
     number = record.lineage.number_of(position.view)
     return f"frame {position.seq} of view {number if number is not None else '?'}"
+
+
+def _journal(raw: Raw) -> str:
+    journal = raw.journal
+    if journal is None:
+        return "not looked at: they are the broker's own"
+    return f"{journal.last.seq} in frames.log" if journal.last else "none in frames.log"
 
 
 def _mark(record: StoreRecord) -> str:

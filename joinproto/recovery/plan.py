@@ -426,21 +426,17 @@ def describe(plan: Plan) -> tuple[str, ...]:
     """Return what the plan writes, for a person."""
     step = plan.step
     if step.force is None:
-        what = (
-            f"permits a restart from view {short(step.tip)}, once; it is void when a view follows"
-        )
+        what = f"a permission to restart from view {short(step.tip)}, once"
     else:
         names = ", ".join(seat.member for seat in step.force.electors)
-        what = (
-            f"begins anew with the electors {names} and wait_for {step.force.wait_for}:"
-            " UNPROVEN, and what the lost hosts have is lost"
-        )
+        what = f"a new beginning with the electors {names}, wait_for {step.force.wait_for}"
+    lost = "; what only the lost hosts have is lost" if step.force is not None else ""
     return (
         f"cluster   {plan.cluster_name} ({short(plan.cluster)})",
         f"store     {step.member} at {step.host}:{step.path}",
         f"writes    {what}",
-        f"backup    joinproto/{backup_name(plan)} beside it, the metadata as it is now",
-        f"verdict   {plan.verdict}",
+        f"keeps     joinproto/{backup_name(plan)}, as it is now",
+        f"verdict   {plan.verdict}{lost}",
         *(f"missing   {line}" for line in plan.missing),
         f"plan      {plan.hash}",
     )

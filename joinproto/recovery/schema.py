@@ -46,7 +46,11 @@ STORE = _object(
             "enum": [*(each.value for each in Format), None],
         },
         "member": _text("whose it is; null: it does not say", or_null=True),
-        "cluster": _text("its initial signature; null: none, or it does not say", or_null=True),
+        "cluster": _text(
+            "its initial signature (of RabbitMQ, which has none, the first of its nodes); null:"
+            " none, or it does not say",
+            or_null=True,
+        ),
         "state": {**_text("what it is"), "enum": [each.value for each in State]},
         "lineage_length": _count("views of its chain; null: it keeps none"),
         "view": _text("the newest view it knows of", or_null=True),

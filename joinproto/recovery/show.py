@@ -9,16 +9,17 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 import click
-from attrs import frozen
 
 from joinproto.core.chain.ids import short
+from joinproto.core.pick.candidate import called
+from joinproto.core.pick.findings import Place
 from joinproto.core.pick.pick import group
 from joinproto.core.pick.table import Verdict
 from joinproto.recovery.found import Found, State
 from joinproto.recovery.judgement import Judgement
 from joinproto.recovery.verification import Verification
 
-WIDTH = 100
+WIDTH = 80
 
 _COLOURS = {
     Verdict.PROVEN: "green",
@@ -29,15 +30,9 @@ _COLOURS = {
 }
 
 
-@frozen
-class _Line:
-    """One line of the table; `differs`: which cells are not as in the latest store."""
-
-    cells: tuple[str, ...]
-    sign: str = " "
-
-
 HEAD = ("member", "state", "cluster", "views", "tip", "ready in", "position", "store")
+ALWAYS_SHOWN = ("member", "state", "store")
+CLUSTER = HEAD.index("cluster")
 
 
 def say(text: str) -> None:
@@ -59,9 +54,10 @@ def store_text(found: Found) -> str:
     lines = [f"{found.name}: {found.state.value} ({kind})"]
     if found.raw.in_use:
         lines.append(f"  in use by {found.raw.in_use}: what follows may change")
-    lines += [f"  ! {problem}" for problem in found.problems]
+    lines += [wrapped(f"! {problem}", "  ", "    ") for problem in found.problems]
     width = max((len(fact.name) for fact in found.facts), default=0)
-    lines += [f"  {fact.name.ljust(width)}  {fact.value}" for fact in found.facts]
+    indent = " " * (width + 4)
+    lines += [wrapped(fact.value, f"  {fact.name.ljust(width)}  ", indent) for fact in found.facts]
     return clean("\n".join(lines))
 
 
@@ -71,30 +67,54 @@ def store_text(found: Found) -> str:
 def table(stores: Sequence[Found], latest: Sequence[str] = ()) -> str:
     """Return one line for each store.  `>`: the latest, `!`: something is wrong with it.
 
-    A cell that is not as in the latest store, or the one with most views, ends in `*`.
+    A cell that is not as in the latest store, or the one with most views, ends in `*`.  What
+    says nothing about any of them is left out; where a line would be too long, the place of
+    the store stands on one of its own.
     """
     like = _model(stores, latest)
-    rows = [_Line(tuple(HEAD))]
-    for found in stores:
-        cells = _cells(found)
-        if like is not None:
-            # The name and the place are always different.
-            marks = [
-                False,
-                *(mine != its for mine, its in zip(cells[1:-1], like[1:-1], strict=True)),
-            ]
-            marks.append(False)
-            cells = tuple(
-                f"{cell}*" if differs else cell for cell, differs in zip(cells, marks, strict=True)
-            )
-        sign = ">" if found.name in latest else "!" if found.problems else " "
-        rows.append(_Line(cells, sign))
-    widths = [max(len(row.cells[at]) for row in rows) for at in range(len(HEAD))]
-    lines = [f"{row.sign} {'  '.join(map(str.ljust, row.cells, widths))}".rstrip() for row in rows]
-    signs = [("*", "differs from the newest"), (">", "the latest"), ("!", "has a problem, below")]
+    rows = [HEAD, *(_marked(_cells(found), like) for found in stores)]
+    columns = [at for at, head in enumerate(HEAD) if _is_shown(at, head, rows, stores)]
+    rows = [tuple(row[at] for at in columns) for row in rows]
+    signs = [" ", *(_sign(found, latest) for found in stores)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(columns))]
+    has_room = 2 + sum(widths) + 2 * (len(widths) - 1) <= WIDTH
+    lines = []
+    for sign, row in zip(signs, rows, strict=True):
+        *cells, place = row
+        line = f"{sign} {'  '.join(map(str.ljust, cells, widths))}"
+        if has_room:
+            lines.append(f"{line}  {place}".rstrip())
+            continue
+        lines.append(line.rstrip())
+        if sign + place != f" {HEAD[-1]}" or row is not rows[0]:
+            lines.append(f"{' ' * (widths[0] + 4)}{place}")
+    meanings = [("*", "differs from the newest"), (">", "latest"), ("!", "has a problem, below")]
     text = "\n".join(lines)
-    used = [f"{sign} {about}" for sign, about in signs if sign in text[len(lines[0]) :]]
+    used = [f"{sign} {about}" for sign, about in meanings if sign in text[len(lines[0]) :]]
     return clean("\n".join([*lines, *([f"  ({'; '.join(used)})"] if used else [])]))
+
+
+def _sign(found: Found, latest: Sequence[str]) -> str:
+    return ">" if found.name in latest else "!" if found.problems else " "
+
+
+def _marked(cells: tuple[str, ...], like: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return the cells of a store, those that differ with a sign."""
+    if like is None:
+        return cells
+    name, *between, place = cells
+    # The name and the place are always different.
+    marked = [
+        f"{mine}*" if mine not in (its, "-") else mine
+        for mine, its in zip(between, like[1:-1], strict=True)
+    ]
+    return (name, *marked, place)
+
+
+def _is_shown(at: int, head: str, rows: Sequence[tuple[str, ...]], stores: Sequence[Found]) -> bool:
+    if at == CLUSTER:
+        return len({found.cluster for found in stores if found.cluster}) > 1
+    return head in ALWAYS_SHOWN or any(row[at] != "-" for row in rows[1:])
 
 
 def _model(stores: Sequence[Found], latest: Sequence[str]) -> tuple[str, ...] | None:
@@ -125,10 +145,10 @@ def _cells(found: Found) -> tuple[str, ...]:
             position = "unfinished"
     elif found.last_view is not None:
         last = found.last_view
-        tip = " ".join(sorted(name[:12] for name in last.members))
+        tip = " ".join(sorted(map(called, last.members)))
         views = "-" if last.number is None else str(last.number)
     return (
-        found.member or "?",
+        called(found.member) or "?",
         found.state.value,
         short(found.cluster) if found.cluster else "-",
         views,
@@ -139,32 +159,42 @@ def _cells(found: Found) -> tuple[str, ...]:
     )
 
 
-def judgement_text(judgement: Judgement) -> str:
-    """Return the verdict with all that a person needs to act on it."""
+def judgement_text(judgement: Judgement, *, is_brief: bool = False) -> str:
+    """Return the verdict with all that a person needs to act on it.
+
+    `is_brief`: without the evidence, and what was not examined, and what comes next.
+    """
     colour = _COLOURS.get(judgement.verdict, "red")
     verdict = click.style(judgement.verdict.value.upper(), fg=colour, bold=True)
     parts = [table(judgement.stores, judgement.pick.latest)]
     plain = f"{judgement.verdict.value.upper()}: {clean(judgement.sentence)}"
-    parts.append(f"{verdict}{_wrapped(plain)[len(judgement.verdict.value) :]}")
-    parts += _list("evidence", judgement.evidence)
+    parts.append(f"{verdict}{wrapped(plain)[len(judgement.verdict.value) :]}")
+    parts += () if is_brief else _list("evidence", judgement.evidence)
     parts += _list(
         "missing", [f"{item.member}{_of(item.store_id)}: {item.why}" for item in judgement.missing]
     )
-    parts += _list("not examined", judgement.not_examined)
-    parts.append(f"next: {clean(judgement.next)}")
+    if not is_brief:
+        parts += _list("not examined", judgement.not_examined)
+        parts.append(next_text(judgement.next))
     return "\n\n".join(parts)
+
+
+def next_text(after: str) -> str:
+    """Return the last line.  What is to be typed stays whole, so that it can be copied."""
+    line = f"next: {clean(after)}"
+    return line if after.startswith("joinproto ") else wrapped(line, "", "      ")
 
 
 def verification_text(found: Verification) -> str:
     """Return what running members say, with the answer first."""
     word = found.word.upper()
     colour = "green" if found.code == 0 else "yellow" if found.code == 5 else "red"
-    plain = _wrapped(f"{word}: {clean(found.sentence)}")
+    plain = wrapped(f"{word}: {clean(found.sentence)}")
     parts = [f"{click.style(word, fg=colour, bold=True)}{plain[len(word) :]}"]
     parts += _list("evidence", found.evidence)
     parts += _list("missing", [f"{name}: {why}" for name, why in found.missing])
     parts += _list("not examined", found.not_examined)
-    parts.append(f"next: {clean(found.next)}")
+    parts.append(next_text(found.next))
     return "\n\n".join(parts)
 
 
@@ -178,10 +208,11 @@ def _list(heading: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _item(line: str) -> str:
-    return _wrapped(line, "  - ", "    ")
+    return wrapped(line, "  - ", "    ")
 
 
-def _wrapped(text: str, first: str = "", indent: str = "") -> str:
+def wrapped(text: str, first: str = "", indent: str = "") -> str:
+    """Return the text in lines of `WIDTH`; a word that is longer stays whole."""
     return textwrap.fill(
         text,
         WIDTH,
@@ -190,6 +221,22 @@ def _wrapped(text: str, first: str = "", indent: str = "") -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def _order(place: Place) -> str:
+    behind = place.views_behind
+    if behind is None:
+        return place.order
+    return f"{_count(behind, 'view')} behind the newest" if behind else "knows the newest view"
+
+
+def _frames(place: Place, behind: int) -> str:
+    """Return how many frames are missing; of a store that may lack committed ones, nothing."""
+    return f", {_count(behind, 'frame')} behind the latest" if place.covers and behind > 0 else ""
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}{'s' if count > 1 else ''}"
 
 
 def comparison_text(stores: Sequence[Found], judgement: Judgement) -> str:
@@ -204,22 +251,18 @@ def comparison_text(stores: Sequence[Found], judgement: Judgement) -> str:
             continue
         name = next((found.cluster_name for found in members if found.cluster_name), "")
         parts += _list(
-            f"cluster {name} {short(each.cluster)}: {len(members)} store"
+            f"cluster {name} ({short(each.cluster)}): {len(members)} store"
             f"{'s' if len(members) > 1 else ''}",
-            [f"{found.member or '?'} ({found.name})" for found in members],
+            [f"{called(found.member) or '?'} ({found.name})" for found in members],
         )
     findings = judgement.pick.findings
-    lines = []
-    for place in findings.places:
-        behind = place.views_behind
-        if behind is None:
-            lines.append(f"{place.name}: {place.order}")
-        elif behind:
-            views = f"{behind} view{'s' if behind > 1 else ''}"
-            lines.append(f"{place.name}: {views} behind the newest")
-        else:
-            lines.append(f"{place.name}: knows the newest view")
-    parts += _list("chains", lines)
+    seqs = {found.name: found.seq or 0 for found in stores}
+    most = max((seqs.get(name, 0) for name in findings.latest), default=0)
+    lines = [
+        f"{place.name}: {_order(place)}{_frames(place, most - seqs.get(place.name, 0))}"
+        for place in findings.places
+    ]
+    parts += _list("how far each is", lines)
     for fork in findings.forks:
         common = "no view" if fork.common is None else f"view {fork.common_number} ({fork.common})"
         parts += _list(

@@ -144,10 +144,17 @@ def _log_bytes(path: Path) -> bytes:
 def _info_bytes(word: str) -> bytes:
     try:
         if word == "-":
-            return sys.stdin.buffer.read(INFO_BYTES_MAX)
-        with Path(word).open("rb") as file:
-            return file.read(INFO_BYTES_MAX)
+            data = sys.stdin.buffer.read(INFO_BYTES_MAX + 1)
+        else:
+            with Path(word).open("rb") as file:
+                data = file.read(INFO_BYTES_MAX + 1)
     except OSError as error:
         raise StoreUnreadable(
             f"{word}: cannot be read: {error.strerror or error}", next="check the path"
         ) from error
+    if len(data) > INFO_BYTES_MAX:
+        raise StoreUnreadable(
+            f"{word}: is larger than {INFO_BYTES_MAX} bytes",
+            next="collect fewer directories into one file, and give several files",
+        )
+    return data

@@ -308,7 +308,7 @@ def test_the_operator_types_the_name_of_the_cluster(tmp_path: Path) -> None:
     agreed, said = _typed(["apply", plan], "cluster")
 
     assert (8, 0) == (declined, agreed)
-    assert "permits a restart" in said
+    assert "a permission to restart" in said
 
 
 # -- no input breaks it --------------------------------------------------------------------------
@@ -520,6 +520,21 @@ def test_recovered_positions_decide_among_galera_nodes(
 
     assert 5 == bare
     assert (0, "tie", ["n1", "n2"]) == (code, said["verdict"], names(said["latest"]))
+
+
+def test_the_next_step_with_other_brokers_can_be_taken(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A command for Galera, an order for RabbitMQ; not where else to read."""
+    galera = sorted((DATA / "galera-killed-in-turn").glob("n?"))
+    rabbits = sorted((DATA / "rabbitmq-stopped-in-turn").glob("*@*"))
+
+    _, asked = ask_json(capsys, "pick", *galera)
+    _, ordered = ask_json(capsys, "pick", *rabbits)
+
+    assert "--wsrep-recover" in asked["next"]
+    assert f"--position {galera[0]}=SEQNO" in asked["next"]
+    assert "this order: c@localhost; then b@localhost; then a@localhost" in ordered["next"]
 
 
 def test_stores_of_other_brokers_are_never_written(

@@ -86,6 +86,8 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
         yield made
     finally:
         unmount(made.mount)
+        for copy in tmp_path.glob("copy*"):
+            copy.unlink()
 
 
 class Copying(RealFileSystem):

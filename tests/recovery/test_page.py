@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
+from joinproto.recovery import info
+from joinproto.recovery.gather import gather
 from joinproto.recovery.judgement import EXIT
 from tests.recovery.asking import ask
+from tests.recovery.disks import lay
 from tests.recovery.page import PAGE, regenerate
 from tests.tools.running import Done
 
@@ -35,3 +39,41 @@ def test_every_exit_code_is_explained() -> None:
 
     for code in EXIT.values():
         assert f"\n| {code} | " in text
+
+
+def test_what_is_said_fits_a_terminal_of_80_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At three in the morning it may be a console; only a command to type is as long as it is."""
+    files = []
+    for name, path in lay(
+        tmp_path, "F C1:ab@F.5", a="C1 C1.6", b="C1 C1.7", c="F F.5 of F"
+    ).items():
+        raw = evolve(gather(path, host=f"broker-{name}.example.org"), path="/var/lib/broker/data")
+        files.append(tmp_path / f"{name}.info")
+        files[-1].write_text(info.write([raw], tool="0"))
+
+    for words in (
+        ("inspect", *files),
+        ("compare", *files),
+        ("pick", *files),
+        ("pick", *files[::2]),
+    ):
+        lines = ask(capsys, *words).out.splitlines()
+
+        long = [line for line in lines if len(line) > 80 and not line.startswith("next: joinproto")]
+        assert [] == long, words
+        assert any(line.startswith(("next:", "  signature")) for line in lines)
+
+
+def test_hundreds_of_stores_are_not_typed_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The next command says which, without repeating them."""
+    names = "abcdefghij"
+    paths = lay(tmp_path, f"F:{names}", **dict.fromkeys(names, "F F.5"))
+
+    done = ask(capsys, "pick", *paths.values())
+
+    last = done.out.splitlines()[-1]
+    assert "next: joinproto recover plan [the same 10 directories and files] -o plan.json" == last

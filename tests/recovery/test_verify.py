@@ -134,9 +134,9 @@ FORK = {"view": {"id": "w2", "number": 2, "kind": "restart", "members": ["c"]}}
     [
         (0, "RUNS: The cluster runs", {}),
         (1, "NO ANSWER: No member answers: a, b, c", {"a": None, "b": None, "c": None}),
-        (3, "DIFFERENT-CLUSTERS: ", {"b": {"cluster": "another"}}),
-        (3, "DIFFERENT-CLUSTERS: ", {"b": {"member": "x"}}),
-        (3, "DIFFERENT-CLUSTERS: ", {"b": {"initial": "f" * 64}}),
+        (3, "DIFFERENT-CLUSTERS:", {"b": {"cluster": "another"}}),
+        (3, "DIFFERENT-CLUSTERS:", {"b": {"member": "x"}}),
+        (3, "DIFFERENT-CLUSTERS:", {"b": {"initial": "f" * 64}}),
         (4, "DIVERGED: Two views have the number 2", {"c": FORK}),
         (5, "NOT YET: b does not answer", {"b": None}),
         (5, "NOT YET: Not all serve clients yet: c is initializing", {"c": WAITS}),
@@ -313,6 +313,9 @@ def test_a_cluster_that_was_killed_is_recovered_and_verified(
         assert 1 == ask(capsys, "verify", *words(configs)).code
         stores = [fleet[name].data for name in "abc"]
 
+        _, picked = ask_json(capsys, "pick", *stores)
+        # Where it is only in the journal, too.
+        assert {1} == {one["seq"] for one in picked["stores"] if one["name"] in picked["latest"]}
         _, planned = ask_json(capsys, "plan", *stores, "-o", tmp_path / "plan.json")
         agreed = ("--yes", "--plan-hash", planned["plan"]["hash"])
         assert 0 == ask(capsys, "apply", tmp_path / "plan.json", *agreed).code

@@ -15,6 +15,7 @@ from joinproto.recovery.found import Found
 from joinproto.recovery.judgement import Judgement, as_json
 from tools.rehearse.disks import Scene, scene_of
 from tools.rehearse.search import (
+    AUTOMATIC,
     KINDS,
     Outcome,
     Start,
@@ -26,6 +27,7 @@ from tools.rehearse.search import (
 MEMBERS_MAX = 5
 UNPROVEN = 5
 SETS_SHOWN = 4
+HEAD = "before the start"
 
 REFUSED = (Verdict.DIFFERENT_CLUSTERS, Verdict.IN_USE, Verdict.DIVERGED)
 
@@ -76,16 +78,17 @@ def _text(
     judgement: Judgement, stores: Sequence[Found], scene: Scene, outcomes: Sequence[Outcome]
 ) -> str:
     parts = [show.table(judgement.stores, judgement.pick.latest)]
-    width = max(len(one.choice.name) for one in outcomes)
-    lines = [f"  {'before the start'.ljust(width)}  what can follow"]
+    width = max(len(HEAD), *(len(one.choice.name) for one in outcomes))
+    lines = [f"  {HEAD.ljust(width)}  what can follow"]
     for one in outcomes:
         said = _lines(one)
         lines += [
             f"{'!' if one.loses else ' '} {name.ljust(width)}  {line}"
             for name, line in zip([one.choice.name, *[""] * len(said)], said, strict=False)
         ]
+    lines.append(f"  ({AUTOMATIC}: no mark, and total_failure = automatic in each configuration)")
     parts.append("\n".join(lines))
-    parts.append(_sentence(outcomes))
+    parts.append(show.wrapped(_sentence(outcomes)))
     absent = sorted(_absent(scene, stores))
     notes = ["that a process crashes, or a client writes, meanwhile: joinproto check join-failed"]
     if absent:
@@ -93,8 +96,8 @@ def _text(
     first = proposers(scene)
     if len(first) < len(scene.disks):
         notes.append(f"that another one than {', '.join(first)} proposes the next view")
-    parts.append("\n".join(["not searched", *(f"  - {note}" for note in notes)]))
-    parts.append(f"next: {judgement.next}")
+    parts.append("\n".join(["not searched", *(show.wrapped(n, "  - ", "    ") for n in notes)]))
+    parts.append(show.next_text(judgement.next))
     return show.clean("\n\n".join(parts))
 
 

@@ -33,6 +33,9 @@ from tools.rehearse.disks import Disk, Scene, marked
 PAIRS_MAX = 4
 """Of more stores than this, only single marks and all together are tried."""
 
+AUTOMATIC = "automatic"
+"""The name of the choice without a mark, and with `total_failure = automatic` everywhere."""
+
 PROPOSERS_MAX = 3
 """With more members than this only the lowest proposes, for whom the others wait.
 
@@ -98,7 +101,7 @@ def choices(names: tuple[str, ...]) -> tuple[Choice, ...]:
         *one,
         *two,
         *every,
-        Choice("total_failure = automatic", is_automatic=True),
+        Choice(AUTOMATIC, is_automatic=True),
     )
 
 

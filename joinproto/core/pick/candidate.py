@@ -11,9 +11,18 @@ from enum import Enum
 
 from attrs import frozen
 
+from joinproto.core.chain.ids import short
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Seat
 from joinproto.core.pick.wait_graph import NodeList
+
+UUID_CHARACTERS = 36
+
+
+def called(member: str) -> str:
+    """Return a member's name as a person reads it: of a UUID, which says nothing, the beginning."""
+    is_uuid = len(member) == UUID_CHARACTERS and member.count("-") == 4
+    return short(member) if is_uuid else member
 
 
 class State(Enum):

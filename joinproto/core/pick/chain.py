@@ -81,8 +81,7 @@ def examine(
     covering = [
         name
         for name, answer in answers.items()
-        if evidence.covers(answer)
-        or (Omission.COVERS in left_out and not answer.update_unfinished)
+        if evidence.covers(answer) or (Omission.COVERS in left_out and not answer.update_unfinished)
     ]
     latest, incomparable = _highest(covering, answers, newest)
     clean = {name for name, answer in answers.items() if evidence.is_clean(answer)}
@@ -389,12 +388,16 @@ def _lines(
 ) -> Iterator[str]:
     tip = newest.tip
     assert tip is not None
-    yield f"the newest view that any of these stores knows is {_view(tip)}"
+    yield (
+        f"the newest view that any of these stores knows is {_view(tip)}"
+        + ("; clients may have been served in it" if active == tip else "")
+    )
     for view in reversed(newest.views):
         if view.number <= active.number:
             break
         yield _why_never_served(view, evidence)
-    yield f"the newest view in which clients may have been served is {_view(active)}"
+    if active != tip:
+        yield f"the newest view in which clients may have been served is {_view(active)}"
     is_forked = any(item.comparison.order is Order.DIVERGED for item in stores)
     for item in sorted(stores, key=lambda one: one.candidate.name):
         yield _line(item, copies, covering, latest, newest, is_forked=is_forked)

@@ -19,7 +19,7 @@ from enum import Enum
 
 from attrs import evolve
 
-from joinproto.core.pick.candidate import Candidate, State
+from joinproto.core.pick.candidate import Candidate, State, called
 from joinproto.core.pick.findings import Findings, Fork, Missing, Place, row_of
 from joinproto.core.pick.table import Row
 from joinproto.core.pick.wait_graph import Start, WaitGraph, clusters, wait_graph
@@ -192,9 +192,9 @@ def _line(
     ages: Mapping[tuple[str, str], Age],
     believed: Sequence[Candidate],
 ) -> str:
-    where = f"{item.member or 'a store'} ({item.name})"
+    where = f"{called(item.member) or 'a store'} ({item.name})"
     if item.name in copies:
-        return f"{where} is a copy: another store says that it is {item.member}, too"
+        return f"{where} is a copy: another store says that it is {called(item.member)}, too"
     if item.state is State.UNFINISHED:
         return f"{where} was being updated: its numbers mean nothing, and it is never picked"
     says = [item.state.value]
@@ -202,7 +202,8 @@ def _line(
         says.append(f"at {item.seq}")
     if item.last_view is not None:
         number = "" if item.last_view.number is None else f" (view {item.last_view.number})"
-        says.append(f"when it stopped, {', '.join(sorted(item.last_view.members))} ran{number}")
+        ran = ", ".join(sorted(map(called, item.last_view.members)))
+        says.append(f"when it stopped, {ran} ran{number}")
     if item.stopped_last:
         says.append("it says that it stopped last")
     said = "; ".join(says)
@@ -212,5 +213,5 @@ def _line(
             for other in believed
             if other is not item and ages[item.name, other.name] is Age.OLDER
         )
-        return f"{where}: {said}; older than {newer.member or newer.name}"
+        return f"{where}: {said}; older than {called(newer.member) or newer.name}"
     return f"{where}: {said}"

@@ -1,0 +1,169 @@
+"""The journal as the recovery tool reads it: what a member would find, and nothing is changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from joinproto.errors import StoreCorrupt
+from joinproto.log.journal import FILE, Frame
+from joinproto.log.journal import Journal as Written
+from joinproto.recovery import frames
+from joinproto.recovery.frames import Journal, look_at_journal
+from joinproto.store.filesystem import REAL
+from tests.core.chain.pictures import views
+from tests.recovery.asking import ask, ask_json, snapshot
+from tests.recovery.disks import lay
+
+CHAIN = "F C1:ab@F.2"
+
+
+def write(path: Path, *runs: tuple[str, int], size: int = 5) -> None:
+    """Write frames: so many of each view, named as in `CHAIN`."""
+    drawn = views(CHAIN)
+    journal = Written.open(path)
+    try:
+        for view, count in runs:
+            for _ in range(count):
+                seq = journal.last_seq + 1
+                journal.append([Frame(str(drawn[view].id), seq, bytes(size))])
+    finally:
+        journal.close()
+
+
+def look(path: Path) -> Journal | None:
+    directory = os.open(path, os.O_RDONLY)
+    try:
+        return look_at_journal(REAL, directory)
+    finally:
+        os.close(directory)
+
+
+def as_member(path: Path) -> object:
+    """Return what a member finds in a copy: the runs, or that it must not start."""
+    with TemporaryDirectory() as name:
+        copy = Path(shutil.copytree(path, Path(name) / "copy"))
+        try:
+            journal = Written.open(copy)
+        except StoreCorrupt:
+            return "corrupt"
+        try:
+            return journal.runs
+        finally:
+            journal.close()
+
+
+@pytest.mark.parametrize("chunk", [50, 4 << 20])
+def test_it_says_what_a_member_finds(
+    chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the pieces are in which it is read."""
+    monkeypatch.setattr(frames, "CHUNK_BYTES", chunk)
+    write(tmp_path, ("F", 2), ("C1", 30), size=70)
+    before = snapshot(tmp_path)
+
+    found = look(tmp_path)
+
+    assert found is not None
+    assert found.runs == as_member(tmp_path)
+    assert "" == found.problem
+    assert before == snapshot(tmp_path)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32))
+def test_a_damaged_journal_is_judged_as_a_member_judges_it(seed: int) -> None:
+    """Cut off, with bytes changed, or with something behind it: torn, or corrupt."""
+    random = Random(seed)
+    with TemporaryDirectory() as name:
+        path = Path(name)
+        write(path, ("F", random.randint(0, 3)), ("C1", random.randint(0, 4)))
+        raw = bytearray((path / FILE).read_bytes())
+        for _ in range(random.randint(0, 2)):
+            match random.randrange(3):
+                case 0:
+                    del raw[random.randint(0, len(raw)) :]
+                case 1 if raw:
+                    raw[random.randrange(len(raw))] ^= 1 << random.randrange(8)
+                case _:
+                    raw += bytes(random.choices(b"jpF1\x00", k=random.randint(0, 60)))
+        (path / FILE).write_bytes(raw)
+
+        found = look(path)
+
+        expected = as_member(path)
+        if found is None:
+            # Not ours by its first bytes; a member would begin anew, and lose what it knew of.
+            assert expected in ((), "corrupt")
+        else:
+            assert expected == ("corrupt" if found.problem else found.runs)
+
+
+def test_the_journal_says_where_a_store_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The metadata is written now and then; both of them here say frame 2."""
+    disks = lay(tmp_path, CHAIN, a="C1 F.2", b="C1 F.2", c="F F.1 of F")
+    write(disks["a"], ("F", 2), ("C1", 3))
+    write(disks["b"], ("F", 2), ("C1", 5))
+    write(disks["c"], ("F", 2))
+    before = snapshot(tmp_path)
+
+    code, said = ask_json(capsys, "pick", *disks.values())
+    files = []
+    for name, path in disks.items():
+        files.append(tmp_path.with_name(f"{tmp_path.name}-{name}.info"))
+        files[-1].write_text(ask(capsys, "collect", path).out)
+    carried, there = ask_json(capsys, "pick", *files)
+
+    assert (0, "proven", [5, 7, 2]) == (
+        code,
+        said["verdict"],
+        [store["seq"] for store in said["stores"]],
+    )
+    assert said["latest"][0].endswith("/b")
+    assert (code, said["latest"]) == (carried, there["latest"])
+    assert before == snapshot(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("runs", "problem"),
+    [
+        ((("F", 1),), "does not hold frame 2"),
+        ((("C1", 2),), "does not hold frame 2"),
+        ((), "ends at none: frames were lost"),
+    ],
+)
+def test_frames_that_the_metadata_knows_of_and_are_gone(
+    runs: tuple[tuple[str, int], ...],
+    problem: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A member refuses such a store, so it is none to restart from."""
+    disks = lay(tmp_path, CHAIN, a="C1 F.2", b="C1 F.2")
+    write(disks["a"], *runs)
+
+    done = ask(capsys, "pick", *disks.values())
+
+    assert 1 == done.code
+    assert problem in " ".join(done.out.split())
+
+
+def test_a_journal_of_views_that_the_store_does_not_know_is_none_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The tip is durable before the first byte of its data."""
+    disks = lay(tmp_path, "F", a="F -")
+    write(disks["a"], ("F", 2), ("C1", 1))
+
+    code, said = ask_json(capsys, "inspect", disks["a"])
+
+    assert (1, "corrupt") == (code, said["stores"][0]["state"])
