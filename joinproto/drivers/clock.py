@@ -23,15 +23,16 @@ class SystemClock:
 class OffsetClock:
     """The machine's clocks, moved by the seconds that stand in a file; for fault tests.
 
-    A jump back of the file is a jump of wall time only: `now` stands still until it is passed.
+    A jump ahead moves both clocks, as a machine that was suspended; a jump back moves wall time
+    only, because `now` never goes back, nor does it wait.
     """
 
     path: Path
-    _latest: float = 0.0
+    _ahead: float = 0.0
 
     def now(self) -> float:
-        self._latest = max(self._latest, time.monotonic() + self._offset())
-        return self._latest
+        self._ahead = max(self._ahead, self._offset())
+        return time.monotonic() + self._ahead
 
     def epoch_ms(self) -> int:
         return max(0, int((time.time() + self._offset() - self.now()) * 1000))

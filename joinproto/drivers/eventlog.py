@@ -44,9 +44,13 @@ class NoLog:
 
 @define
 class FileLog:
-    """Lines at the end of a file, each written whole by one call of the system."""
+    """Lines at the end of a file, each written whole by one call of the system.
+
+    The file has its name once the first line is in it: an empty log is none.
+    """
 
     file: int
+    path: Path
     lines: int = 0
 
     @classmethod
@@ -55,7 +59,7 @@ class FileLog:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-            return cls(os.open(path, flags, 0o640))
+            return cls(os.open(_unnamed(path), flags, 0o640), path)
         except OSError as error:
             raise EnvironmentProblem(
                 f"the event log {path}: {error.strerror or error}",
@@ -76,6 +80,8 @@ class FileLog:
         try:
             while data:
                 data = data[os.write(self.file, data) :]
+            if not self.lines:
+                _unnamed(self.path).rename(self.path)
         except OSError as error:
             raise EnvironmentProblem(
                 f"the event log cannot be written: {error.strerror or error}",
@@ -88,3 +94,7 @@ class FileLog:
         if self.file >= 0:
             os.close(self.file)
             self.file = -1
+
+
+def _unnamed(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")

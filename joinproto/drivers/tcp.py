@@ -16,8 +16,8 @@ import random
 import ssl
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import anyio
 from anyio.abc import ByteStream, SocketAttribute, TaskGroup, TaskStatus
@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 
 STRANGERS_MAX = 64
 GREETING_SECONDS = 3.0
+PUNISHED_SECONDS = 0.5
 BACKOFF_SECONDS = (0.05, 0.5)
 RECEIVE_BYTES = 256 * 2**10
 FAREWELL = b"."
@@ -107,6 +108,7 @@ class TcpTransport:
         self._strangers: dict[anyio.CancelScope, None] = {}
         self._inbox: MemoryObjectSendStream[Item] | None = None
         self._fewer = anyio.Event()
+        self._punished: dict[str, float] = {}
         self._accepting: ssl.SSLContext | None = None
         self._calling: ssl.SSLContext | None = None
         if network.tls is not None:
@@ -172,7 +174,7 @@ class TcpTransport:
         """Give up the connection to `peer`, and say why."""
         link = self._links.get(peer)
         if link is not None:
-            self.refusals.say(time.monotonic(), peer, why)
+            self._punish(peer, why)
             link.end("dropped")
 
     async def farewell(self) -> None:
@@ -278,8 +280,7 @@ class TcpTransport:
             return
         if stranger is not None:
             self._strangers.pop(stranger, None)
-        async with self._linked(session, stream) as link:
-            await self._carry(link, left)
+        await self._live(session, stream, left)
 
     def _identity(self, stream: ByteStream) -> Identity:
         network = self.network
@@ -294,16 +295,20 @@ class TcpTransport:
                 named = ", ".join(sorted(names)) or "nobody"
                 return f"it says it is {name!r}, and its certificate names {named}"
 
+        def admits(name: str) -> str:
+            if time.monotonic() < self._punished.get(name, 0.0):
+                return f"{name!r} said what no member says a moment ago"
+            return shown(name)
+
         return Identity(
             member=network.member,
             cluster_name=network.cluster_name,
             secret=network.secret,
             versions=network.versions,
-            admits=shown,
+            admits=admits,
         )
 
-    @asynccontextmanager
-    async def _linked(self, session: Session, stream: ByteStream) -> AsyncIterator[_Link]:
+    async def _live(self, session: Session, stream: ByteStream, left: list[bytes]) -> None:
         """Be connected to a proved peer: `Up` on the way in, `Down` on the way out."""
         peer = session.peer
         assert peer is not None
@@ -316,11 +321,8 @@ class TcpTransport:
                 former.end("a newer connection")
                 await self._tell(Down(peer))
             log.info("connected to %s", peer)
-            try:
-                await self._tell(Up(peer))
-                yield link
-            finally:
-                await _abandon(stream)
+            await self._tell(Up(peer))
+            await self._carry(link, left)
         if self._links.get(peer) is link:
             del self._links[peer]
             self._fewer.set()
@@ -336,7 +338,7 @@ class TcpTransport:
                     await self._hand_over(link, body)
                 await self._hear_all(link)
         except* Refused as group:
-            self._refuse(str(link.session.peer), "; ".join(map(str, group.exceptions)))
+            self._punish(str(link.session.peer), "; ".join(map(str, group.exceptions)))
             link.why = "refused"
         except* CLOSED:
             pass
@@ -380,6 +382,13 @@ class TcpTransport:
         # A member that has ended hears nothing, and its connections may still say farewell.
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._inbox.send(item)
+
+    def _punish(self, peer: str, why: str) -> None:
+        """Refuse a proved peer, and for a moment whoever has its name: it is broken."""
+        now = time.monotonic()
+        self._refuse(peer, why)
+        self._punished = {name: end for name, end in self._punished.items() if end > now}
+        self._punished[peer] = now + PUNISHED_SECONDS
 
     def _refuse(self, whom: str, why: str) -> None:
         self.refusals.say(time.monotonic(), whom, why)

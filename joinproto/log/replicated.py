@@ -72,14 +72,17 @@ class ReplicatedLog:
     def __init__(
         self, journal: Journal, application: Application, *, enough: int | None = None
     ) -> None:
-        """`enough`: members that must have a frame, for runs that must fail; None: all."""
+        """`enough`: members that must have a frame, for runs that must fail; None: all.
+
+        `origin`: stands in the entries that are submitted here, in this run.
+        """
         self.journal = journal
         self.application = application
         self.view: View | None = None
         self.committed = 0
         self.applied = 0
         self._enough = enough
-        self._origin = token_hex(8)
+        self.origin = token_hex(8)
         self._number = 0
         self._strand: Strand | None = None
         self._updates: Updates | None = None
@@ -125,9 +128,9 @@ class ReplicatedLog:
             return
         body, oldest = self._pending[number].body, next(iter(self._pending))
         if self._sequencer is not None:
-            self._sequencer.submit(self._origin, number, oldest, body)
+            self._sequencer.submit(self.origin, number, oldest, body)
         else:
-            letter = Submit(str(self.view.id), self._origin, number, oldest, body)
+            letter = Submit(str(self.view.id), self.origin, number, oldest, body)
             self._send(self._leader, letter)
 
     # -- the service ---------------------------------------------------------------------------
@@ -296,7 +299,7 @@ class ReplicatedLog:
     def _took(self, frame: Frame) -> None:
         """Recognize what a client of ours wrote, whichever way the frame came here."""
         entry = unpacked(frame.data)
-        if entry.origin == self._origin and entry.number in self._pending:
+        if entry.origin == self.origin and entry.number in self._pending:
             self._pending[entry.number].seq = frame.seq
             self._written.append((frame.seq, entry.number))
 

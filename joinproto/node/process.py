@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 from attrs import define
 
+from joinproto import __version__
 from joinproto.core.chain.messages import Event, Learned, PhaseChanged, Refusal, Stop
 from joinproto.core.chain.messages import Waiting as NoView
 from joinproto.drivers.clock import OffsetClock, SystemClock
@@ -23,10 +24,10 @@ from joinproto.drivers.failures import NotActive, only_one
 from joinproto.drivers.ports import Host
 from joinproto.drivers.tcp import TcpTransport
 from joinproto.errors import JoinprotoError
+from joinproto.log.disk import open_disk
 from joinproto.log.replicated import ReplicatedLog
 from joinproto.node.clients import ClientPort, Served
 from joinproto.node.control import serve_control
-from joinproto.node.disk import open_disk
 from joinproto.node.exits import AT_ONCE, with_code
 from joinproto.node.http import http_server
 from joinproto.node.settings import Settings
@@ -87,7 +88,10 @@ class Node:
                 clock=SystemClock() if offset is None else OffsetClock(settings.data / offset),
                 events=self._events(),
                 seen=self._see,
-                facts={"mutants": [name for name in mutants if name != ACK_BY_MAJORITY]},
+                facts={
+                    "version": __version__,
+                    "mutants": [name for name in mutants if name != ACK_BY_MAJORITY],
+                },
             )
             async with Cluster(config, host, record=disk.record) as cluster:
                 port = ClientPort(cluster, replicated, served)

@@ -48,7 +48,7 @@ class Security:
 
 
 @frozen(kw_only=True)
-class Testing:
+class Faulty:
     """For fault tests, never for data that matters.  `mutants`: rules that are not kept.
     `clock_offset`: a file with seconds by which the clock is off.
     """
@@ -77,7 +77,7 @@ class NodeFile:
     options: dict[str, Any] = field(factory=dict)
     timing: Timing = field(factory=Timing)
     security: Security = field(factory=Security)
-    testing: Testing = field(factory=Testing)
+    testing: Faulty = field(factory=Faulty)
 
 
 @frozen(kw_only=True)
@@ -92,7 +92,7 @@ class Settings:
     http: Address | None
     events: Path | None
     timing: Timing
-    testing: Testing
+    testing: Faulty
 
 
 def read_settings(path: Path) -> Settings:

@@ -16,8 +16,8 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from joinproto.drivers.addresses import Address, dials
-from joinproto.drivers.framing import framed
 from joinproto.drivers.ports import Came, Channel, Down, Item, Up
+from joinproto.drivers.refused import Refused
 from joinproto.drivers.session import Identity, Session
 from joinproto.drivers.tcp import STRANGERS_MAX, TcpTransport
 from joinproto.drivers.tls import TlsFiles
@@ -171,23 +171,40 @@ async def test_strangers_that_say_nothing_do_not_keep_members_out() -> None:
             await anyio.aclose_forcefully(stream)
 
 
-async def test_a_proved_peer_that_speaks_garbage_is_dropped_and_may_come_again() -> None:
-    _, second = two()
-    async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
-        for _ in range(2):
-            stream = await anyio.connect_tcp("127.0.0.1", second.listen.port)
-            session = Session(Identity(member="a", cluster_name="cluster"), "b")
+async def greeted(port: int) -> tuple[Session, anyio.abc.ByteStream]:
+    """Return a connection as member `a` once it is let in; refused ones are closed."""
+    while True:
+        stream = await anyio.connect_tcp("127.0.0.1", port)
+        session = Session(Identity(member="a", cluster_name="cluster"), "b")
+        try:
             await stream.send(session.take_out())
             while session.peer is None:
                 list(session.feed(await stream.receive()))
-                await stream.send(session.take_out() or framed(session.seal(b"")[4:])[:0])
+                if out := session.take_out():
+                    await stream.send(out)
+        except (Refused, anyio.EndOfStream, anyio.BrokenResourceError):
+            await anyio.aclose_forcefully(stream)
+        else:
+            return session, stream
+
+
+async def test_a_proved_peer_that_speaks_garbage_is_dropped_and_may_come_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Not at once: whoever has its name is refused for a moment."""
+    _, second = two()
+    async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
+        for _ in range(2):
+            with anyio.fail_after(PATIENCE):
+                session, stream = await greeted(second.listen.port)
             assert Up("a") == await b.next()
 
             await stream.send(session.seal(b"no such channel"))
 
             assert Down("a") == await b.next()
             await anyio.aclose_forcefully(stream)
-        assert 2 == b.transport.refusals.count
+    assert "a frame for channel b'n'" in caplog.text
+    assert "'a' said what no member says a moment ago" in caplog.text
 
 
 @pytest.fixture(scope="module")

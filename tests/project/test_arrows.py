@@ -45,10 +45,14 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.drivers",
         "joinproto.store",
         "joinproto.core",
+        "joinproto.__version__",
         ERRORS,
     },
     "joinproto.recovery": {
         "joinproto.recovery",
+        # The format of our own journal, to see where a store's frames end: it takes the base
+        # install only, as the rest of `log` does not.
+        "joinproto.log.journal",
         "joinproto.store",
         "joinproto.core",
         "joinproto.__version__",

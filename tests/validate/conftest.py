@@ -16,9 +16,9 @@ from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.eventlog import FileLog
 from joinproto.drivers.ports import Host
 from joinproto.drivers.tcp import TcpTransport
+from joinproto.log.disk import open_disk
 from joinproto.log.journal import Frame
 from joinproto.log.replicated import ReplicatedLog
-from joinproto.node.disk import open_disk
 from tests.drivers.nearby import PATIENCE, network, places, until
 
 

@@ -155,5 +155,16 @@ def test_a_log_that_is_cut_in_a_line_is_exit_code_2(
     assert "is cut in the middle of line" in done.error["message"]
 
 
+def test_another_version_is_named(copy: Path) -> None:
+    """Its member may ask for something else, and be right."""
+
+    def was_older(lines: list[Line]) -> None:
+        lines[0]["version"] = "0.0.1"
+
+    change(first(copy), was_older)
+
+    assert any("written by joinproto 0.0.1" in note for note in validate([copy]).notes)
+
+
 def test_no_logs_at_all_is_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert 2 == run_here(capsys, "validate", str(tmp_path)).code

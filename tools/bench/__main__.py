@@ -15,7 +15,7 @@ from attrs import evolve
 
 from joinproto.errors import EnvironmentProblem, JoinprotoError, UsageProblem
 from tools.bench import plot, report, results
-from tools.bench.run import ROOT, Plan, benchmark, cost_of_member
+from tools.bench.run import ROOT, Plan, benchmark, cost_of_member, cost_of_node
 from tools.bench.spin import MEMBERS_MAX
 
 USUAL = Plan()
@@ -48,6 +48,7 @@ def command_of(*, sizes: str | None, runs: int | None, quick: bool) -> str:
 @click.option(
     "--only-member", is_flag=True, help="What a member costs, put into the results in --out."
 )
+@click.option("--only-node", is_flag=True, help="What three nodes do, put into them likewise.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -60,6 +61,7 @@ def main(
     runs: int | None,
     quick: bool,
     only_member: bool,
+    only_node: bool,
     out: Path | None,
 ) -> None:
     """Measure joinproto and its peers on two-phase commit."""
@@ -68,6 +70,7 @@ def main(
         runs=runs or (1 if quick else USUAL.runs),
         # Half a minute, and no peer to compare it with.
         founding=not quick,
+        node=not quick,
         command=command_of(sizes=sizes, runs=runs, quick=quick),
     )
     if out is None:
@@ -79,7 +82,9 @@ def main(
                 "matplotlib is not installed", next="pip install 'joinproto[bench]'"
             )
         if only_member:
-            found = with_member(out / "benchmarks.json")
+            found = evolve(earlier(out / "benchmarks.json"), member=cost_of_member())
+        elif only_node:
+            found = evolve(earlier(out / "benchmarks.json"), node=cost_of_node())
         else:
             found = benchmark(plan, say=lambda line: click.echo(line, err=True))
     except JoinprotoError as error:
@@ -91,12 +96,11 @@ def main(
     context.exit(1 if found.problems else 0)
 
 
-def with_member(file: Path) -> results.Results:
-    """Return the results in `file`, with what a member costs now."""
+def earlier(file: Path) -> results.Results:
+    """Return the results in `file`."""
     if not file.is_file():
         raise UsageProblem(f"there is no {file}", next="name the folder of earlier results: --out")
-    kept = results.read_json(file.read_text("utf-8"))
-    return evolve(kept, member=cost_of_member())
+    return results.read_json(file.read_text("utf-8"))
 
 
 def write(found: results.Results, folder: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tools.bench import spin
 from tools.bench.machine import Machine
-from tools.bench.results import MEMBERS_OF_BASE, TOOL_NAMES, MemberCost, Results, Row
+from tools.bench.results import MEMBERS_OF_BASE, TOOL_NAMES, MemberCost, NodeCost, Results, Row
 
 MIB = 1024**2
 # What the first release promises.
@@ -163,6 +163,35 @@ def member_table(cost: MemberCost) -> str:
     )
 
 
+def node_table(cost: NodeCost) -> str:
+    """Return what three nodes do, beside etcd on the same machine."""
+    etcd = "etcd, not installed" if cost.etcd is None else f"etcd {cost.etcd}"
+    return table(
+        ["what:", "joinproto", etcd],
+        [
+            [
+                "writes a second",
+                f"{cost.writes_per_second:,.0f}",
+                _or_dash(cost.etcd_writes_per_second, "{:,.0f}"),
+            ],
+            [
+                "kill -9 of who orders, until the next answer",
+                f"{cost.leader_killed_seconds:.2f} s",
+                _or_dash(cost.etcd_leader_killed_seconds, "{:.2f} s"),
+            ],
+            [
+                "kill -9 of another one, until the next answer",
+                f"{cost.other_killed_seconds:.2f} s",
+                _or_dash(cost.etcd_other_killed_seconds, "{:.2f} s"),
+            ],
+        ],
+    )
+
+
+def _or_dash(value: float | None, form: str) -> str:
+    return "-" if value is None else form.format(value)
+
+
 def _us(microseconds: float) -> str:
     return f"{microseconds:.0f} us"
 
@@ -189,6 +218,8 @@ def terminal(results: Results) -> str:
     parts.append(starts_table(results))
     if results.member is not None:
         parts += ["a member", member_table(results.member)]
+    if results.node is not None:
+        parts += ["three nodes", node_table(results.node)]
     parts += [f"left out: {text}" for text in results.left_out]
     parts += [f"PROBLEM: {text}" for text in results.problems]
     return "\n\n".join(parts)
@@ -241,6 +272,8 @@ def markdown(results: Results, *, plot: str) -> str:
     ]
     if results.member is not None:
         parts += [MEMBER_HEAD.format(members=results.member.members), member_table(results.member)]
+    if results.node is not None:
+        parts += [NODE_HEAD.format(clients=results.node.clients), node_table(results.node)]
     parts += [
         METHOD.format(
             runs=results.runs,
@@ -284,6 +317,16 @@ MEMBER_HEAD = """
 What a broker embeds, in a cluster of {members} (`python -m tools.bench.member`).  A round is
 `receive`, `poll` and `advance`; a life goes from the founding to the orderly shutdown.  Memory
 is what one member alone keeps: just active, and with as many views as a store keeps.
+"""
+
+NODE_HEAD = """
+## Three nodes
+
+`joinproto node` three times on this machine, its usual settings, {clients} clients with one
+write at a time each; every frame is on three disks before it is answered, and so it is on a
+majority of etcd's (`python -m tools.bench.node`).  A view here commits what *all* its members
+have, so it pauses for whoever is killed; etcd waits for a follower never, for a leader until
+the next is elected.
 """
 
 RATIO_HEAD = """

@@ -119,10 +119,28 @@ class MemberCost:
 
 
 @frozen
+class NodeCost:
+    """Three nodes on this machine, each write on three disks; see tools/bench/node.py.
+
+    `leader_killed_seconds`: from kill -9 of the member that orders to the next answer;
+    `other_killed_seconds`: of another one.  The same of `etcd`, its version; None: not there.
+    """
+
+    clients: int
+    writes_per_second: float
+    leader_killed_seconds: float
+    other_killed_seconds: float
+    etcd: str | None = None
+    etcd_writes_per_second: float | None = None
+    etcd_leader_killed_seconds: float | None = None
+    etcd_other_killed_seconds: float | None = None
+
+
+@frozen
 class Results:
     """`cold`: the very first search, its loops not yet compiled.  `problems`: a tool failed
     or disagreed.  `left_out`: what this machine could not run, with what to install.
-    `member`: None where nobody measured it."""
+    `member`, `node`: None where nobody measured it."""
 
     command: str
     date: str
@@ -135,6 +153,7 @@ class Results:
     problems: tuple[str, ...]
     left_out: tuple[str, ...]
     member: MemberCost | None = None
+    node: NodeCost | None = None
 
 
 def row_of(
@@ -214,6 +233,11 @@ _converter = cattrs.Converter(forbid_extra_keys=True)
 def read_member(text: str) -> MemberCost:
     """Return what `python -m tools.bench.member` printed."""
     return _converter.structure(json.loads(text), MemberCost)
+
+
+def read_node(text: str) -> NodeCost:
+    """Return what `python -m tools.bench.node` printed."""
+    return _converter.structure(json.loads(text), NodeCost)
 
 
 def to_json(results: Results) -> str:

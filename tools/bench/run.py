@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from attrs import Factory, define, evolve, field, frozen
 
@@ -24,6 +25,7 @@ from tools.bench.measure import Command, Cost, Finished, measure
 from tools.bench.results import (
     MEMBERS_OF_BASE,
     MemberCost,
+    NodeCost,
     Results,
     Row,
     Seen,
@@ -31,11 +33,13 @@ from tools.bench.results import (
     Tool,
     comparisons_of,
     read_member,
+    read_node,
     row_of,
     start_of,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
+T = TypeVar("T")
 COMMIT = "two-phase-commit"
 FOUNDING = "paxos-founding"
 
@@ -58,6 +62,7 @@ class Plan:
     founding: bool = True
     profiled: bool = True
     member: bool = True
+    node: bool = True
     own: tuple[str, ...] = (sys.executable, "-m", "joinproto")
     command: str = "make bench"
 
@@ -110,7 +115,8 @@ class Bench:
         if self.plan.founding:
             self._measure_group([self._own(FOUNDING, MEMBERS_OF_BASE)])
         starts = self._starts()
-        member = self._member() if self.plan.member else None
+        member = self._asked("a member, round by round", cost_of_member, self.plan.member)
+        node = self._asked("three nodes, and etcd", cost_of_node, self.plan.node)
         return Results(
             command=self.plan.command,
             date=datetime.now(UTC).date().isoformat(),
@@ -123,6 +129,7 @@ class Bench:
             problems=tuple(self.problems),
             left_out=tuple(self.left_out),
             member=member,
+            node=node,
         )
 
     # -- who takes part ----------------------------------------------------------------
@@ -278,10 +285,12 @@ class Bench:
         ]
         return tuple(found)
 
-    def _member(self) -> MemberCost | None:
-        self.say("a member, round by round")
+    def _asked(self, what: str, cost: Callable[[], T], wanted: bool) -> T | None:
+        if not wanted:
+            return None
+        self.say(what)
         try:
-            return cost_of_member()
+            return cost()
         except EnvironmentProblem as error:
             self._problem(str(error))
             return None
@@ -295,13 +304,22 @@ class Bench:
 
 def cost_of_member() -> MemberCost:
     """Return what a member costs, measured in a process of its own."""
-    done = measure(Command([sys.executable, "-m", "tools.bench.member"], ROOT))
+    return read_member(_printed("tools.bench.member"))
+
+
+def cost_of_node() -> NodeCost:
+    """Return what three nodes do, and etcd, measured by a process of its own."""
+    return read_node(_printed("tools.bench.node"))
+
+
+def _printed(module: str) -> str:
+    done = measure(Command([sys.executable, "-m", module], ROOT))
     if done.exit_code != 0:
         raise EnvironmentProblem(
-            f"tools.bench.member: exit code {done.exit_code}\n{done.complaint}",
-            next="run it alone: python -m tools.bench.member",
+            f"{module}: exit code {done.exit_code}\n{done.complaint}",
+            next=f"run it alone: python -m {module}",
         )
-    return read_member(done.stdout)
+    return done.stdout
 
 
 def disagreements(entrant: Entrant, counted: Seen) -> list[str]:

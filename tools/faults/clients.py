@@ -50,10 +50,13 @@ class Connection:
 
     def ask(self, line: str) -> bytes:
         """Return the answer's first line, b"" where the connection broke before."""
-        try:
-            if self._lines is None:
+        if self._lines is None:
+            try:
                 self._socket = socket.create_connection(("127.0.0.1", self.port), self.seconds)
-                self._lines = self._socket.makefile("rb")
+            except OSError:
+                return b"no connection"  # so nothing was sent
+            self._lines = self._socket.makefile("rb")
+        try:
             assert self._socket is not None
             self._socket.sendall(line.encode() + b"\n")
             answer = self._lines.readline()
@@ -95,7 +98,9 @@ class Writers:
         self.ledger = ledger
         self._over = threading.Event()
         self._threads = [
-            threading.Thread(target=self._write, args=(number, random.Random(seed + number)))
+            threading.Thread(
+                target=self._write, args=(number, random.Random(seed + number)), daemon=True
+            )
             for number in range(count)
         ]
         for thread in self._threads:

@@ -155,7 +155,8 @@ class Fleet:
             "events": "events",
         } | settings
         # JSON's texts, numbers and lists of these are TOML's, too.
-        lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()]
+        given = {name: value for name, value in values.items() if value is not None}
+        lines = [f"{name} = {json.dumps(value)}" for name, value in given.items()]
         lines += ["[members]"]
         for other in self.nodes:
             link = self.links.get((node.name, other))

@@ -21,8 +21,8 @@ from tools.faults.clients import Ledger, Writers
 from tools.faults.nodes import Fleet, until
 from tools.faults.recovering import recover
 
-CALM_SECONDS = 25.0
-STUCK_SECONDS = 60.0
+CALM_SECONDS = 60.0
+STUCK_SECONDS = 120.0
 CLOCK_SECONDS = 3_600
 
 
@@ -32,7 +32,7 @@ class Storm:
 
     fleet: Fleet
     seed: int
-    writers: int = 3
+    writers: int = 6
     say: Callable[[str], None] = lambda line: None
     ledger: Ledger = field(factory=Ledger)
     counts: Counter[str] = field(factory=Counter)

@@ -10,6 +10,7 @@ from typing import Any
 
 from attrs import frozen
 
+from joinproto import __version__
 from tools.validate.book import Book
 from tools.validate.logs import Run, read_runs
 from tools.validate.properties import PROPERTIES
@@ -73,7 +74,7 @@ def validate(paths: Iterable[Path]) -> Verdict:
         openings=len(book.openings),
         mismatch=mismatch,
         broken=broken,
-        notes=tuple(_notes(book, members)),
+        notes=tuple(_notes(book, runs, members)),
     )
 
 
@@ -100,12 +101,15 @@ def _invented(runs: list[Run]) -> list[str]:
     return found
 
 
-def _notes(book: Book, members: tuple[str, ...]) -> list[str]:
+def _notes(book: Book, runs: list[Run], members: tuple[str, ...]) -> list[str]:
     named = {seat.member for view in book.views.values() for seat in view.members}
     missing = sorted(named - set(members))
     notes = []
     if missing:
         notes.append(f"no log of {', '.join(missing)}: what they kept and committed is not judged")
+    others = sorted({str(run.start.get("version", __version__)) for run in runs} - {__version__})
+    if others:
+        notes.append(f"written by joinproto {', '.join(others)}, replayed by {__version__}")
     if not book.openings:
         notes.append("nobody ever served, so most of this says nothing")
     return notes

@@ -1,4 +1,4 @@
-"""A node's data directory: the store's metadata and the journal, opened as one.
+"""A member's data directory: the store's metadata and the journal, opened as one.
 
 joinproto/      the metadata (`joinproto/store`)
 frames.log      the frames (`joinproto/log/journal.py`)

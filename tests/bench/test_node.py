@@ -1,0 +1,82 @@
+"""What three nodes do: that it is measured on real ones, and told beside etcd."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from click.testing import CliRunner
+
+from tests.bench.stand_ins import made_up
+from tools.bench import __main__ as command
+from tools.bench import node, report
+from tools.bench.results import NodeCost, read_json, to_json
+
+COST = NodeCost(
+    clients=16,
+    writes_per_second=1_234.5,
+    leader_killed_seconds=1.25,
+    other_killed_seconds=1.0,
+    etcd="3.4.23",
+    etcd_writes_per_second=2_000.0,
+    etcd_leader_killed_seconds=1.5,
+    etcd_other_killed_seconds=0.01,
+)
+
+
+@pytest.mark.slow
+def test_three_nodes_are_measured(tmp_path: Path) -> None:
+    """They commit, and go on after each kill -9."""
+    rate, leader, other = node.measure(node.Ours(tmp_path), clients=3, seconds=0.5, kills=1)
+
+    assert rate > 0
+    assert 0 < leader < 30
+    assert 0 < other < 30
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("etcd") is None, reason="needs etcd-server")
+def test_etcd_is_measured_the_same_way(tmp_path: Path) -> None:
+    rate, leader, other = node.measure(node.Etcd(tmp_path), clients=3, seconds=0.5, kills=1)
+
+    assert rate > 0
+    assert 0 < leader < 30
+    assert 0 < other < 30
+
+
+def test_the_numbers_stand_beside_etcd_s() -> None:
+    found = evolve(made_up(), node=COST)
+
+    for text in (report.terminal(found), report.markdown(found, plot="p.svg")):
+        assert "etcd 3.4.23" in text
+        rows = [line for line in text.splitlines() if "writes a second" in line]
+        assert any("1,234" in row and "2,000" in row for row in rows)
+    assert "Three nodes" not in report.markdown(made_up(), plot="p.svg")
+
+
+def test_without_etcd_its_column_is_empty() -> None:
+    alone = evolve(
+        COST,
+        etcd=None,
+        etcd_writes_per_second=None,
+        etcd_leader_killed_seconds=None,
+        etcd_other_killed_seconds=None,
+    )
+
+    assert "etcd, not installed" in report.node_table(alone)
+
+
+def test_the_numbers_are_kept_as_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--only-node` puts them into earlier results, and leaves the rest as it was."""
+    monkeypatch.setattr(command, "cost_of_node", lambda: COST)
+    command.write(made_up(), tmp_path)
+    before = read_json((tmp_path / "benchmarks.json").read_text("utf-8"))
+
+    done = CliRunner().invoke(command.main, ["--only-node", "--out", str(tmp_path)])
+
+    assert 0 == done.exit_code
+    after = read_json((tmp_path / "benchmarks.json").read_text("utf-8"))
+    assert evolve(before, node=COST) == after
+    assert COST == read_json(to_json(after)).node

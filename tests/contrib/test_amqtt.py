@@ -1,0 +1,222 @@
+"""A real broker around a member: amqtt as processes, and clients that others wrote."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.faults.nodes import ROOT, Fleet, Node, until
+from tools.faults.recovering import recover
+
+paho = pytest.importorskip("paho.mqtt.client", reason="needs paho-mqtt")
+pytest.importorskip("amqtt", reason="needs the extra amqtt")
+pytestmark = pytest.mark.slow
+
+SECONDS = 30
+
+
+class BrokerNode(Node):
+    """A node that speaks MQTT to its clients."""
+
+    def start(self) -> None:
+        program = ROOT / "docs" / "examples" / "mqtt_broker.py"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, str(program), str(self.config)], stdout=log, stderr=log
+            )
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Iterator[Fleet]:
+    fleet = Fleet.make(tmp_path, "abc", tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
+    for name, node in fleet.nodes.items():
+        fleet.nodes[name] = BrokerNode(name, node.top, node.port, node.clients)
+    yield fleet
+    fleet.close()
+
+
+def is_open(node: Node) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", node.clients), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def all_open(fleet: Fleet, names: str = "abc") -> None:
+    until(lambda: all(is_open(fleet[name]) for name in names), SECONDS, fleet.said)
+
+
+class Client:
+    """A paho client: what it heard, and whether it is connected."""
+
+    def __init__(self, node: Node) -> None:
+        self.heard: dict[str, bytes] = {}
+        self.gone = threading.Event()
+        self.here = threading.Event()
+        self.client = paho.Client(paho.CallbackAPIVersion.VERSION2)
+        self.client.on_message = self._on_message
+        self.client.on_disconnect = lambda *_: self.gone.set()
+        self.client.on_connect = lambda *_: self.here.set()
+        self.client.connect("127.0.0.1", node.clients)
+        self.client.loop_start()
+        assert self.here.wait(SECONDS)
+
+    def _on_message(self, client: Any, data: Any, message: Any) -> None:
+        self.heard[message.topic] = message.payload
+
+    def retain(self, topic: str, text: bytes) -> None:
+        """Publish a retained message, and return when the broker has answered."""
+        info = self.client.publish(topic, text, qos=1, retain=True)
+        info.wait_for_publish(SECONDS)
+        assert info.is_published()
+
+    def hears(self, topic: str, text: bytes) -> None:
+        self.client.subscribe(topic, qos=1)
+        until(lambda: self.heard.get(topic) == text, SECONDS)
+
+    def close(self) -> None:
+        self.client.disconnect()
+        self.client.loop_stop()
+
+
+@pytest.fixture
+def client() -> Iterator[Callable[[Node], Client]]:
+    made: list[Client] = []
+
+    def make(node: Node) -> Client:
+        made.append(Client(node))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_nobody_is_served_before_n_members_are_active(three: Fleet) -> None:
+    """W1: the port is closed, not only silent."""
+    three.start("ab")
+    until(lambda: three["a"].data.exists() and three["b"].data.exists())
+    assert not is_open(three["a"])
+    assert not is_open(three["b"])
+
+    three.start("c")
+
+    all_open(three)
+
+
+def test_a_retained_message_is_at_every_member(
+    three: Fleet, client: Callable[[Node], Client]
+) -> None:
+    """Also for who has subscribed before, and for a member that joins later."""
+    three.start()
+    all_open(three)
+    reader = client(three["c"])
+    reader.client.subscribe("lamp", qos=1)
+    writer = client(three["a"])
+
+    writer.retain("lamp", b"on")
+
+    until(lambda: reader.heard.get("lamp") == b"on", SECONDS)
+    client(three["b"]).hears("lamp", b"on")
+    three["b"].kill()
+    shutil.rmtree(three["b"].data)
+    until(lambda: _retained(client, three["a"], "lamp", b"off"), SECONDS)
+    three["b"].start()
+    all_open(three)
+    client(three["b"]).hears("lamp", b"off")
+
+
+def test_an_empty_message_removes_it(three: Fleet, client: Callable[[Node], Client]) -> None:
+    three.start()
+    all_open(three)
+    writer = client(three["a"])
+    writer.retain("lamp", b"on")
+    writer.retain("door", b"shut")
+    writer.retain("lamp", b"")
+
+    reader = client(three["c"])
+    reader.client.subscribe("#", qos=1)
+    until(lambda: "door" in reader.heard, SECONDS)
+
+    # Who subscribes while it is removed may hear of the removal, as of any message.
+    assert {"door": b"shut"} == {topic: text for topic, text in reader.heard.items() if text}
+
+
+def test_a_suspended_member_cuts_its_clients_off(
+    three: Fleet, client: Callable[[Node], Client]
+) -> None:
+    three.start()
+    all_open(three)
+    alone = client(three["a"])
+    other = client(three["b"])
+
+    three.isolate("a")
+
+    assert alone.gone.wait(SECONDS)
+    until(lambda: not is_open(three["a"]), SECONDS)
+    until(lambda: _retained(client, three["b"], "lamp", b"without a"), SECONDS)
+    three.heal()
+    all_open(three)
+    client(three["a"]).hears("lamp", b"without a")
+    other.close()
+
+
+def test_an_abort_stops_the_broker(three: Fleet) -> None:
+    """I2: options differ; the process ends and says so, although amqtt swallows exceptions."""
+    three["c"].config.write_text(three["c"].config.read_text() + "\n[options]\nx = 1\n")
+
+    three.start()
+
+    assert [1, 1, 1] == [three[name].wait() for name in "abc"]
+    assert "options-differ" in three["a"].said()
+    assert not any(is_open(three[name]) for name in "abc")
+
+
+@pytest.mark.skipif(shutil.which("mosquitto_sub") is None, reason="needs mosquitto-clients")
+def test_what_was_retained_outlives_a_total_failure(three: Fleet) -> None:
+    """Published, all killed, recovered, started again, and read by a client nobody here wrote."""
+    three.start()
+    all_open(three)
+    said = ["-h", "127.0.0.1", "-p", str(three["a"].clients), "-t", "lamp", "-q", "1"]
+    subprocess.run(["mosquitto_pub", *said, "-r", "-m", "on"], check=True, timeout=SECONDS)
+    for name in "abc":
+        three[name].kill()
+
+    assert recover(three, "1") in ("proven", "tie")
+    three.start()
+    all_open(three)
+
+    for name in "abc":
+        asked = ["-h", "127.0.0.1", "-p", str(three[name].clients), "-t", "lamp", "-C", "1"]
+        heard = subprocess.run(
+            ["mosquitto_sub", *asked], check=True, timeout=SECONDS, capture_output=True
+        )
+        assert b"on\n" == heard.stdout
+
+
+def test_sigint_ends_it(three: Fleet) -> None:
+    three.start("a")
+    until(lambda: three["a"].data.exists())
+
+    three["a"].signal(signal.SIGINT)
+
+    assert three["a"].wait() != 0
+
+
+def _retained(client: Callable[[Node], Client], node: Node, topic: str, text: bytes) -> bool:
+    """Return whether a new client could retain this; the view may just be changing."""
+    try:
+        client(node).retain(topic, text)
+    except (AssertionError, OSError, RuntimeError, ValueError):
+        return False
+    return True

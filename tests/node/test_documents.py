@@ -1,0 +1,75 @@
+"""docs/running.md and its examples: what they show works, and nothing is left out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+import pytest
+
+from joinproto.core.chain.phases import Phase
+from joinproto.node import exits, http
+from joinproto.node.settings import Faulty, NodeFile, Security, Timing, read_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "docs" / "examples"
+TEXT = (ROOT / "docs" / "running.md").read_text("utf-8")
+
+
+def test_every_field_is_explained() -> None:
+    for kind in (NodeFile, Timing, Security, Faulty):
+        for field in attrs.fields(kind):
+            named = f"`{field.name}`" in TEXT or f"`[{field.name}]`" in TEXT
+            assert named, field.name
+
+
+def test_the_usual_timing_is_the_usual_timing() -> None:
+    for field in attrs.fields(Timing):
+        row = next(line for line in TEXT.splitlines() if line.startswith(f"| `{field.name}` |"))
+        assert field.default == float(row.split("|")[2])
+
+
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_the_examples_are_good_files(name: str) -> None:
+    settings = read_settings(EXAMPLES / f"node-{name}.toml")
+
+    assert name == settings.config.member
+    assert settings.http is not None
+
+
+def test_the_unit_restarts_what_a_restart_helps() -> None:
+    unit = (EXAMPLES / "joinproto.service").read_text()
+    (row,) = (line for line in unit.splitlines() if line.startswith("RestartPreventExitStatus="))
+
+    kept = {int(code) for code in row.partition("=")[2].split()}
+
+    assert {2, exits.MUST_NOT_RUN, exits.RECOVER_FIRST, exits.AT_ONCE} == kept
+    assert not kept & {exits.TOO_LATE, exits.MACHINE, 10}
+
+
+def test_every_metric_is_named() -> None:
+    for name in http._GAUGES:
+        assert f"`joinproto_{name}`" in TEXT
+    for name in http._COUNTERS:
+        assert f"`joinproto_{name}_total`" in TEXT
+    assert f'joinproto_phase{{phase="{Phase.ACTIVE.value}"}}' in TEXT
+
+
+@pytest.mark.slow
+def test_the_program_around_a_driver_runs() -> None:
+    """Founded, and closed in order: three members in one program."""
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "driven.py")],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+
+    assert (0, "") == (done.returncode, done.stderr)
+    for name in "abc":
+        assert f"{name} is active: founded" in done.stdout
+        assert f"{name} serves no more" in done.stdout
+        assert f"{name} has ended: Stop(is_clean=True)" in done.stdout

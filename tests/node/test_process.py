@@ -1,0 +1,152 @@
+"""One process as its operator meets it: commands, exit codes, security, metrics."""
+
+from __future__ import annotations
+
+import shutil
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import trustme
+
+from tests.tools.running import run_here
+from tools.faults.clients import Connection
+from tools.faults.nodes import Fleet, until
+from tools.faults.ports import free_ports
+
+pytestmark = pytest.mark.slow
+Make = Callable[..., Fleet]
+
+
+def test_status_and_shutdown_from_another_terminal(
+    fleet: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    three = fleet()
+    three.start()
+    three.wait_active()
+
+    text = run_here(capsys, "status", "--config", str(three["b"].config))
+    found = run_here(capsys, "status", "--json", "--config", str(three["a"].config)).object
+    asked = run_here(capsys, "shutdown", "--config", str(three["c"].config))
+
+    assert (0, 0) == (text.code, asked.code)
+    assert "phase   active, serves clients" in text.out
+    assert "FOUND" in text.out
+    assert ("active", True, True, "dirty") == (
+        found["phase"],
+        found["serves"],
+        found["is_sequencer"],
+        found["store"],
+    )
+    assert [0, 0, 0] == [three[name].wait() for name in "abc"]
+    gone = run_here(capsys, "status", "--config", str(three["b"].config))
+    assert (4, True) == (gone.code, "no node answers" in gone.err)
+
+
+def test_after_a_total_failure_the_code_says_recover_first(fleet: Make) -> None:
+    """I6 waits, because the clean store may be a second away; `wait` bounds it."""
+    three = fleet(tables="[timing]\nwait = 6.0")
+    three.start()
+    three.wait_active()
+    for name in "abc":
+        three[name].kill()
+
+    three.start()
+
+    codes = [three[name].wait() for name in "abc"]
+    # Only who has asked the others knows what they are waiting for.
+    assert 6 in codes
+    assert {3, 6} >= set(codes)
+    assert "joinproto recover pick" in "".join(three[name].said() for name in "abc")
+
+
+def test_alone_the_code_says_try_again(fleet: Make) -> None:
+    three = fleet(tables="[timing]\nwait = 0.5")
+    three["a"].start()
+
+    assert 3 == three["a"].wait()
+    assert "not active after 0.5 s: initializing" in three["a"].said()
+
+
+def test_an_address_in_use_is_the_machine_s(fleet: Make) -> None:
+    three = fleet()
+    three["a"].start()
+    until(lambda: three["a"].status() != {})
+    config = three["b"].config
+    config.write_text(
+        config.read_text().replace(
+            f'"127.0.0.1:{three["b"].port}"', f'"127.0.0.1:{three["a"].port}"'
+        )
+    )
+
+    three["b"].start()
+
+    assert 4 == three["b"].wait()
+    assert "cannot listen on" in three["b"].said()
+
+
+def test_a_store_of_another_member_is_refused(fleet: Make) -> None:
+    three = fleet()
+    three["a"].start()
+    until(lambda: three["a"].status() != {})
+    three["a"].kill()
+    shutil.copytree(three["a"].data, three["b"].data)
+
+    three["b"].start()
+
+    assert 5 == three["b"].wait()
+    assert "the store of member 'a', this is 'b'" in three["b"].said()
+
+
+def test_a_damaged_journal_is_refused(fleet: Make) -> None:
+    three = fleet()
+    three.start()
+    three.wait_active()
+    connection = Connection(three["a"].clients)
+    for number in range(3):
+        assert connection.ask(f"append {number}").startswith(b"ok")
+    connection.close()
+    three["b"].kill()
+    with (three["b"].data / "frames.log").open("r+b") as file:
+        file.seek(20)
+        file.write(b"damage")
+
+    three["b"].start()
+
+    assert 5 == three["b"].wait()
+    assert "a later one calls durable" in three["b"].said()
+
+
+def test_nodes_with_certificates_are_a_cluster(fleet: Make, tmp_path: Path) -> None:
+    ca = trustme.CA()
+    ca.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    three = fleet()
+    for name, node in three.nodes.items():
+        issued = ca.issue_cert(name)
+        issued.private_key_pem.write_to_path(str(tmp_path / f"{name}.key"))
+        issued.cert_chain_pems[0].write_to_path(str(tmp_path / f"{name}.pem"))
+        lines = ["[security]", f'ca = "{tmp_path / "ca.pem"}"']
+        lines += [f'certificate = "{tmp_path / name}.pem"', f'key = "{tmp_path / name}.key"']
+        node.config.write_text(node.config.read_text() + "\n".join([*lines, ""]))
+
+    three.start()
+    three.wait_active()
+
+    connection = Connection(three["c"].clients)
+    assert b"ok 1" == connection.ask("append over TLS")
+    connection.close()
+
+
+def test_a_node_answers_for_its_health(fleet: Make) -> None:
+    (port,) = free_ports(1)
+    three = fleet()
+    config = three["a"].config
+    config.write_text(f'http = "127.0.0.1:{port}"\n' + config.read_text())
+    three.start()
+    three.wait_active()
+
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10) as answer:
+        assert (200, b"active\n") == (answer.status, answer.read())
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        assert b"joinproto_view_members 3.0" in answer.read()

@@ -1,0 +1,99 @@
+"""`tools/torture`: a short storm holds, and with a rule left out it fails and says which."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.faults.clients import Ledger
+from tools.faults.nodes import ROOT
+from tools.faults.storm import KINDS
+from tools.faults.verdict import compare
+
+
+def torture(*words: str) -> tuple[int, Any]:
+    done = subprocess.run(
+        [str(ROOT / "tools" / "torture"), "--json", "--quiet", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_a_short_storm_holds() -> None:
+    """Faults of several kinds, clients all the time, and nothing acknowledged is lost."""
+    code, found = torture("--minutes", "0.4", "--seed", "4")
+
+    assert (0, "holds", []) == (code, found["result"], found["problems"])
+    assert set(KINDS) == set(found["faults"])
+    assert sum(found["faults"].values()) >= 3
+    assert found["writes"]["acknowledged"] > 10
+    assert "holds" == found["validate"]["result"]
+    assert found["validate"]["committed"] >= found["writes"]["acknowledged"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mutant", "says"),
+    [
+        ("acknowledge-by-majority", "acknowledged_is_committed"),
+        ("held-not-persisted", "persist.record.held"),
+    ],
+)
+def test_a_storm_with_a_mutant_fails_and_says_why(mutant: str, says: str, tmp_path: Path) -> None:
+    code, found = torture(
+        "--minutes", "0.2", "--seed", "4", "--mutant", mutant, "--out", str(tmp_path / "out")
+    )
+
+    assert (1, "violated") == (code, found["result"])
+    assert any(says in problem for problem in found["problems"])
+    assert (tmp_path / "out" / "events").is_dir()
+
+
+def test_a_mutant_that_no_storm_finds_is_refused() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.torture", "--mutant", "tip-is-data"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 2 == done.returncode
+    assert "held-not-persisted" in done.stderr
+
+
+def ledger(**acknowledged: int) -> Ledger:
+    return Ledger(acknowledged=dict(acknowledged))
+
+
+@pytest.mark.parametrize(
+    ("kept", "found", "says"),
+    [
+        (ledger(x=1, y=2), {"a": ["x"], "b": ["x"]}, "'y' was acknowledged as frame 2"),
+        (ledger(x=1), {"a": ["z"], "b": ["z"]}, "another one is there"),
+        (ledger(), {"a": ["x", "y"], "b": ["x", "z"]}, "a and b differ from frame 2 on"),
+        (ledger(), {"a": ["x"], "b": ["x", "y"]}, "a and b differ from frame 2 on"),
+        (ledger(), {"a": ["x", "x"]}, "1 writes are in the log twice"),
+        (Ledger(refused={"x"}), {"a": ["x"]}, "that were refused"),
+        (ledger(), {"a": ["x"], "b": None}, "b does not show its log"),
+    ],
+)
+def test_what_is_wrong_with_the_logs_is_found(
+    kept: Ledger, found: dict[str, list[str] | None], says: str
+) -> None:
+    assert any(says in problem for problem in compare(kept, found))
+
+
+def test_logs_that_keep_what_was_promised_are_fine() -> None:
+    kept = Ledger(acknowledged={"x": 1, "y": 3}, refused={"n"}, open={"z"})
+
+    assert [] == compare(kept, {"a": ["x", "z", "y"], "b": ["x", "z", "y"]})

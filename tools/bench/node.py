@@ -1,0 +1,297 @@
+"""What the three-node demo does on this machine: writes a second, and the time after kill -9.
+
+Three nodes on loopback, each frame on three disks (fsync) before it is acknowledged.  Clients
+are threads, each with one write at a time.  Beside it etcd, where it is installed: three
+members, the same threads and machine, one after the other, so that none disturbs the other.
+
+After a kill: the time to the answer of the first write that was begun after it, at a survivor;
+once the member that orders is killed, once another one.  etcd goes on without a follower, and
+needs an election for its leader; a view here needs all of its members, so it pauses for both.
+
+Run as `python -m tools.bench.node`, it prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any, Protocol
+
+import cattrs
+from attrs import define, field
+
+from tools.bench.results import NodeCost
+from tools.faults.clients import Connection
+from tools.faults.nodes import Fleet, until
+from tools.faults.ports import free_ports
+
+CLIENTS = 16
+SECONDS = 5.0
+KILLS = 3
+NAMES = "abc"
+
+
+class Client(Protocol):
+    """One connection."""
+
+    def __call__(self) -> bool:
+        """Write something; return whether it was acknowledged."""
+
+    def close(self) -> None: ...
+
+
+class Trio(Protocol):
+    """Three members of something that keeps what is written."""
+
+    def client(self, name: str) -> Client: ...
+
+    def leader(self) -> str: ...
+    def kill(self, name: str) -> None: ...
+    def start(self, name: str) -> None: ...
+    def close(self) -> None: ...
+
+
+# -- the two of them ---------------------------------------------------------------------------
+
+
+class Ours:
+    """Three nodes; as configured by default, but with the usual secret."""
+
+    def __init__(self, top: Path) -> None:
+        self.fleet = Fleet.make(top, NAMES, events=None)
+        self.fleet.start()
+        self.fleet.wait_active()
+
+    def client(self, name: str) -> Client:
+        return _Append(Connection(self.fleet[name].clients))
+
+    def leader(self) -> str:
+        return next(name for name in NAMES if self.fleet[name].status().get("is_sequencer"))
+
+    def kill(self, name: str) -> None:
+        self.fleet[name].kill()
+
+    def start(self, name: str) -> None:
+        self.fleet[name].start()
+        self.fleet.wait_active()
+
+    def close(self) -> None:
+        self.fleet.close()
+
+
+@define
+class _Append:
+    connection: Connection
+
+    def __call__(self) -> bool:
+        return self.connection.ask("append something").startswith(b"ok ")
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+@define
+class Etcd:
+    """Three members of etcd, spoken to over its JSON gateway on connections that stay."""
+
+    top: Path
+    peers: dict[str, int] = field(factory=dict)
+    clients: dict[str, int] = field(factory=dict)
+    processes: dict[str, subprocess.Popen[bytes]] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        ports = free_ports(6)
+        self.peers = dict(zip(NAMES, ports[:3], strict=True))
+        self.clients = dict(zip(NAMES, ports[3:], strict=True))
+        for name in NAMES:
+            self._start(name, "new")
+        self._wait()
+
+    def _wait(self) -> None:
+        clients = [self.client(name) for name in NAMES]
+        until(lambda: all(client() for client in clients))
+        for client in clients:
+            client.close()
+
+    def _start(self, name: str, state: str) -> None:
+        cluster = ",".join(f"{one}=http://127.0.0.1:{port}" for one, port in self.peers.items())
+        peer = f"http://127.0.0.1:{self.peers[name]}"
+        client = f"http://127.0.0.1:{self.clients[name]}"
+        words = [
+            "etcd", "--name", name, "--data-dir", str(self.top / name),
+            "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+            "--listen-client-urls", client, "--advertise-client-urls", client,
+            "--initial-cluster", cluster, "--initial-cluster-state", state,
+        ]  # fmt: skip
+        self.processes[name] = subprocess.Popen(
+            words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def client(self, name: str) -> Client:
+        return _Put(self.clients[name])
+
+    def leader(self) -> str:
+        found = {name: _post(self.clients[name], "maintenance/status", {}) for name in NAMES}
+        return next(
+            name for name, one in found.items() if one["header"]["member_id"] == one["leader"]
+        )
+
+    def kill(self, name: str) -> None:
+        self.processes[name].kill()
+        self.processes[name].wait()
+
+    def start(self, name: str) -> None:
+        self._start(name, "existing")
+        self._wait()
+
+    def close(self) -> None:
+        for process in self.processes.values():
+            process.kill()
+            process.wait()
+
+
+@define
+class _Put:
+    """Writes one key over and over, on one connection."""
+
+    port: int
+    _socket: socket.socket | None = None
+
+    def __call__(self) -> bool:
+        body = _json({"key": _text("key"), "value": _text("something")})
+        head = f"POST /v3/kv/put HTTP/1.1\r\nHost: etcd\r\nContent-Length: {len(body)}\r\n\r\n"
+        try:
+            if self._socket is None:
+                self._socket = socket.create_connection(("127.0.0.1", self.port), 10)
+            self._socket.sendall(head.encode() + body)
+            answer = self._socket.recv(4_096)
+        except OSError:
+            answer = b""
+        if not answer.startswith(b"HTTP/1.1 200"):
+            self.close()
+            return False
+        return True
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
+
+
+def _post(port: int, path: str, tree: dict[str, str]) -> dict[str, Any]:
+    link = HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        link.request("POST", f"/v3/{path}", _json(tree))
+        return dict(json.loads(link.getresponse().read()))
+    finally:
+        link.close()
+
+
+def _json(tree: dict[str, str]) -> bytes:
+    return json.dumps(tree).encode()
+
+
+def _text(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+# -- measuring ---------------------------------------------------------------------------------
+
+
+def writes_per_second(trio: Trio, *, clients: int, seconds: float) -> float:
+    """Return the acknowledged writes of so many clients, spread over the members."""
+    over = threading.Event()
+    counts = [0] * clients
+
+    def work(at: int) -> None:
+        client = trio.client(NAMES[at % len(NAMES)])
+        while not over.is_set():
+            counts[at] += client()
+        client.close()
+
+    threads = [threading.Thread(target=work, args=(at,), daemon=True) for at in range(clients)]
+    for thread in threads:
+        thread.start()
+    time.sleep(seconds / 5)
+    before, began = sum(counts), time.perf_counter()
+    time.sleep(seconds)
+    found = (sum(counts) - before) / (time.perf_counter() - began)
+    over.set()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def seconds_after_kill(trio: Trio, victim: str) -> float:
+    """Return the time from kill -9 to the answer of a write begun after it; starts it again."""
+    survivor = next(name for name in NAMES if name != victim)
+    client = trio.client(survivor)
+    until(client)
+    trio.kill(victim)
+    began = time.perf_counter()
+    until(client)
+    found = time.perf_counter() - began
+    client.close()
+    trio.start(victim)
+    return found
+
+
+def measure(trio: Trio, *, clients: int, seconds: float, kills: int) -> tuple[float, float, float]:
+    """Return writes a second, and the medians after killing who orders, and another one."""
+    try:
+        rate = writes_per_second(trio, clients=clients, seconds=seconds)
+        leader, other = [], []
+        for _ in range(kills):
+            leader.append(seconds_after_kill(trio, trio.leader()))
+            orders = trio.leader()
+            other.append(seconds_after_kill(trio, next(n for n in NAMES if n != orders)))
+    finally:
+        trio.close()
+    return rate, statistics.median(leader), statistics.median(other)
+
+
+def cost(*, clients: int = CLIENTS, seconds: float = SECONDS, kills: int = KILLS) -> NodeCost:
+    """Return what three nodes do, and etcd where it is installed."""
+    with tempfile.TemporaryDirectory(prefix="joinproto-bench-") as folder:
+        (Path(folder) / "ours").mkdir()
+        ours = measure(Ours(Path(folder) / "ours"), clients=clients, seconds=seconds, kills=kills)
+        theirs = None
+        version = None
+        if shutil.which("etcd") is not None:
+            version = _version()
+            (Path(folder) / "etcd").mkdir()
+            theirs = measure(
+                Etcd(Path(folder) / "etcd"), clients=clients, seconds=seconds, kills=kills
+            )
+    return NodeCost(
+        clients=clients,
+        writes_per_second=ours[0],
+        leader_killed_seconds=ours[1],
+        other_killed_seconds=ours[2],
+        etcd=version,
+        etcd_writes_per_second=theirs and theirs[0],
+        etcd_leader_killed_seconds=theirs and theirs[1],
+        etcd_other_killed_seconds=theirs and theirs[2],
+    )
+
+
+def _version() -> str:
+    done = subprocess.run(["etcd", "--version"], capture_output=True, text=True, check=False)
+    with suppress(IndexError):
+        return done.stdout.split()[2]
+    return "unknown"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(cattrs.unstructure(cost())) + "\n")
