@@ -2,35 +2,122 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from models.engine.findings import Findings, judge_graph
+import numpy as np
+from attrs import frozen
+
+from models.engine.faults import Faults
+from models.engine.findings import Findings, add_result, judge_graph
 from models.engine.judge import Claim
 from models.engine.memory import available_bytes, resident_bytes
 from models.engine.search import Limits, Search
+from models.report import Trace
 from spark_explore.frontier import Frontier
+from spark_explore.keys import Rows, padded
+from spark_explore.step import BAD_MAX, Task
+from spark_explore.storage import Storage
+from spark_explore.way import way_to
 
 BYTES_PER_STEP = 100
-"""What a step takes in the memory of whoever judges liveness, its states included."""
+"""What a step takes in the memory of whoever judges liveness."""
 
 
 def judge_runs(frontier: Frontier, context: Any, claims: list[Claim], found: Findings) -> None:
     """Add what breaks the claims.
 
     Where all states and steps fit into the driver's memory, it judges them as a local search
-    does, on states of its own.
+    does, on states of its own.  Elsewhere deadlocks are looked for where the states are, and
+    what needs all steps at once is left open, with the reason.
     """
-    search = frontier.search
-    limit = search.limits.memory_bytes or resident_bytes() + available_bytes() * 4 // 5
-    needed = frontier.generated * BYTES_PER_STEP + frontier.distinct * int(frontier.bytes_per_state)
-    if resident_bytes() + needed > limit:
-        found.whole = False
-        found.stopped_by = (
-            f"the memory limit: {claims[0].property.kind!r} needs all {frontier.generated:,} steps"
-            f" in one process, {needed / 2**30:.1f} GiB, and {limit / 2**30:.1f} GiB are allowed"
-        )
+    missing = memory_missing(frontier)
+    if not missing:
+        here = Search(frontier.search.world, limits=Limits())
+        here.run()
+        names = {claim.property.name for claim in claims}
+        judge_graph(here, [c for c in here.judge.claims if c.property.name in names], found)
         return
-    here = Search(search.world, limits=Limits(), symmetry=search.symmetry)
-    here.run()
-    names = {claim.property.name for claim in claims}
-    judge_graph(here, [c for c in here.judge.claims if c.property.name in names], found)
+    for claim in claims:
+        if claim.property.kind == "no deadlock":
+            judge_deadlocks(frontier, context, claim, found)
+    rest = [claim.property for claim in claims if claim.property.kind != "no deadlock"]
+    if rest:
+        found.whole = False
+        names_ = ", ".join(repr(item.name) for item in rest)
+        found.stopped_by = f"the memory limit: {names_} must be judged in one process; {missing}"
+
+
+def memory_missing(frontier: Frontier) -> str:
+    """Return in words how much memory the driver lacks for all steps at once, or nothing."""
+    limit = frontier.search.limits.memory_bytes
+    limit = resident_bytes() + available_bytes() * 4 // 5 if limit is None else limit
+    needed = frontier.generated * BYTES_PER_STEP + frontier.distinct * int(frontier.bytes_per_state)
+    if resident_bytes() + needed <= limit:
+        return ""
+    return (
+        f"{frontier.generated:,} steps take {needed / 2**30:.1f} GiB, and"
+        f" {limit / 2**30:.1f} GiB are allowed"
+    )
+
+
+# -- deadlocks -------------------------------------------------------------------------
+
+
+def judge_deadlocks(frontier: Frontier, context: Any, claim: Claim, found: Findings) -> None:
+    """Add the nearest state without a step but faults in which `claim` is not done."""
+    faults = context.broadcast(Faults.of(frontier.search.tables))
+    job = Stuck(frontier.task(context), faults, claim.bit)
+    lots = [
+        [(level, file) for level, file in enumerate(share.files) if file]
+        for share in frontier.shares()
+    ]
+    found_ = context.parallelize(lots, len(lots)).flatMap(job.look).collect()
+    faults.destroy()
+    if not found_:
+        return
+    nearest = min(level for level, _ in found_)
+    words = frontier.search.tables.layout.words
+    rows = np.concatenate([padded(part, words) for level, part in found_ if level == nearest])
+    initial, steps, _ = way_to(frontier, context, rows, nearest)
+    item = claim.property
+    trace = Trace(item.name, item.kind, initial, steps)
+    add_result(found, claim, "violated", trace, len(steps))
+
+
+@frozen
+class Stuck:
+    """One job: every task looks through one owner's levels, the nearest first."""
+
+    task: Task
+    faults: Any
+    bit: int
+
+    def look(self, files: list[tuple[int, str]]) -> Iterator[tuple[int, Rows]]:
+        """Yield the first level with stuck rows, and those rows."""
+        for level, file in files:
+            every = Storage(self.task.folder).load(file)
+            stuck = [
+                self._stuck(np.array(every[begin : begin + (1 << 16)]))
+                for begin in range(0, len(every), 1 << 16)
+            ]
+            rows = np.concatenate(stuck)[:BAD_MAX]
+            if len(rows):
+                yield level, rows
+                return
+
+    def _stuck(self, part: Rows) -> Rows:
+        desk, faults = self.task.desk(), self.faults.value
+        desk.catch_up()
+        rows = padded(part, desk.copy.layout.words)
+        numbers, flags = desk.combinations(rows)
+        joint = numbers if desk.copy.shape().joint else None
+        moves = np.zeros(len(rows), np.bool_)
+        for batch in desk.expander.successors(_constant(rows), 0, len(rows), joint):
+            moves[batch.source[~faults.of_steps(batch.info)]] = True
+        done = (flags >> np.uint64(self.bit)) & np.uint64(1) != 0
+        return rows[~moves & ~done]
+
+
+def _constant(rows: Rows) -> Callable[[], Rows]:
+    return lambda: rows

@@ -54,6 +54,11 @@ class Plan:
 
 def run(world: World, plan: Plan) -> Report:
     """Return what a search of `world` on Spark found."""
+    if plan.symmetry:
+        raise UsageProblem(
+            "--symmetry is for the local engine: executors do not know which members are alike",
+            next="leave out --symmetry, or --engine spark",
+        )
     if plan.out is not None:
         refuse_other_than_a_path(plan.out)
     with cost.Watch() as watch, _session(plan.master) as context:
@@ -63,20 +68,60 @@ def run(world: World, plan: Plan) -> Report:
 def explore(world: World, plan: Plan, context: Any, watch: cost.Watch) -> Report:
     """The same in a session that is there."""
     spent = cost.Spent.now(watch)
-    with _folder(plan) as folder:
+    with explained(), _folder(plan) as folder:
         journal = _journal(folder, plan)
         search = Search(world, limits=plan.limits, symmetry=plan.symmetry, progress=plan.progress)
-        if plan.resume:
+        if plan.resume and journal.has_begun():
             frontier = journal.restore(search, _host(context))
         else:
             seeding = Seeding(search, frontier_max=plan.seed)
             search.run()
             if not seeding.paused:
+                _keep_states(plan, lambda out: dataset().write_local(search, out))
                 return reports.of_local(search, spent)
             frontier = take_over(
                 search, seeding, Storage(folder), owners=_owners(plan, context), host=_host(context)
             )
         return _on_spark(frontier, plan, context, journal, spent)
+
+
+def here(world: World, plan: Plan) -> Report:
+    """Search here and nowhere else, and write the states of a run that has a folder."""
+    began, cpu = time.perf_counter(), time.process_time()
+    search = Search(world, limits=plan.limits, symmetry=plan.symmetry, progress=plan.progress)
+    search.run()
+    return _concluded(search, plan, began, cpu)
+
+
+def _concluded(search: Search, plan: Plan, began: float, cpu: float) -> Report:
+    report = conclude(search, began=began, cpu=cpu)
+    problem = _keep_states(plan, lambda out: dataset().write_local(search, out))
+    return reports.with_note(report, problem) if problem else report
+
+
+def dataset() -> Any:
+    """Return the module that writes Parquet, and needs a package for it."""
+    from spark_explore import dataset as module
+
+    return module
+
+
+def _keep_states(plan: Plan, write: Callable[[Path], Any]) -> str:
+    """Write the dataset; return what prevented it, if only a package did."""
+    if plan.out is None:
+        return ""
+    try:
+        write(plan.out)
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        return "no dataset was written: pyarrow is not installed (pip install 'joinproto[spark]')"
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"cannot write the dataset to {plan.out}: {error.strerror or error}",
+            next="free some space there, or leave out --out",
+        ) from error
+    return ""
 
 
 def auto(world: World, plan: Plan) -> Report:
@@ -87,16 +132,18 @@ def auto(world: World, plan: Plan) -> Report:
     seeding = Seeding(search, frontier_max=FRONTIER_MAX if cluster else None)
     search.run()
     if not seeding.paused and not seeding.is_out_of_memory:
-        return conclude(search, began=began, cpu=cpu)
+        return _concluded(search, plan, began, cpu)
     try:
         ready()
+        if plan.symmetry:
+            raise UsageProblem("not with --symmetry", next="")
         if plan.out is not None:
             refuse_other_than_a_path(plan.out)
     except (EnvironmentProblem, UsageProblem) as problem:
         return reports.with_note(
-            conclude(search, began=began, cpu=cpu), f"Spark would go on: {problem.message}"
+            _concluded(search, plan, began, cpu), f"Spark would go on: {problem.message}"
         )
-    with cost.Watch() as watch, _folder(plan) as folder:
+    with cost.Watch() as watch, explained(), _folder(plan) as folder:
         spent = cost.Spent.now(watch, began=began)
         journal = _journal(folder, plan)
         # Before the session: what lies in files then is no longer in memory.
@@ -120,10 +167,11 @@ def _on_spark(
         seen_by_all(context, frontier.storage.folder)
     frontier.open()
     try:
-        with explained():
-            journal.keep(frontier)
-            _go_on(frontier, plan, context, journal, spent)
-            return reports.of_frontier(frontier, context, spent)
+        journal.keep(frontier)
+        _go_on(frontier, plan, context, journal, spent)
+        _keep_states(plan, lambda out: dataset().write_frontier(frontier, context, out))
+        journal.keep_growth(frontier)
+        return reports.of_frontier(frontier, context, spent)
     finally:
         frontier.close()
 

@@ -27,6 +27,7 @@ from spark_explore.keys import Rows, by_owner, keys_of, padded, unique
 from spark_explore.layouts import roomy
 from spark_explore.line import packed
 from spark_explore.repack import Repack
+from spark_explore.session import full_disk
 from spark_explore.step import Counts, Task
 from spark_explore.storage import Share, Storage
 
@@ -198,10 +199,7 @@ class Frontier:
     def _refuse(found: Iterable[tuple[Any, ...]]) -> None:
         for kind, *what in found:
             if kind == step.PROBLEM and what[0] == "full":
-                raise EnvironmentProblem(
-                    f"the disk is full: {what[1]}",
-                    next="free some space; with --out, --resume goes on from the last level kept",
-                )
+                raise full_disk(what[1])
             if kind == step.PROBLEM:
                 raise EnvironmentProblem(
                     f"an executor failed: {what[1] or what[0]}",
@@ -325,7 +323,8 @@ class Frontier:
             return np.array([judge.breaks(claim, row) for row in rows], np.bool_)
         if len(rows) == 0:
             return np.zeros(0, np.bool_)
-        flags = judge.flags[judge.number(rows, 0, len(rows))]
+        numbers = judge.number(rows, 0, len(rows))
+        flags = judge.flags[numbers]
         return (flags >> np.uint64(claim.bit)) & np.uint64(1) == 0
 
     def _is_open(self, claim: Any) -> bool:

@@ -92,13 +92,7 @@ def take_over(
 
     def rows_of(level: int) -> Any:
         part = np.array(search.rows()[ends[level] : ends[level + 1]])
-        part = layout.repack(part, len(part), old, messages)
-        if search.renaming is not None:
-            # Which renaming is the least depends on where the fields lie.
-            tables.grow_layout(layout)
-            search.renaming.canonical(part)
-            tables.grow_layout(old)
-        return part
+        return layout.repack(part, len(part), old, messages)
 
     storage.make()
     frontier.take_over(rows_of, layout)

@@ -29,7 +29,7 @@ from models.engine.layout import Layout
 from models.engine.rowset import RowSet
 from models.engine.search import Expander, Hit, Search
 from spark_explore.frontier import Frontier, Growth
-from spark_explore.session import ROOMS
+from spark_explore.session import ROOMS, full_disk, is_full
 from spark_explore.storage import KINDS, Storage
 
 FORMAT = 1
@@ -93,13 +93,39 @@ class Journal:
             storage.write(f"world-{job}.bin", _pickled(frontier))
             storage.write("state.json", (json.dumps(state, indent=1) + "\n").encode())
         except OSError as error:
+            if is_full(error):
+                raise full_disk(f"{self.folder}") from error
             raise EnvironmentProblem(
                 f"cannot write to {self.folder}: {error.strerror or error}",
-                next="free some space there; --resume goes on from the last level kept",
+                next="--resume goes on from the last level kept",
             ) from error
         for path in self.folder.glob("world-*.bin"):
             if path.name != state["numbers"]:
                 path.unlink(missing_ok=True)
+
+    def keep_growth(self, frontier: Frontier) -> None:
+        """Write down what each level cost, for the page of the run."""
+        levels = [attrs.asdict(item) for item in frontier.growth]
+        text = json.dumps({"levels": levels}, indent=1)
+        frontier.storage.write("growth.json", text.encode())
+
+    def has_begun(self) -> bool:
+        """Return whether there is something to go on with; raises where there never was a run.
+
+        A run that died before its first note is begun anew.
+        """
+        if (self.folder / "state.json").exists():
+            return True
+        try:
+            run = json.loads((self.folder.parent / "run.json").read_bytes())
+        except (OSError, ValueError):
+            run = None
+        if run != json.loads(json.dumps(self.identity)):
+            raise UsageProblem(
+                f"{self.folder.parent} holds no search to go on with",
+                next="leave out --resume, and it begins anew",
+            )
+        return False
 
     # -- going on ------------------------------------------------------------------------
 
@@ -136,13 +162,7 @@ class Journal:
         )
 
     def _state(self, search: Search) -> dict[str, Any]:
-        try:
-            state: dict[str, Any] = json.loads((self.folder / "state.json").read_bytes())
-        except OSError as error:
-            raise UsageProblem(
-                f"{self.folder.parent} holds no search to go on with",
-                next="leave out --resume, and it begins anew",
-            ) from error
+        state: dict[str, Any] = json.loads((self.folder / "state.json").read_bytes())
         if state.get("format") != FORMAT:
             raise UsageProblem(
                 f"{self.folder} was written in format {state.get('format')}, this is {FORMAT}",
@@ -201,7 +221,6 @@ def _pickled(frontier: Frontier) -> bytes:
 
     search = frontier.search
     tables = search.tables
-    renaming = search.renaming
     content = {
         "tables": {k: v for k, v in vars(tables).items() if k not in _NOT_KEPT},
         "horizons": tables.expiry.horizons,
@@ -209,9 +228,6 @@ def _pickled(frontier: Frontier) -> bytes:
         "first": np.array(search.rows()[:1]),
         "targets": frontier.targets,
         "calls": [code.calls for code in _codes(search)],
-        "renaming": None
-        if renaming is None
-        else {k: v for k, v in vars(renaming).items() if k != "tables"},
     }
     try:
         found: bytes = cloudpickle.dumps(content)  # type: ignore[no-untyped-call]  # has no types
@@ -238,9 +254,6 @@ def _put_back(search: Search, content: dict[str, Any]) -> None:
     search.judge = Judge(tables, search.budget)
     search.judge.refresh()
     search.judge.mark(content["seen"])
-    if search.renaming is not None and content["renaming"] is not None:
-        vars(search.renaming).update(content["renaming"])
-        search.judge.renamed = search.renaming.swapped_views
     before, search.expander = search.expander, Expander(tables)
     search.expander.on_layout, search.expander.on_new = before.on_layout, before.on_new
     layout: Layout = tables.layout

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -64,16 +66,18 @@ def is_local(master: str) -> bool:
 
 def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
     """Return Spark's settings for a search."""
-    path = os.pathsep.join(filter(None, [str(ROOMS), os.environ.get("PYTHONPATH", "")]))
+    # `rooms` is where an archive made by tools/spark_archive.py is unpacked.
+    parts = ["rooms", str(ROOMS), os.environ.get("PYTHONPATH", "")]
+    path = os.pathsep.join(filter(None, parts))
     return {
         # Blocks of rows are bytes to Spark, so the JVM needs little: it moves them.
         "spark.driver.memory": heap,
         # Nobody looks at a page that lives for minutes, and it costs half a second.
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # A driver on a machine whose name resolves to nothing still finds itself.
-        **({"spark.driver.host": "127.0.0.1"} if is_local(master) else {}),
-        **({"spark.driver.bindAddress": "127.0.0.1"} if is_local(master) else {}),
+        # The address by which this machine reaches the master, and so others reach it: what
+        # its own name resolves to may be nothing, or another network.
+        **({"spark.driver.host": host} if (host := _own_address(master)) else {}),
         # One partition is one owner; coalescing would give two owners' rows to one.
         "spark.sql.adaptive.enabled": "false",
         # A worker that is used again keeps its copy of the tables, and its compiled loops.
@@ -97,6 +101,7 @@ def settings(master: str, *, heap: str = "1g") -> dict[str, str]:
         # The JVM has little to compute, so its second compiler and a parallel collector only
         # take CPU: half of what a short run costs.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
 
 
@@ -119,10 +124,16 @@ def explained() -> Iterator[None]:
         yield
     except JoinprotoError:
         raise
+    except OSError as error:
+        if not is_full(error):
+            raise
+        raise full_disk(str(error)) from error
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("py4j", "pyspark"):
             raise
         text = str(error)
+        if "No space left on device" in text:
+            raise full_disk("Spark could not write what it exchanges") from error
         absent = re.search(r"No module named '?([\w.]+)", text)
         if absent:
             raise EnvironmentProblem(
@@ -136,10 +147,39 @@ def explained() -> Iterator[None]:
         ) from error
 
 
+def is_full(error: OSError) -> bool:
+    """Return whether a write failed for want of space."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def full_disk(what: str) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        f"the disk is full: {what}",
+        next="free some space (Spark's own files are where SPARK_LOCAL_DIRS says); with --out,"
+        " --resume goes on from the last level kept",
+    )
+
+
 def _reason(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Failure)\b", line)]
     return (said or lines or ["it says nothing"])[-1 if said else 0][:300]
+
+
+def _own_address(master: str) -> str:
+    """Return this machine's address as seen from the master; "" where that is unknown."""
+    if is_local(master):
+        return "127.0.0.1"
+    found = re.match(r"spark://\[?([^/,]+?)\]?:(\d+)", master)
+    if found is None:
+        return ""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            # Nothing is sent: the system only chooses the way.
+            probe.connect((found[1], int(found[2])))
+            return str(probe.getsockname()[0])
+    except OSError:
+        return ""
 
 
 def open_session(master: str | None, *, more: dict[str, str] | None = None) -> Any:
@@ -163,7 +203,8 @@ def open_session(master: str | None, *, more: dict[str, str] | None = None) -> A
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         _for_local_workers()
     builder = SparkSession.builder.appName("joinproto")
-    submitted = master is None and "SPARK_ENV_LOADED" in os.environ
+    # Then spark-submit started us, and has a master of its own.
+    submitted = master is None and "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
         builder = builder.master(master or "local[*]")
     for name, value in {**settings(master or "local[*]"), **(more or {})}.items():

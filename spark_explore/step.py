@@ -7,7 +7,6 @@ so that nothing is counted twice or lost when a step runs again.
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from attrs import Factory, define, field, frozen
 from models.engine.rowset import RowSet
 from spark_explore.desk import Address, Ample, Desk, Stopped, desk_of, leave_desk
 from spark_explore.keys import Rows, by_owner, keys_of, padded, unique
+from spark_explore.session import is_full
 from spark_explore.storage import Storage
 
 ROWS, COUNTS, PROBLEM = "rows", "counts", "problem"
@@ -108,8 +108,7 @@ def _guarded(task: Task, owner: int, work: Any) -> Iterator[Item]:
     except Stopped:
         yield owner, (PROBLEM, "stopped", "")
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        yield owner, (PROBLEM, "full" if full else "system", f"{error}")
+        yield owner, (PROBLEM, "full" if is_full(error) else "system", f"{error}")
 
 
 def _leaving(items: Iterator[Item]) -> Iterator[Item]:

@@ -74,7 +74,15 @@ class Storage:
 
     def save(self, name: str, array: npt.NDArray[Any]) -> None:
         """Write an array, all of it or nothing."""
-        self._replace(name, lambda file: np.save(file, array))
+        array = np.ascontiguousarray(array)
+
+        def fill(file: Any) -> None:
+            header = np.lib.format.header_data_from_array_1_0(array)
+            np.lib.format.write_array_header_1_0(file, header)
+            # Not np.save: on a full disk that says how many bytes it wrote, and not why.
+            file.write(array.data)
+
+        self._replace(name, fill)
         self.written(array.nbytes)
 
     def load(self, name: str) -> npt.NDArray[Any]:

@@ -68,8 +68,6 @@ def _sources(search: Search, rows: Rows, towards: RowSet) -> Any:
     search.expander.refresh()
     leads = np.zeros(len(rows), np.bool_)
     for batch in search.expander.successors(lambda: rows, 0, len(rows), joint):
-        if search.renaming is not None:
-            search.renaming.canonical(batch.rows)
         leads[batch.source[towards.find(batch.rows, len(batch.rows)) >= 0]] = True
     return leads
 

@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from models.engine import kernel
+from models.engine.faults import Faults
 from models.engine.judge import Claim
 from models.engine.paths import move_of, states_text
 from models.engine.rowset import TooMany
@@ -89,9 +90,6 @@ class Graph:
     def _labels(self) -> tuple[npt.NDArray[np.bool_], Ints]:
         """Return for each step: whether it is a fault; what fairness calls it, or -1."""
         tables = self.search.tables
-        fault_of = np.array(
-            [bool(o.cost) or o.effects is not None for o in tables.outcomes] or [False]
-        )
         choice_of = np.full(max(1, len(tables.outcomes)), -1, np.int64)
         fair: dict[tuple[int, int], set[int]] = {}
         per = tables.per_value
@@ -111,10 +109,8 @@ class Graph:
             if column in fair[key]:
                 choice_of[number] = (member << 24) | column
         kind, a, o = self.info & 15, (self.info >> 4) & 0xFFFFFFF, self.info >> 32
-        fault = np.zeros(len(self.info), np.bool_)
+        fault = Faults.of(tables).of_steps(self.info)
         label = np.full(len(self.info), -1, np.int64)
-        own = kind <= kernel.TAKE
-        fault[own] = fault_of[o[own]]
         chosen = kind == kernel.CHOICE
         label[chosen] = choice_of[o[chosen]]
         received = kind == kernel.RECEIVE
@@ -124,10 +120,8 @@ class Graph:
         queue = np.array(tables.take_queue or [0], np.int64)
         message = tables.take["message"].array.astype(np.int64)
         label[taken] = (2 << 40) | (queue[a[taken]] << 24) | message[a[taken]]
-        fault[(kind == kernel.LOSE) | (kind == kernel.DOUBLE)] = True
         moved = kind == kernel.MOVE
         heals = np.array([action == "heal" for action, _ in tables.moves] or [False])
-        fault[moved] = ~heals[a[moved]]
         label[moved] = np.where(heals[a[moved]], 4 << 40, -1)
         joint = kind == kernel.TOGETHER
         if joint.any():
@@ -139,10 +133,8 @@ class Graph:
                 ],
                 np.int64,
             )
-            faults = np.array([step.fault for step in tables.joint_steps])
             which = numbers[a[joint]]
             label[joint] = np.where(which >= 0, (3 << 40) | which, -1)
-            fault[joint] = faults[a[joint]] | (o[joint] > 0)
         label[fault] = -1
         return fault, label
 

@@ -98,7 +98,8 @@ class Judge:
         # The members, and the monitor if there is one: what a local claim can be about.
         self.watched = tables.members + (tables.monitor >= 0)
         self._tables_for = [0] * self.watched
-        self.broken: dict[tuple[int, int, int, int], None] = {}  # in the order they were found
+        # What breaks a claim about one or two, in the order in which it was found, and which.
+        self.broken: dict[tuple[int, int, int, int], list[str]] = {}
         self._pairs: dict[str, dict[tuple[Any, Any], bool]] = {}
         self.fears = Fears.of([0] * self.watched, ())
         self._seen_sets: list[set[int]] = [set() for _ in range(self.watched)]
@@ -133,7 +134,7 @@ class Judge:
                 for number in range(before[field], counts[field]):
                     shown = self._shown(field, number)
                     if shown is not DOWN and not self._ask(item, item.holds, shown):
-                        self.broken[field, number, field, number] = None
+                        self._fear(item, (field, number, field, number))
             return
         # What two members show is often the same: ask each pair of observations once.
         known = self._pairs.setdefault(item.name, {})
@@ -153,7 +154,10 @@ class Judge:
                     if key not in known:
                         known[key] = self._ask(item, item.holds, shown, other_shown)
                     if not known[key]:
-                        self.broken[field, number, other, other_number] = None
+                        self._fear(item, (field, number, other, other_number))
+
+    def _fear(self, item: Property, key: tuple[int, int, int, int]) -> None:
+        self.broken.setdefault(key, []).append(item.name)
 
     def _among(self, item: Property) -> list[int]:
         names = self.tables.names

@@ -26,7 +26,7 @@ def test_a_run_is_kept_in_every_format(run: Run, tmp_path: Path) -> None:
 
     assert 1 == done.code
     assert {
-        "run.json", "report.json", "levels.csv",
+        "run.json", "report.json", "report.html", "levels.csv", "states",
         "trace.html", "trace.txt", "trace.itf.json", "test_trace.py",
     } == {file.name for file in folder.iterdir()}  # fmt: skip
     assert f"wrote to {folder}: run.json" in done.err

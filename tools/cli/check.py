@@ -308,6 +308,10 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
             from spark_explore import explore
 
             report = explore.auto(loaded.world, _plan(loaded, settings, progress))
+        elif settings.out is not None:
+            from spark_explore import explore
+
+            report = explore.here(loaded.world, _plan(loaded, settings, progress))
         else:
             report = search_world(
                 loaded.world, symmetry=settings.symmetry, progress=progress, **settings.limits()

@@ -55,6 +55,7 @@ class LazyGroup(click.Group):
 # One row per command, in the order of the help.
 COMMANDS: dict[str, Row] = {
     "check": Row("tools.cli.check:check", "Search a world, or a model of your own."),
+    "query": Row("tools.cli.query:query", "Ask about the states of a run, in SQL."),
     "models": Row("tools.cli.models:models", "List the worlds that ship."),
     "simulate": Row("tools.cli.simulate:simulate", "Walk through a world at random."),
     "prove": Row("tools.cli.prove:prove", "Prove claims for any number of members."),

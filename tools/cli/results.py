@@ -1,8 +1,11 @@
 """The folder of `--out`: the report, the level counts, and the run in every format.
 
-    run.json       what was searched: world, options, engine, symmetry
+    run.json       what was searched: world, options, symmetry
     report.json    the object that --json prints
+    report.html    the same as a page: claims, coverage, growth, the run
     levels.csv     depth, distinct states
+    states/        every state, as Parquet (docs/spark.md), where pyarrow is installed
+    search/        what Spark's engine goes on from, growth.json in it
     trace.*        where a run was found: .html, .txt, .itf.json, and test_trace.py
 
 A folder belongs to one run.  The same run writes it again; any other is refused, because a
@@ -18,9 +21,11 @@ from typing import Any
 
 from joinproto.errors import EnvironmentProblem, UsageProblem
 from models.report import Report
+from tools.show.page import page
+from tools.show.page_growth import Level
 from tools.show.write import write_trace
 
-RUN, REPORT, LEVELS = "run.json", "report.json", "levels.csv"
+RUN, REPORT, LEVELS, PAGE = "run.json", "report.json", "levels.csv", "report.html"
 TRACES = ("trace.html", "trace.txt", "trace.itf.json", "test_trace.py")
 
 
@@ -33,7 +38,7 @@ def prepare(folder: Path, run: Mapping[str, Any]) -> None:
         _refuse_other(folder, run)
         # Written first, and so the rights are tried before the search and not after.
         (folder / RUN).write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
-        for name in (REPORT, LEVELS, *TRACES):
+        for name in (REPORT, LEVELS, PAGE, *TRACES):
             (folder / name).unlink(missing_ok=True)
     except (OSError, ValueError) as error:
         raise EnvironmentProblem(
@@ -91,14 +96,25 @@ def keep(
         rows = [f"{depth},{count}" for depth, count in enumerate(report.levels, start=1)]
         text = "\n".join(["depth,distinct", *rows]) + "\n"
         (folder / LEVELS).write_text(text, encoding="utf-8")
+        made = page(report, options=options, levels=_levels(folder, report))
+        (folder / PAGE).write_text(made, encoding="utf-8")
     except OSError as error:
         raise EnvironmentProblem(
             f"cannot write to {folder}: {error.strerror or error}",
             next="free some space there, or give --out another folder",
         ) from error
-    written = [folder / RUN, folder / REPORT, folder / LEVELS]
+    written = [folder / RUN, folder / REPORT, folder / LEVELS, folder / PAGE]
+    if (folder / "states").is_dir():
+        written.append(folder / "states")
     if report.trace is not None:
         for name in TRACES:
             write_trace(report, folder / name, options=options)
             written.append(folder / name)
     return written
+
+
+def _levels(folder: Path, report: Report) -> list[Level]:
+    """Return how the run grew; Spark's engine leaves what each level cost."""
+    told = _read(folder / "search" / "growth.json") or {}
+    cost = {item["level"]: Level(**item) for item in told.get("levels", ())}
+    return [cost.get(at, Level(at, new)) for at, new in enumerate(report.levels)]

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from joinproto.recovery.schema import RESULT
+
 Schema = dict[str, Any]
 
 DOC = Path(__file__).resolve().parents[2] / "docs" / "json.md"
@@ -136,7 +138,9 @@ CHECK = _object(
         "depth": _count("states on the longest of the shortest runs"),
         "seconds": _number("of the clock, without compiling"),
         "cpu_seconds": _number("of the processor"),
-        "peak_rss_bytes": _count("the most memory the process ever held"),
+        "peak_rss_bytes": _count(
+            "the most memory it ever held; with Spark, all processes of it here together"
+        ),
         "calls": _count("calls of members' code"),
         "engine": _one_of("where it was searched", "local", "spark"),
         "reductions": _list("such as symmetry; empty: every state was visited", _text("in words")),
@@ -318,6 +322,122 @@ PROVE = _object(
             ),
         ),
         "assumptions": _list("what is taken for granted, and not proved", _text("in words")),
+        "link": _list(
+            "with --link: each world in the words of each layer",
+            _object(
+                "One world in one layer's words.",
+                {
+                    "world": _text("its name"),
+                    "layer": _text("the relation it is held against"),
+                    "result": _one_of("of its steps", "accepted", "rejected"),
+                    "steps": _count("distinct steps of the shipped code"),
+                    "pictures": _count("different steps in the layer's words"),
+                    "used": _map("step of the relation to times", _count("times")),
+                    "unused": _list("steps of the relation never taken", _text("its name")),
+                    "seconds": _number("of the processor"),
+                    "rejected": {
+                        **_object(
+                            "The step.",
+                            {
+                                "level": _count("how many steps lead there, itself included"),
+                                "action": _text("in the world's words"),
+                                "member": _maybe(_text("who takes it")),
+                                "message": _text("what is received, or empty"),
+                                "changes": _list("what it changes", _FACTS),
+                            },
+                        ),
+                        "type": ["object", "null"],
+                        "description": "the first step that the relation does not make",
+                    },
+                },
+            ),
+        ),
+        "lookup": _list(
+            "with --link, where an obligation fails: whether its state occurs",
+            _object(
+                "The state before the step.",
+                {
+                    "world": _maybe(_text("where it is reachable; null: nowhere")),
+                    "level": _maybe(_count("after how many steps")),
+                    "states": _count("looked at"),
+                    "lemmas": _list(
+                        "what would exclude it",
+                        _object(
+                            "Facts that hold together in no state looked at.",
+                            {
+                                "never": _list("the facts", _FACTS),
+                                "settles": _of("boolean", "with it, the obligation is proved"),
+                            },
+                        ),
+                    ),
+                },
+            ),
+        ),
+        "search": _list(
+            "with --search: runs from the beginning, a rule left out",
+            _object(
+                "One bounded search.",
+                {
+                    "world": _text("its name"),
+                    "about": _text("what is left out"),
+                    "claim": _text("what is to break"),
+                    "is_as_expected": _of("boolean", "it broke after so many steps, or not at all"),
+                    "steps": _maybe(_count("of the shortest run; null: none was found")),
+                    "seconds": _number("of the processor"),
+                    "run": _list(
+                        "its steps",
+                        _object(
+                            "One step.",
+                            {
+                                "step": _text("its name"),
+                                "params": _map("parameter to value", _text("a value")),
+                            },
+                        ),
+                    ),
+                },
+            ),
+        ),
+    },
+    optional=("link", "lookup", "search"),
+)
+
+_ANY = ["string", "integer", "number", "boolean", "null"]
+
+QUERY = _object(
+    "`joinproto query DIR SQL --json`",
+    {
+        "sql": _text("the query, also of a question that is ready"),
+        "columns": _list("names, in their order", _text("a name")),
+        "rows": _list(
+            "found",
+            _list("a row: a value for each column", _of(_ANY, "a value")),
+        ),
+        "more": _of("boolean", "whether there are more rows than were asked for"),
+        "seconds": _number("of the clock, Spark's start included"),
+    },
+)
+
+DATASET = _object(
+    "`joinproto query DIR --json`",
+    {
+        "world": _text("its name"),
+        "members": _list("of the world", _text("a name")),
+        "states": _count("rows of the table `states`"),
+        "columns": _list(
+            "of the table `states`",
+            _object(
+                "One column.",
+                {
+                    "name": _text("as SQL takes it"),
+                    "type": _text("`bool`, `int32`, `int64` or `string`"),
+                    "about": _text("what it says, or empty"),
+                },
+            ),
+        ),
+        "questions": _list(
+            "that are ready",
+            _object("One.", {"name": _text("for `--ask`"), "about": _text("what it asks")}),
+        ),
     },
 )
 
@@ -341,6 +461,9 @@ SCHEMAS = {
     "models": MODELS,
     "simulate": SIMULATE,
     "prove": PROVE,
+    "query": QUERY,
+    "dataset": DATASET,
+    "recover": {**RESULT, "description": "`joinproto recover COMMAND ... --json`"},
     "error": ERROR,
 }
 
@@ -385,7 +508,7 @@ def _innermost(schema: Schema) -> Schema:
 def _type(schema: Schema) -> str:
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if "enum" in schema:
-        words = " or ".join(f"`{value}`" for value in schema["enum"])
+        words = " or ".join(f"`{value}`" for value in schema["enum"] if value is not None)
         return f"{words} or null" if "null" in kinds else words
     return " or ".join(kinds)
 

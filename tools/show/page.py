@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
 
@@ -18,6 +18,7 @@ from tools.show import findings
 from tools.show.amounts import count, plural
 from tools.show.drawing import drawing
 from tools.show.markup import Child, Markup, element, join, text
+from tools.show.page_growth import Level, growth
 from tools.show.page_story import in_words
 from tools.show.paste import paste
 from tools.show.pieces import Piece, visible
@@ -27,10 +28,16 @@ from tools.show.words import headline
 ASSETS = Path(__file__).with_name("assets")
 
 
-def page(report: Report, *, options: Mapping[str, object] | None = None) -> str:
+def page(
+    report: Report,
+    *,
+    options: Mapping[str, object] | None = None,
+    levels: Sequence[Level] = (),
+) -> str:
     """Return the page of `report` and its run, where it has one.
 
-    `options`: what `load_world` needs besides the name to build this very world.
+    `options`: what `load_world` needs besides the name to build this very world.  `levels`:
+    how it grew, for the page of a whole run.
     """
     run, rules = _run(report)
     style, script = _asset("page.css") + rules, _asset("page.js")
@@ -45,7 +52,7 @@ def page(report: Report, *, options: Mapping[str, object] | None = None) -> str:
         facts=_facts(report),
         run=run,
         properties=_properties(report.properties),
-        coverage=join(_coverage(report)),
+        coverage=join([*([growth(levels)] if levels else []), *_coverage(report)]),
         sources=join(_sources(report, options or {})),
     )
 

@@ -1,0 +1,182 @@
+"""The explored states as Parquet, whichever engine explored them.
+
+Parts are written beside the dataset and become it by one rename: there is a whole one or none.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+from attrs import define, field, frozen
+
+from models.engine.arrays import Arrays
+from models.engine.search import Search
+from models.engine.watching import Fears, watch
+from spark_explore.columns import About, Columns, columns_of
+from spark_explore.frontier import Frontier
+from spark_explore.keys import Rows, padded
+from spark_explore.step import Task
+from spark_explore.storage import Storage
+
+STATES, ABOUT = "states", "_about.json"
+"""The folder of a run that holds the dataset.  Readers skip what begins with `_`."""
+
+_PART_ROWS = 1 << 20
+_CHUNK_ROWS = 1 << 16
+
+
+@define
+class Parts:
+    """Writes tables as files of a million rows, under names that begin with `name`."""
+
+    folder: Path
+    name: str
+    _tables: list[Any] = field(init=False, factory=list)
+    _rows: int = field(init=False, default=0)
+    _number: int = field(init=False, default=0)
+
+    def add(self, table: Any) -> None:
+        self._tables.append(table)
+        self._rows += table.num_rows
+        if self._rows >= _PART_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is left."""
+        if not self._tables:
+            return
+        whole = pa.concat_tables(self._tables).unify_dictionaries()
+        path = self.folder / f"{self.name}-{self._number}.parquet"
+        other = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
+        # One row group, so that columns are encoded once and readers may skip by level.
+        pq.write_table(whole, other, compression="zstd", row_group_size=_PART_ROWS)
+        other.replace(path)
+        self._tables, self._rows, self._number = [], 0, self._number + 1
+
+
+def table_of(
+    columns: Columns,
+    arrays: Arrays,
+    shown: list[int],
+    rows: Rows,
+    level: npt.NDArray[np.int32],
+    flags: npt.NDArray[np.uint64] | None,
+) -> Any:
+    """Return rows as a table; `shown`: how many observations each part has."""
+    watched = arrays.members + (arrays.monitor >= 0)
+    wrong = {}
+    for name, broken in columns.broken.items():
+        if broken:
+            fears = Fears.of(shown[:watched], broken)
+            wrong[name], _ = watch(arrays, fears, rows, 0, len(rows))
+    return columns.table(arrays.layout, rows, level, flags, wrong)
+
+
+# -- of a local search -------------------------------------------------------------------
+
+
+def write_local(search: Search, out: Path) -> Path:
+    """Write the states of a finished local search; returns the dataset's folder."""
+    columns, judge, tables = columns_of(search), search.judge, search.tables
+    ends = np.array(search.found.levels)
+    with _Replacing(out / STATES) as folder:
+        parts = Parts(folder, "part")
+        end = int(ends[-1])
+        for begin in range(0, end, _CHUNK_ROWS):
+            rows = np.array(search.rows()[begin : min(begin + _CHUNK_ROWS, end)])
+            level = np.searchsorted(ends, np.arange(begin, begin + len(rows)), "right") - 1
+            numbers = judge.number(rows, 0, len(rows)) if columns.claims else None
+            flags = None if numbers is None else judge.flags[numbers]
+            shown = list(judge.fears.counts)
+            parts.add(table_of(columns, tables, shown, rows, level.astype(np.int32), flags))
+        parts.flush()
+        _describe(folder, columns, search, end)
+    return out / STATES
+
+
+# -- of a search on Spark ----------------------------------------------------------------
+
+
+@frozen
+class Decoding:
+    """One job: every task decodes some files, and writes some parts."""
+
+    task: Task
+    columns: Any
+    folder: Path
+
+    def write(self, number: int, files: Iterable[tuple[int, str]]) -> Iterator[int]:
+        """Write files, each with its level; yields how many states."""
+        columns: Columns = self.columns.value
+        desk = self.task.desk()
+        desk.catch_up()
+        parts, count = Parts(self.folder, f"part-{number}"), 0
+        for level, name in files:
+            every = Storage(self.task.folder).load(name)
+            for begin in range(0, len(every), _CHUNK_ROWS):
+                copy = desk.copy
+                rows = padded(np.array(every[begin : begin + _CHUNK_ROWS]), copy.layout.words)
+                flags = desk.combinations(rows)[1] if columns.claims else None
+                levels = np.full(len(rows), level, np.int32)
+                parts.add(table_of(columns, copy, copy.shown, rows, levels, flags))
+            count += len(every)
+        parts.flush()
+        yield count
+
+
+def write_frontier(frontier: Frontier, context: Any, out: Path) -> Path:
+    """Write the states of a search on Spark; returns the dataset's folder."""
+    columns = columns_of(frontier.search)
+    shared = context.broadcast(columns)
+    shares = frontier.shares()
+    # Each task has one owner's files: as many states as any other.
+    lots = [[(level, file) for level, file in enumerate(share.files) if file] for share in shares]
+    with _Replacing(out / STATES) as folder:
+        job = Decoding(frontier.task(context), shared, folder)
+        flow = context.parallelize(lots, len(lots))
+        count = sum(
+            flow.mapPartitionsWithIndex(
+                lambda number, lot: job.write(number, (item for items in lot for item in items))
+            ).collect()
+        )
+        _describe(folder, columns, frontier.search, count)
+    shared.destroy()
+    return out / STATES
+
+
+def _describe(folder: Path, columns: Columns, search: Search, count: int) -> None:
+    schema = pq.read_schema(next(iter(sorted(folder.glob("*.parquet")))))
+    kinds = {
+        item.name: str(item.type.value_type if pa.types.is_dictionary(item.type) else item.type)
+        for item in schema
+    }
+    about = About(search.world.name, columns.members, count, kinds, dict(columns.about))
+    (folder / ABOUT).write_text(about.to_json(), encoding="utf-8")
+
+
+@define
+class _Replacing:
+    """A folder that takes the place of another when all is written."""
+
+    folder: Path
+    _other: Path = field(init=False)
+
+    def __enter__(self) -> Path:
+        self._other = self.folder.with_name(f".{self.folder.name}-{uuid.uuid4().hex}")
+        self._other.mkdir(parents=True)
+        return self._other
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        if kind is not None:
+            shutil.rmtree(self._other, ignore_errors=True)
+            return
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._other.replace(self.folder)

@@ -1,0 +1,103 @@
+"""Questions that are ready: SQL over the table `states`, made for the members of a world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from attrs import frozen
+
+Columns = Mapping[str, str]
+"""Name of a column to its type."""
+
+
+@frozen
+class Question:
+    """`sql`: made for members and columns; None where these do not have what it asks for.
+
+    `needs`: what that is, in words.
+    """
+
+    about: str
+    sql: Callable[[tuple[str, ...], Columns], str | None]
+    needs: str = ""
+
+
+def _phases(members: tuple[str, ...], columns: Columns) -> list[str]:
+    return [f"{name}_phase" for name in members if columns.get(f"{name}_phase") == "string"]
+
+
+def _count(phases: list[str], wanted: str) -> str:
+    return " + ".join(f"cast(coalesce({name} = '{wanted}', false) as int)" for name in phases)
+
+
+def _growth(_members: tuple[str, ...], _columns: Columns) -> str:
+    return "SELECT level, count(*) AS states FROM states GROUP BY level ORDER BY level"
+
+
+def _alone(members: tuple[str, ...], columns: Columns) -> str | None:
+    phases = _phases(members, columns)
+    if not phases:
+        return None
+    return (
+        f"SELECT {_count(phases, 'active')} AS active, count(*) AS states, min(level) AS soonest"
+        " FROM states GROUP BY 1 ORDER BY 1"
+    )
+
+
+def _together(members: tuple[str, ...], columns: Columns) -> str | None:
+    phases = _phases(members, columns)
+    if not phases:
+        return None
+    listed = ", ".join(phases)
+    return (
+        f"SELECT {listed}, count(*) AS states, min(level) AS soonest FROM states"
+        f" GROUP BY {listed} ORDER BY states DESC"
+    )
+
+
+def _aborts(members: tuple[str, ...], columns: Columns) -> str | None:
+    phases = _phases(members, columns)
+    left = [name for name in columns if name.endswith("_left")]
+    if not phases or not left:
+        return None
+    listed = ", ".join(left)
+    return (
+        f"SELECT {listed}, sum(cast(({_count(phases, 'aborted')}) > 0 as int)) AS with_aborts,"
+        f" count(*) AS states FROM states GROUP BY {listed} ORDER BY with_aborts DESC"
+    )
+
+
+def _ends(members: tuple[str, ...], columns: Columns) -> str | None:
+    if "is_stuck" not in columns:
+        return None
+    seen = [
+        name
+        for name in (f"{member}_{part}" for member in members for part in ("phase", "shows"))
+        if name in columns
+    ]
+    listed = ", ".join(seen) or "level"
+    return (
+        f"SELECT {listed}, count(*) AS states, min(level) AS soonest FROM states WHERE is_stuck"
+        f" GROUP BY {listed} ORDER BY states DESC"
+    )
+
+
+QUESTIONS: Mapping[str, Question] = {
+    "growth": Question("how many states there are at each distance", _growth),
+    "active": Question(
+        "in how many states is only one member active, or two, or none",
+        _alone,
+        "members that show a phase",
+    ),
+    "phases": Question(
+        "which phases members are in together", _together, "members that show a phase"
+    ),
+    "aborts": Question(
+        "which faults precede most aborts", _aborts, "members that show a phase, and faults"
+    ),
+    "stuck": Question(
+        "how do members get stuck: where no step but a fault changes anything",
+        _ends,
+        "the column is_stuck",
+    ),
+}

@@ -1,0 +1,124 @@
+"""A real standalone cluster on loopback: a master and workers, each a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+from attrs import define, field
+
+ROOT = Path(__file__).resolve().parents[2]
+SPARK_HOME = Path(pyspark.__file__).parent
+SECONDS_MAX = 120.0
+
+
+@define
+class Cluster:
+    """`workers`: processes, in the order in which they were started."""
+
+    folder: Path
+    environment: dict[str, str]
+    address: str = ""
+    workers: list[subprocess.Popen[bytes]] = field(factory=list)
+    _master: subprocess.Popen[bytes] | None = None
+
+    def start(self, workers: int) -> None:
+        log = self.folder / "master.log"
+        ports = ("--port", "0", "--webui-port", "0")
+        self._master = self._spawn("master.Master", log, "--host", "127.0.0.1", *ports)
+        self.address = self._told(log, r"(spark://127\.0\.0\.1:\d+)", self._master)
+        for _ in range(workers):
+            self.add_worker()
+
+    def add_worker(self) -> None:
+        """Start a worker with one core, and wait until it is part of the cluster."""
+        log = self.folder / f"worker-{len(self.workers)}.log"
+        size = ("--cores", "1", "--memory", "1g", "--webui-port", "0")
+        place = ("--work-dir", str(self.folder / f"work-{len(self.workers)}"))
+        words = ("--host", "127.0.0.1", *size, *place, self.address)
+        worker = self._spawn("worker.Worker", log, *words)
+        self.workers.append(worker)
+        self._told(log, r"(Successfully registered)", worker)
+
+    def _spawn(self, name: str, log: Path, *words: str) -> subprocess.Popen[bytes]:
+        home = os.environ.get("JAVA_HOME")
+        java = str(Path(home) / "bin" / "java") if home else "java"
+        opens = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED]
+        command = [java, "-Xmx256m", "-XX:TieredStopAtLevel=1", *opens]
+        command += ["-cp", f"{SPARK_HOME}/jars/*", f"org.apache.spark.deploy.{name}", *words]
+        with log.open("wb") as out:
+            # A group of its own, so that all it starts can be ended with it.
+            return subprocess.Popen(
+                command, stdout=out, stderr=out, env=self.environment, start_new_session=True
+            )
+
+    @staticmethod
+    def _told(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> str:
+        end = time.monotonic() + SECONDS_MAX
+        while time.monotonic() < end:
+            found = re.search(pattern, log.read_text(errors="replace"))
+            if found:
+                return found[1]
+            if process.poll() is not None:
+                break
+            time.sleep(0.1)
+        raise AssertionError(f"it did not start:\n{log.read_text(errors='replace')[-2000:]}")
+
+    def kill_worker(self, number: int) -> None:
+        """kill -9 a worker, its executor, and the executor's Python."""
+        kill_tree(self.workers[number].pid)
+
+    def stop(self) -> None:
+        for process in (*self.workers, *([self._master] if self._master else [])):
+            kill_tree(process.pid)
+            process.wait()
+
+
+_OPENED = ("java.nio", "java.lang", "java.lang.invoke", "java.util", "sun.nio.ch", "java.net")
+
+
+def kill_tree(root: int) -> None:
+    """Kill a process and everything below it, with SIGKILL."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            children.setdefault(parent, []).append(int(entry.name))
+    found = [root]
+    for one in found:
+        found += children.get(one, [])
+    for one in found:
+        try:
+            os.kill(one, 9)
+        except ProcessLookupError:
+            continue
+
+
+@contextmanager
+def cluster(folder: Path, *, workers: int, path: str = str(ROOT)) -> Iterator[Cluster]:
+    """Yield a cluster; `path`: PYTHONPATH of its workers."""
+    environment = {
+        **os.environ,
+        "SPARK_HOME": str(SPARK_HOME),
+        # Without it a worker looks for the folders of Spark's own build.
+        "SPARK_SCALA_VERSION": "2.13",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYTHONPATH": path,
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    found = Cluster(folder, environment)
+    try:
+        found.start(workers)
+        yield found
+    finally:
+        found.stop()

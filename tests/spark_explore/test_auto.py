@@ -1,0 +1,81 @@
+"""`--engine auto`: here as long as it fits, then on Spark, with the same result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from joinproto.errors import EnvironmentProblem
+from models import check, load_world
+from models.engine.memory import resident_bytes
+from models.engine.search import Limits
+from spark_explore import explore
+from spark_explore.explore import Plan, auto
+from tests.spark_explore.compare import FOUND
+
+
+@pytest.fixture
+def _session_of_the_tests(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session of its own would be the same one, and stop it for all other tests."""
+
+    @contextmanager
+    def session(_master: str | None) -> Iterator[Any]:
+        yield context
+
+    monkeypatch.setattr(explore, "_session", session)
+
+
+def tight() -> Limits:
+    """A little more than this process holds now: 1.7 million states do not fit."""
+    return Limits(memory_bytes=resident_bytes() + (24 << 20))
+
+
+@pytest.mark.usefixtures("_session_of_the_tests")
+def test_what_does_not_fit_is_handed_over() -> None:
+    """The local engine stops at the limit; auto goes on, and finds the same."""
+    world = load_world("two-phase-commit", members=8)
+    assert "incomplete" == check(world, memory_max_bytes=tight().memory_bytes).result
+
+    report = auto(world, Plan(master="local[2]", limits=tight()))
+
+    assert ("spark", 1_745_408) == (report.engine, report.distinct)
+    whole = check(world)
+    for name in FOUND:
+        assert getattr(whole, name) == getattr(report, name), name
+
+
+def test_what_fits_stays_here() -> None:
+    """No session is made, so no Java is needed."""
+    report = auto(load_world("two-phase-commit", members=5), Plan(master="local[2]"))
+
+    assert ("local", 8_832, ()) == (report.engine, report.distinct, report.notes)
+
+
+def test_without_java_the_limit_is_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Incomplete, as with the local engine, and the notes say what would have helped."""
+
+    def no_java() -> None:
+        raise EnvironmentProblem("there is no Java, which Spark runs on", next="install it")
+
+    monkeypatch.setattr(explore, "ready", no_java)
+
+    report = auto(load_world("two-phase-commit", members=8), Plan(limits=tight()))
+
+    assert ("local", "incomplete") == (report.engine, report.result)
+    assert ("Spark would go on: there is no Java, which Spark runs on",) == report.notes
+
+
+def test_an_address_is_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when it is only needed at the hand-over."""
+    monkeypatch.setattr(explore, "ready", lambda: None)
+    monkeypatch.setattr(explore, "_keep_states", lambda *_: "")
+    plan = Plan(limits=tight(), out=Path("s3:/bucket"))
+
+    report = auto(load_world("two-phase-commit", members=8), plan)
+
+    assert "incomplete" == report.result
+    assert "s3" in report.notes[0]

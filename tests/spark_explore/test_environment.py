@@ -1,0 +1,71 @@
+"""What Spark lacks on a machine: exit 4, and what to install."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinproto.errors import EnvironmentProblem, UsageProblem
+from spark_explore import session
+from spark_explore.storage import refuse_other_than_a_path
+
+
+def test_no_java_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """4: with what to install, and that the local engine needs none."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(EnvironmentProblem, match="there is no Java") as caught:
+        session.need_java()
+
+    assert 4 == caught.value.code
+    assert "openjdk-17" in caught.value.next
+    assert "--engine local" in caught.value.next
+
+
+@pytest.mark.parametrize(
+    ("says", "found"),
+    [('openjdk version "11.0.2"', "Java 11"), ('java version "1.8.0_1"', "Java 8")],
+)
+def test_an_old_java_is_refused_with_its_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, says: str, found: str
+) -> None:
+    """Spark's own message for it is a page long and names a class file version."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+    with pytest.raises(EnvironmentProblem, match=f"is {found}; Spark runs on 17 or 21"):
+        session.need_java()
+
+
+def test_a_wrong_java_home_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is set by hand, so by hand it is put right."""
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
+
+    with pytest.raises(EnvironmentProblem, match=r"JAVA_HOME is .*none"):
+        session.need_java()
+
+
+@pytest.mark.parametrize("place", ["s3:/bucket/run", "hdfs:/run", "gs:/bucket"])
+def test_a_place_that_only_spark_could_open_is_refused_by_name(place: str) -> None:
+    """Runs are mapped into memory: a path every executor can open, nothing else."""
+    with pytest.raises(UsageProblem, match=place.partition(":")[0]):
+        refuse_other_than_a_path(Path(place))
+
+
+def test_a_folder_is_a_path(tmp_path: Path) -> None:
+    """Also one with a colon in it."""
+    refuse_other_than_a_path(tmp_path / "a:b")
+    refuse_other_than_a_path(Path("run:1"))
+
+
+@pytest.mark.parametrize(
+    ("master", "cores"), [("local", 1), ("local[3]", 3), ("local[2, 1]", 2), ("spark://h:1", None)]
+)
+def test_cores_of_a_master(master: str, cores: int | None) -> None:
+    """Shares of the states are as many as cores."""
+    assert cores == session.cores_of(master)

@@ -1,0 +1,150 @@
+"""Whatever dies in the middle of a search, it finds the same states and the same run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from joinproto.errors import EnvironmentProblem
+from models import check, load_world
+from models.report import to_json
+from spark_explore import session
+from tests.spark_explore.cluster import ROOT, cluster, kill_tree
+from tests.spark_explore.runs import WORDS, begin, command, finished, wait_for_level
+
+pytestmark = pytest.mark.slow
+
+SAME = ("distinct", "generated", "depth", "levels", "result", "properties", "coverage")
+
+
+@pytest.fixture(autouse=True)
+def _java() -> None:
+    try:
+        session.ready()
+    except EnvironmentProblem as problem:
+        pytest.skip(f"{problem.message}; {problem.next}")
+
+
+def expected(name: str, **options: object) -> dict[str, object]:
+    return to_json(check(load_world(name, **options)))
+
+
+def same(expected: dict[str, object], found: dict[str, object]) -> None:
+    for name in (*SAME, "trace"):
+        assert expected.get(name) == found.get(name), name
+
+
+@pytest.mark.parametrize("level", [11, 16])
+def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, level: int) -> None:
+    """A real cluster on loopback; kill -9 of a worker, its executor and its Python."""
+    out = tmp_path / "out"
+    with cluster(tmp_path, workers=2) as spark:
+        words = ("two-phase-commit", "--members", "8", "--master", spark.address)
+        process = begin("check", *words, *WORDS, "--out", str(out))
+        wait_for_level(out, level, process)
+
+        spark.kill_worker(1)
+
+        found, err = process.communicate(timeout=600)
+    assert 0 == process.returncode, err
+    same(expected("two-phase-commit", members=8), json.loads(found))
+
+
+@pytest.mark.parametrize(("level", "cores"), [(8, 1), (14, 3), (20, 2)])
+def test_a_killed_driver_is_resumed_on_other_cores(tmp_path: Path, level: int, cores: int) -> None:
+    """kill -9 of the driver and all below it, then --resume: the same counts."""
+    words = ("check", "two-phase-commit", "--members", "8", *WORDS, "--out", str(tmp_path))
+    process = begin(*words, "--master", "local[2]")
+    wait_for_level(tmp_path, level, process)
+
+    kill_tree(process.pid)
+    process.communicate()
+    code, found = finished(*words, "--master", f"local[{cores}]", "--resume")
+
+    assert 0 == code
+    same(expected("two-phase-commit", members=8), found)
+
+
+def test_a_resumed_run_shows_the_same_shortest_run(tmp_path: Path) -> None:
+    """Numbers, layouts and levels are those of the run before; so is the trace."""
+    options = ("--members", "7", "--mutant", "one-vote-short")
+    words = ("check", "two-phase-commit", *options, *WORDS, "--out", str(tmp_path))
+    process = begin(*words, "--master", "local[2]")
+    wait_for_level(tmp_path, 8, process)
+
+    kill_tree(process.pid)
+    process.communicate()
+    code, found = finished(*words, "--master", "local[2]", "--resume")
+
+    assert 1 == code
+    same(expected("two-phase-commit", members=7, mutant="one-vote-short"), found)
+
+
+def test_a_folder_refuses_another_run(tmp_path: Path) -> None:
+    """Another model, other options: the difference is named, and nothing is touched."""
+    words = ("--master", "local[2]", *WORDS, "--out", str(tmp_path))
+    assert 0 == finished("check", "two-phase-commit", "--members", "7", *words)[0]
+    state = (tmp_path / "search" / "state.json").read_bytes()
+
+    code, found = finished("check", "two-phase-commit", "--members", "6", *words, "--resume")
+
+    assert 2 == code
+    assert "{'members': 7} there, {'members': 6} here" in found["error"]["message"]
+    assert state == (tmp_path / "search" / "state.json").read_bytes()
+
+    changed = state.replace(b'"version": "', b'"version": "0')
+    (tmp_path / "search" / "state.json").write_bytes(changed)
+    code, found = finished("check", "two-phase-commit", "--members", "7", *words, "--resume")
+
+    assert 2 == code
+    assert "version 0" in found["error"]["message"]
+
+
+def test_a_full_disk_is_said_and_the_run_goes_on_later(tmp_path: Path) -> None:
+    """A clear error with exit code 4; with more space --resume ends as if nothing was."""
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run(["unshare", "-Urm", "true"], check=False, capture_output=True).returncode
+    ):
+        pytest.skip("unshare -Urm does not work here: no disk of our own can be made")
+    words = " ".join(command("check", "two-phase-commit", "--members", "8", *WORDS))
+    words += f" --master local[2] --out {tmp_path}"
+    script = f"""
+mount -t tmpfs -o size=6m none {tmp_path}
+{words}; echo "code $?"
+mount -o remount,size=500m {tmp_path}
+{words} --resume; echo "code $?"
+"""
+    done = subprocess.run(
+        ["unshare", "-Urm", "sh", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+        cwd=ROOT,
+    )
+
+    first, one, second, other, *_ = done.stdout.splitlines()
+    assert ("code 4", "code 0") == (one, other), done.stdout + done.stderr
+    assert "the disk is full" in first
+    assert '"distinct": 1745408' in second
+
+
+def test_a_python_without_our_packages_is_named(tmp_path: Path) -> None:
+    """A worker whose Python lacks a package: what it lacks, and what to do."""
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True
+    )
+    python = str(tmp_path / "bare" / "bin" / "python")
+    words = ("check", "two-phase-commit", "--members", "8", *WORDS, "--master", "local[2]")
+
+    code, found = finished(*words, PYSPARK_PYTHON=python)
+
+    assert 4 == code
+    assert "an executor's Python has no module" in found["error"]["message"]
+    assert "install" in found["error"]["next"]

@@ -1,0 +1,151 @@
+"""Torture: real nodes, real faults, writing clients; at the end nothing acknowledged is lost.
+
+    tools/torture --minutes 10 --seed 7           or: python -m tools.torture ...
+
+Exit code 0: all holds; 1: something does not, and the report says what.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+from joinproto.errors import JoinprotoError
+from tools.faults.nodes import CLOCK, Fleet
+from tools.faults.storm import KINDS, Storm
+from tools.faults.verdict import Judged, judge
+
+NAMES = "abcde"
+MEMORY = Path("/dev/shm")
+
+MUTANTS = (
+    "acknowledge-by-majority",  # the sequencer's own; the others are rules of the member
+    "accepted-not-honoured",
+    "active-before-all-are-ready",
+    "ballots-not-persisted",
+    "change-after-total-failure",
+    "dirty-not-written",
+    "frozen-goes-on",
+    "goes-on-after-a-restart",
+    "held-not-persisted",
+    "minority",
+    "promise-not-persisted",
+    "update-in-place",
+)
+"""Rules whose lack shows in any storm; the lack of the others, in `joinproto check --mutant`."""
+
+
+@click.command(epilog="Example: tools/torture --minutes 10 --seed 7")
+@click.option("--minutes", type=float, default=1.0, show_default=True, help="How long it storms.")
+@click.option("--seed", type=int, help="The same storm again; else one of the clock's.")
+@click.option("--members", type=click.IntRange(3, 5), default=3, show_default=True)
+@click.option(
+    "--mutant", type=click.Choice(MUTANTS), help="A rule that no node keeps: the run must fail."
+)
+@click.option("--out", type=click.Path(path_type=Path), help="Keep everything in this directory.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--quiet", is_flag=True, help="Do not tell each fault.")
+def main(
+    minutes: float,
+    seed: int | None,
+    members: int,
+    mutant: str | None,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Let nodes run, and do to them what happens in a year."""
+    seed = time.time_ns() % 1_000_000 if seed is None else seed
+    top = Path(tempfile.mkdtemp(prefix="joinproto-torture-", dir=_memory())) if out is None else out
+    top.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+
+    def say(line: str) -> None:
+        if not quiet:
+            click.echo(f"{time.monotonic() - began:7.1f} s  {line}", err=True)
+
+    # Whoever ends this ends the nodes, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    fleet = make_fleet(top, members, mutant)
+    storm = Storm(fleet, seed, say=say)
+    failure = ""
+    try:
+        try:
+            storm.run(60 * minutes)
+        except JoinprotoError as error:
+            failure = str(error)
+        judged = judge(fleet, storm.ledger)
+    finally:
+        fleet.close()
+    holds = not judged.problems and not failure
+    _report(storm, judged, failure, seed=seed, top=top, as_json=as_json)
+    if holds and out is None:
+        shutil.rmtree(top)
+    sys.exit(0 if holds else 1)
+
+
+def make_fleet(top: Path, members: int, mutant: str | None) -> Fleet:
+    """Return the nodes of a storm: quick to suspect each other, and with clocks that can jump."""
+    testing = [f'clock_offset = "{CLOCK}"'] + ([f'mutants = ["{mutant}"]'] if mutant else [])
+    tables = "[timing]\npatience = 0.4\nheartbeat = 0.2\nsilence = 1.5\n[testing]\n"
+    return Fleet.make(top, NAMES[:members], tables=tables + "\n".join(testing))
+
+
+def _memory() -> str | None:
+    """Return a place in memory, if there is one: a kill is no loss of power, and the disk of a
+    busy machine would be slower than the members' patience.
+    """
+    return str(MEMORY) if os.access(MEMORY, os.W_OK) else None
+
+
+def _report(
+    storm: Storm, judged: Judged, failure: str, *, seed: int, top: Path, as_json: bool
+) -> None:
+    ledger, logs = storm.ledger, judged.logs
+    problems = [*([failure] if failure else []), *judged.problems]
+    if as_json:
+        tree = {
+            "result": "violated" if problems else "holds",
+            "seed": seed,
+            "faults": {kind: storm.counts[kind] for kind in KINDS},
+            "recoveries": dict(storm.verdicts),
+            "writes": {
+                "acknowledged": len(ledger.acknowledged),
+                "refused": len(ledger.refused),
+                "open": len(ledger.open),
+            },
+            **judged.as_json(),
+            "problems": problems,
+            "kept": str(top) if problems else None,
+        }
+        click.echo(json.dumps(tree))
+        return
+    faults = ", ".join(f"{storm.counts[kind]} {kind.replace('_', ' ')}" for kind in KINDS)
+    click.echo(f"seed {seed}: {storm.counts.total()} faults: {faults}")
+    click.echo(f"recovered {sum(storm.verdicts.values())} times: {dict(storm.verdicts)}")
+    click.echo(
+        f"{len(ledger.acknowledged)} writes acknowledged, {len(ledger.refused)} refused,"
+        f" {len(ledger.open)} without an answer; {judged.frames} frames in the log"
+    )
+    click.echo(
+        f"event logs: {logs.runs} runs, {logs.lines} events, {logs.views} views,"
+        f" {logs.openings} times active, {logs.committed} frames committed"
+    )
+    if not problems:
+        click.echo("everything that was acknowledged is there, and all members kept to the rules")
+    for problem in problems:
+        click.echo(f"VIOLATED: {problem}")
+    if problems:
+        click.echo(f"everything is kept in {top}")
+
+
+if __name__ == "__main__":
+    main()
