@@ -168,7 +168,10 @@ LEARN = Step(
 
 _FREEZES = {
     closed: Update((t, x), closed(t, x) | (same(t, s) & same(x, v))),
-    told_not: Update((t, y, x), told_not(t, y, x) | (same(t, s) & same(y, v) & ~reached(s, x))),
+    told_not: Update(
+        (t, y, x),
+        told_not(t, y, x) | all_of(same(t, s), same(y, v), upto(x, v), ~reached(s, x)),
+    ),
 }
 _it_tells = all_of(same(t, s), same(y, v), same(p2, p))
 _IS_TIP = Guard("v is its tip", knows(s, v) & every(y, knows(s, y) >> upto(y, v)))

@@ -1,12 +1,10 @@
-"""From a model of Z3 to a state, judged again by the independent reader.
+"""From a model of Z3 to a state that the independent reader can judge.
 
-The smallest state is looked for: with one thing of each sort, then with more, until there is
-one.  Names are the sort's with a number.
+Things are called by their sort, with a number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -17,9 +15,6 @@ from proofs.layer import Layer, Step
 from proofs.logic import Function, Sort, Var
 from proofs.structure import Env, Structure, Thing
 from proofs.to_z3 import Reader
-
-THINGS_MAX = 12
-"""Sizes are tried up to so many things altogether; a larger state is shown as it comes."""
 
 
 @frozen
@@ -87,30 +82,3 @@ def named(model: Any, reader: Reader, layer: Layer, constants: dict[Var, Any]) -
 
 def _some(model: Any, reader: Reader, sort: Sort) -> Any:
     return model.eval(z3.Const(f"some!{sort.name}", reader.sort(sort)), model_completion=True)
-
-
-def smallest(solver: Any, reader: Reader, layer: Layer) -> Any:
-    """Return the model with the fewest things, None if there is none up to `THINGS_MAX`."""
-    solver.set("timeout", 2_000)
-    for sizes in _sizes(len(layer.sorts)):
-        solver.push()
-        for sort, size in zip(layer.sorts, sizes, strict=True):
-            solver.add(_at_most(reader, sort, size))
-        found = solver.model() if solver.check() == z3.sat else None
-        solver.pop()
-        if found is not None:
-            return found
-    return None
-
-
-def _sizes(sorts: int) -> Iterator[tuple[int, ...]]:
-    for total in range(sorts, THINGS_MAX + 1):
-        for sizes in product(range(1, 5), repeat=sorts):
-            if sum(sizes) == total:
-                yield sizes
-
-
-def _at_most(reader: Reader, sort: Sort, size: int) -> Any:
-    there = [z3.Const(f"{sort.name}#{number}", reader.sort(sort)) for number in range(size)]
-    one = reader.constant(Var("one", sort))
-    return z3.ForAll([one], z3.Or(*[one == item for item in there]))

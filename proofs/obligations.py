@@ -16,9 +16,10 @@ from typing import Any
 import z3
 from attrs import frozen
 
-from proofs.counterexample import Counterexample, named, smallest, to_structure
+from proofs.counterexample import Counterexample, named, to_structure
 from proofs.layer import Claim, Conjunct, Layer, Step, Update
 from proofs.logic import Var
+from proofs.small import smallest
 from proofs.to_z3 import Reader
 
 HASTY_MS = 5_000
@@ -107,11 +108,11 @@ def discharge(obligation: Obligation, *, small: bool = True) -> Outcome:
     began = time.process_time()
     query = Query.of(obligation)
     found = query.check(HASTY_MS)
-    model = None
+    against = None
     if found == z3.unknown:
         # Some questions have endless states against them before the small ones.
-        model = query.smallest()
-        found = query.check(TIMEOUT_MS) if model is None else z3.sat
+        against = query.smallest()
+        found = query.check(TIMEOUT_MS) if against is None else z3.sat
     seconds = time.process_time() - began
     if found == z3.unknown:
         return Outcome(obligation, "unknown", seconds)
@@ -119,10 +120,11 @@ def discharge(obligation: Obligation, *, small: bool = True) -> Outcome:
         return Outcome(obligation, "proved" if found == z3.sat else "fails", seconds)
     if found == z3.unsat:
         return Outcome(obligation, "proved", seconds)
-    if model is None:
-        model = query.solver.model()
-        model = (query.smallest() if small else None) or model
-    return Outcome(obligation, "fails", seconds, query.against(model))
+    if against is None and small:
+        against = query.smallest()
+    if against is None:
+        against = query.against(query.solver.model())
+    return Outcome(obligation, "fails", seconds, against)
 
 
 @frozen
@@ -171,9 +173,14 @@ class Query:
         self.solver.set("timeout", timeout_ms)
         return self.solver.check()
 
-    def smallest(self) -> Any:
-        """Return the model with the fewest things, None if there is no small one."""
-        return smallest(self.solver, self.reader, self.obligation.layer)
+    def smallest(self) -> Counterexample | None:
+        """Return a counterexample with few things, None if none was found."""
+        asked = self.obligation
+        if asked.subject is None:
+            return None
+        is_beginning = asked.kind is Kind.BEGINS
+        step = begins(asked.layer) if is_beginning else asked.step
+        return smallest(asked.layer, step, asked.subject, begins=is_beginning)
 
     def against(self, model: Any) -> Counterexample:
         """Return the state that the model describes, and the step that is taken in it."""

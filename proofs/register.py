@@ -42,7 +42,7 @@ promised = Relation("promised", (SEAT, BALLOT), "{0} has promised {1} or a later
 beyond = Relation("beyond", (SEAT, BALLOT), "{0} has promised a ballot later than {1}")
 accepted = Relation("accepted", (SEAT, BALLOT, VIEW), "{0} keeps that it accepted {2} in {1}")
 accepted_from = Relation("accepted_from", (SEAT, BALLOT), "{0} keeps an acceptance of {1} or later")
-lost = Relation("lost", (SEAT,), "the disk of {0} is lost")
+gone = Relation("gone", (SEAT,), "{0} speaks no more: its disk is gone, or it knows what follows V")
 # In the memory of the proposer.
 is_open = Relation("is_open", (BALLOT,), "the attempt {0} lasts, and proposes nothing yet")
 # Said.
@@ -80,10 +80,10 @@ def _answer(seat: Term) -> dict[Relation, Update]:
 
 def _passed(seat: Var, ballot: Var) -> Formula:
     """Return that the seat will never again vote in this ballot."""
-    return lost(seat) | beyond(seat, ballot)
+    return gone(seat) | beyond(seat, ballot)
 
 
-NOT_LOST = "its disk is not lost"
+NOT_GONE = "its disk is not lost, and it knows nothing later"
 NOT_BEYOND = "it has promised no later ballot"
 ASKED = "a majority has answered"
 
@@ -93,7 +93,7 @@ BEGIN = Step(
     (b,),
     (
         Guard("the ballot is new to its owner's disk", ~promised(owner(b), b)),
-        Guard(NOT_LOST, ~lost(owner(b))),
+        Guard(NOT_GONE, ~gone(owner(b))),
     ),
     {**_promise(owner(b)), **_answer(owner(b)), is_open: Update((c,), is_open(c) | same(c, b))},
 )
@@ -102,7 +102,7 @@ PROMISE = Step(
     "promise",
     "a seat promises a ballot, durably, and says what it has accepted",
     (s, b),
-    (Guard(NOT_BEYOND, ~beyond(s, b)), Guard(NOT_LOST, ~lost(s))),
+    (Guard(NOT_BEYOND, ~beyond(s, b)), Guard(NOT_GONE, ~gone(s))),
     {**_promise(s), **_answer(s)},
 )
 
@@ -160,7 +160,7 @@ VOTE = Step(
         Guard("it is proposed", proposed(b, v)),
         Guard("by seat: it is an elector", elector(s)),
         Guard(NOT_BEYOND, ~beyond(s, b)),
-        Guard(NOT_LOST, ~lost(s)),
+        Guard(NOT_GONE, ~gone(s)),
     ),
     {
         **_promise(s),
@@ -174,17 +174,29 @@ VOTE = Step(
     },
 )
 
-LOSE = Step(
-    "lose the disk",
-    "a disk is lost; whoever comes back has another store_id, and is another seat",
+LEAVE = Step(
+    "leave",
+    "a disk is lost, and whoever comes back is another seat; or a seat learns what follows V",
     (s,),
     (),
     {
-        lost: Update((x,), lost(x) | same(x, s)),
+        gone: Update((x,), gone(x) | same(x, s)),
         promised: Update((x, c), promised(x, c) & ~same(x, s)),
         beyond: Update((x, c), beyond(x, c) & ~same(x, s)),
         accepted: Update((x, c, w), accepted(x, c, w) & ~same(x, s)),
         accepted_from: Update((x, c), accepted_from(x, c) & ~same(x, s)),
+    },
+)
+
+LOSE_ANSWER = Step(
+    "lose an answer",
+    "an answer never arrives; other messages that are lost need no step",
+    (s, b),
+    (),
+    {
+        answered: Update((x, c), answered(x, c) & ~(same(x, s) & same(c, b))),
+        told: Update((x, d, c, v), told(x, d, c, v) & ~(same(x, s) & same(d, b))),
+        told_from: Update((x, d, c), told_from(x, d, c) & ~(same(x, s) & same(d, b))),
     },
 )
 
@@ -228,7 +240,7 @@ CONJUNCTS = (
     ),
     Conjunct(
         "used_is_promised",
-        every((b, v), (is_open(b) | proposed(b, v)) >> (promised(owner(b), b) | lost(owner(b)))),
+        every((b, v), (is_open(b) | proposed(b, v)) >> (promised(owner(b), b) | gone(owner(b)))),
         "the owner could take a ballot for new that it has used before a crash",
     ),
     Conjunct(
@@ -248,7 +260,7 @@ CONJUNCTS = (
     ),
     Conjunct(
         "vote_is_kept",
-        every((s, b, v), vote(s, b, v) >> (accepted_from(s, b) | lost(s))),
+        every((s, b, v), vote(s, b, v) >> (accepted_from(s, b) | gone(s))),
         "a voter could answer as if it had not voted",
     ),
     Conjunct(
@@ -282,7 +294,7 @@ LAYER = Layer(
         beyond,
         accepted,
         accepted_from,
-        lost,
+        gone,
         is_open,
         answered,
         told,
@@ -303,7 +315,7 @@ LAYER = Layer(
             beyond,
             accepted,
             accepted_from,
-            lost,
+            gone,
             is_open,
             answered,
             told,
@@ -313,7 +325,7 @@ LAYER = Layer(
         ),
         FALSE,
     ),
-    steps=(BEGIN, PROMISE, PROPOSE_FREE, PROPOSE_BOUND, GIVE_UP, VOTE, LOSE),
+    steps=(BEGIN, PROMISE, PROPOSE_FREE, PROPOSE_BOUND, GIVE_UP, VOTE, LEAVE, LOSE_ANSWER),
     conjuncts=CONJUNCTS,
     claims=(
         Claim(
@@ -329,7 +341,7 @@ LAYER = Layer(
     ),
     lively=some(
         (b, c, v, s, q),
-        all_of(before(b, c), _all_vote(q, c, v), lost(s), vote(s, b, v), ~within(s, q)),
+        all_of(before(b, c), _all_vote(q, c, v), gone(s), vote(s, b, v), ~within(s, q)),
     ),
     assumes=(
         "a store_id is never drawn twice, and a disk is not copied",

@@ -42,11 +42,11 @@ def lines(obligation: Obligation, against: Counterexample) -> Iterator[str]:
 def as_json(obligation: Obligation, against: Counterexample) -> dict[str, Any]:
     """Return the counterexample as the command prints it."""
     layer, after = obligation.layer, against.after
-    matters = _matters(obligation, against)
+    shown = matters(obligation, against)
     before = []
     if obligation.kind is not Kind.BEGINS:
         before = [
-            *facts(against.before, layer, matters),
+            *facts(against.before, layer, shown),
             *_values(against.before, layer, obligation),
         ]
     return {
@@ -61,8 +61,7 @@ def as_json(obligation: Obligation, against: Counterexample) -> dict[str, Any]:
 
 def is_confirmed(obligation: Obligation, against: Counterexample) -> bool:
     """Return whether the independent reader sees it the same way as Z3."""
-    layer, before, after = obligation.layer, against.before, against.after
-    subject = obligation.subject
+    layer, before = obligation.layer, against.before
     if not all(before.holds(axiom) for axiom in layer.axioms.values()):
         return False
     is_anywhere = obligation.kind is Kind.BEGINS
@@ -70,6 +69,12 @@ def is_confirmed(obligation: Obligation, against: Counterexample) -> bool:
         return False
     if against.step is not None and not before.allows(against.step, against.env):
         return False
+    return is_broken(obligation, against)
+
+
+def is_broken(obligation: Obligation, against: Counterexample) -> bool:
+    """Return whether the formula is broken there, by the independent reader."""
+    subject, before, after = obligation.subject, against.before, against.after
     if subject is None:
         return True
     if after is None:
@@ -99,11 +104,11 @@ def broken_by(obligation: Obligation, against: Counterexample) -> Env:
     return found
 
 
-def facts(state: Structure, layer: Layer, matters: frozenset[Relation]) -> list[str]:
+def facts(state: Structure, layer: Layer, shown: frozenset[Relation]) -> list[str]:
     """Return what is true of these relations; of an order only what is not reflexive."""
     found = []
     for relation in layer.relations:
-        if relation in matters:
+        if relation in shown:
             rows = sorted(state.rows[relation], key=str)
             found += [
                 relation.about.format(*row)
@@ -135,7 +140,7 @@ def _formulas(obligation: Obligation, against: Counterexample) -> Iterator[Formu
         yield from (guard.formula for guard in against.step.guards)
 
 
-def _matters(obligation: Obligation, against: Counterexample) -> frozenset[Relation]:
+def matters(obligation: Obligation, against: Counterexample) -> frozenset[Relation]:
     found = frozenset().union(*map(relations_in, _formulas(obligation, against)))
     changed = frozenset(against.step.updates) if against.step is not None else frozenset()
     orders = frozenset(filter(_is_order, obligation.layer.relations))

@@ -58,7 +58,8 @@ class Values:
     codes: dict[object, int] = field(factory=dict)
 
     def type_of(self, name: str) -> Any:
-        return _hints(self.kind)[name]
+        kind: Any = self.kind
+        return _hints(kind)[name]
 
     def sort(self, name: str) -> Any:
         is_flag = self.type_of(name) is bool

@@ -1,19 +1,22 @@
 """The steps of a searched world, one by one, by the code that ships.
 
-The search is the obvious one of `models.reference`; each call of a member's code is made once
-and remembered, and messages come in no particular order.
+Breadth first at the beginning, then walks at random, which come to places that a search
+would need hours for.  The steps are those of `models.reference`, straight from the
+definitions; each call of a member's code is made once and remembered.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from models.events import Message
 from models.local import LocalState, MemberCode, Outcome
 from models.reference import Reference, State
-from models.steps import Move
+from models.steps import Kind, Move, Sent
 from models.world import World
 
 
@@ -21,47 +24,35 @@ class Remembering:
     """A member's code whose answers are remembered."""
 
     def __init__(self, code: MemberCode) -> None:
-        self.name = code.name
-        self.names = code.names
-        self.persistent = code.persistent
-        self._code = code
-        self._run: dict[tuple[LocalState, Hashable], tuple[Outcome, ...] | None] = {}
-        self._known: dict[tuple[str, LocalState], Any] = {}
+        self.code = code
+        self._known: dict[Hashable, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.code, name)
 
     def run(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
-        key = (local, event)
-        if key not in self._run:
-            self._run[key] = self._code.run(local, event)
-        return self._run[key]
+        found: tuple[Outcome, ...] | None
+        found = self._once((local, event), lambda: self.code.run(local, event))
+        return found
 
     def choices(self, local: LocalState) -> Any:
-        return self._once("choices", local, self._code.choices)
+        return self._once(("choices", local), lambda: self.code.choices(local))
 
     def horizon(self, local: LocalState) -> Any:
-        return self._once("horizon", local, self._code.horizon)
+        return self._once(("horizon", local), lambda: self.code.horizon(local))
 
     def shows(self, local: LocalState) -> Any:
-        return self._once("shows", local, self._code.shows)
+        return self._once(("shows", local), lambda: self.code.shows(local))
 
-    def shows_disk(self, local: LocalState) -> Any:
-        return self._once("shows_disk", local, self._code.shows_disk)
-
-    def before_start(self) -> LocalState:
-        return self._code.before_start()
-
-    def describe(self, local: LocalState) -> dict[str, str]:
-        return self._code.describe(local)
-
-    def _once(self, what: str, local: LocalState, ask: Callable[[LocalState], Any]) -> Any:
-        key = (what, local)
+    def _once(self, key: Hashable, ask: Callable[[], Any]) -> Any:
         if key not in self._known:
-            self._known[key] = ask(local)
+            self._known[key] = ask()
         return self._known[key]
 
 
 @frozen
 class Taken:
-    """A step of the world.  `level`: how many steps lead to `before`, at least."""
+    """A step of the world.  `level`: how many steps lead to `before` on the way it was found."""
 
     level: int
     before: State
@@ -74,16 +65,34 @@ class Walk(Reference):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        codes: Any = self.codes
-        self.codes = type(codes)(
-            *[
-                tuple(map(Remembering, value)) if name == "members" else value
-                for name, value in _parts(codes)
-            ]
-        )
+        members: Any = tuple(map(Remembering, self.codes.members))
+        monitor: Any = self.codes.monitor and Remembering(self.codes.monitor)
+        self.codes = evolve(self.codes, members=members, monitor=monitor)
+        self._texts: dict[Sent, str] = {}
 
-    def steps(self, stop: Callable[[], bool]) -> Iterator[Taken]:
-        """Yield every step, breadth first, until there is none left or `stop` says so."""
+    def successors(self, state: State) -> Iterator[tuple[Move, State]]:
+        """Yield every step, as `Reference` does; its members' messages are one set."""
+        for code, local in zip(self.codes.members, state.locals, strict=True):
+            for choice in code.choices(local):
+                yield from self._run(state, "choice", code.name, choice.event)
+        for message in sorted(state.messages, key=self._text_of):
+            sender, to, content = message
+            event = Message(sender, content)
+            for name in (to,) if to is not None else self.codes.names:
+                if name != sender and self._reaches(state, sender, name):
+                    yield from self._run(state, "receive", name, event, message)
+        for action, around in self.environment.moves(state.around):
+            kind: Kind = "split" if action == "split" else "heal"
+            yield Move(kind, split=around.split), evolve(state, around=around)
+
+    def _text_of(self, message: Sent) -> str:
+        # Their order must not depend on the process, or a seed would mean nothing.
+        if message not in self._texts:
+            self._texts[message] = repr(message)
+        return self._texts[message]
+
+    def breadth_first(self) -> Iterator[Taken]:
+        """Yield every step, those out of near states first."""
         first = self.initial()
         level_of = {first: 0}
         queue = [first]
@@ -93,9 +102,16 @@ class Walk(Reference):
                     level_of[after] = level_of[state] + 1
                     queue.append(after)
                 yield Taken(level_of[state], state, move, after)
-            if stop():
-                return
 
-
-def _parts(codes: Any) -> list[tuple[str, Any]]:
-    return [(item.name, getattr(codes, item.name)) for item in type(codes).__attrs_attrs__]
+    def at_random(self, seed: int, length: int) -> Iterator[Taken]:
+        """Yield the steps of walks from the beginning, one after the other, without end."""
+        dice = random.Random(seed)
+        while True:
+            state = self.initial()
+            for level in range(length):
+                ways = [(move, after) for move, after in self.successors(state) if after != state]
+                if not ways:
+                    break
+                move, after = dice.choice(ways)
+                yield Taken(level, state, move, after)
+                state = after

@@ -89,3 +89,52 @@ def test_without_z3_it_says_what_to_install() -> None:
 
     assert 4 == done.returncode
     assert "joinproto[prove]" in json.loads(done.stdout)["error"]["next"]
+
+
+@pytest.mark.slow
+def test_a_mutant_is_rejected_by_the_link(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1, although all obligations are proved: they are not about that code."""
+    done = run_here(
+        capsys, "prove", "nothing_lost", "--link", "--mutant", "status-does-not-freeze", "--json"
+    )
+
+    assert 1 == done.code
+    assert [] == list(faults(done.object, schema.PROVE))
+    assert [] == list(unexplained(done.object, schema.PROVE))
+    assert 0 == done.object["failed"]
+    assert ["rejected"] == [one["result"] for one in done.object["link"]]
+
+
+@pytest.mark.slow
+def test_a_failing_obligation_is_looked_up(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whether its state is reachable, and which lemmas exclude it."""
+    words = ("prove", "one_successor", "--without", "open_is_unproposed", "--link", "--json")
+
+    done = run_here(capsys, *words)
+
+    assert 1 == done.code
+    assert [] == list(faults(done.object, schema.PROVE))
+    assert [] == list(unexplained(done.object, schema.PROVE))
+    (looked,) = done.object["lookup"]
+    assert looked["world"] is None
+    assert looked["states"] > 100
+
+
+@pytest.mark.slow
+def test_the_search_finds_what_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """The split brain below a majority, and the voter that forgets."""
+    done = run_here(capsys, "prove", "tables", "--search", "--json")
+
+    assert 0 == done.code
+    assert [] == list(faults(done.object, schema.PROVE))
+    assert [6, 11, None] == [one["steps"] for one in done.object["search"]]
+
+
+@pytest.mark.parametrize(
+    "words", [("--mutant", "minority"), ("tables", "--link"), ("tables", "--without", "one_chain")]
+)
+def test_options_that_do_not_go_together_are_refused(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    """Exit code 2, before anything is proved."""
+    assert 2 == run_here(capsys, "prove", *words).code

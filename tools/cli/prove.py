@@ -1,52 +1,76 @@
 """`joinproto prove`: claims for any number of members, one line per obligation.
 
 0  all proved                      2  no such claim or conjunct
-1  an obligation fails             4  z3 is not installed
+1  an obligation fails, a step     4  z3 is not installed
+   of the code is rejected
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import click
 from attrs import define, field
 
 from joinproto.errors import UsageProblem
-from tools.cli.output import Terminal
+from tools.cli.output import Terminal, error_stream, is_terminal
 
 EXAMPLE = """\b
 Examples:
   joinproto prove
   joinproto prove nothing_lost
   joinproto prove --without left_out_is_blocked
+  joinproto prove one_successor --link
+  joinproto prove --link --mutant status-does-not-freeze
 """
 
 TABLES = "tables"
 """Asked for like a claim: what is proved of the decision tables."""
 
+WORDS = {"proved": "proved ", "fails": "FAILS  ", "unknown": "UNKNOWN"}
+INDENT = " " * 12
+
 
 @click.command(epilog=EXAMPLE)
 @click.argument("claim", required=False)
 @click.option("--without", metavar="CONJUNCT", help="Leave out a part of the invariant.")
+@click.option("--link", is_flag=True, help="Hold the steps of the shipped code against it, too.")
+@click.option("--mutant", metavar="NAME", help="With --link: code with a mistake built in.")
+@click.option("--search", is_flag=True, help="Look for runs that break it, a rule left out.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def prove(claim: str | None, without: str | None, as_json: bool) -> int:
+def prove(claim: str | None, **options: Any) -> int:
     """Prove what holds for any number of members, views and ballots.
 
     CLAIM is one of the protocol's, or `tables`; without it, all are proved.  Exit code 0:
     every obligation is proved; 1: one fails, and a state that speaks against it is shown.
     """
-    return _Run(claim, without, as_json).run()
+    if options["mutant"] is not None and not options["link"]:
+        raise UsageProblem(
+            "--mutant without --link", next="add --link: the code is looked at there"
+        )
+    for flag in ("link", "without"):
+        if claim == TABLES and options[flag]:
+            raise UsageProblem(
+                f"--{flag} is about the relations, not about tables", next=f"leave out --{flag}"
+            )
+    return _Run(claim, **options).run()
 
 
 @define
 class _Run:
     claim: str | None
     without: str | None
+    link: bool
+    mutant: str | None
+    search: bool
     as_json: bool
     told: list[dict[str, Any]] = field(factory=list)
+    more: dict[str, list[dict[str, Any]]] = field(factory=dict)
+    failing: Any = None  # the first outcome with a state against it
+    is_bad: bool = False
     began: float = field(factory=time.process_time)
     terminal: Terminal = field(factory=lambda: Terminal.now(colours=False))
 
@@ -61,102 +85,116 @@ class _Run:
                 next="there are " + ", ".join(claims.conjuncts()),
             )
         if self.claim != TABLES:
-            for outcome in self._layers():
-                self._tell(outcome)
+            self._prove_layers()
         if self.claim in (None, TABLES) and self.without is None:
-            for finding in self._tables():
-                self._tell_of_table(finding)
+            self._prove_tables()
+        proved_in = time.process_time() - self.began
+        if self.search:
+            self._search()
+        if self.link:
+            self._link()
         failed = [one for one in self.told if one["result"] != "proved"]
-        seconds = time.process_time() - self.began
+        is_bad = bool(failed) or self.is_bad
         if self.as_json:
             found = {
-                "result": "fails" if failed else "proved",
+                "result": "fails" if is_bad else "proved",
                 "claim": self.claim,
                 "without": self.without,
                 "solver": solver_version(),
-                "cpu_seconds": round(seconds, 3),
+                "cpu_seconds": round(proved_in, 3),
                 "proved": len(self.told) - len(failed),
                 "failed": len(failed),
                 "obligations": self.told,
                 "assumptions": [] if self.claim == TABLES else list(claims.assumptions(self.claim)),
+                **self.more,
             }
             click.echo(json.dumps(found))
         else:
-            what = (
-                f"{len(failed)} of {len(self.told)} obligations fail"
-                if failed
-                else (f"all {len(self.told)} obligations are proved")
-            )
-            click.echo(f"\n{what}; {seconds:.1f} s of CPU, {solver_version()}")
-        return 1 if failed else 0
+            all_of_them = f"all {len(self.told)} obligations are proved"
+            some = f"{len(failed)} of {len(self.told)} obligations fail"
+            summary = some if failed else all_of_them
+            self._say(f"\n{summary}; {proved_in:.1f} s of CPU, {solver_version()}")
+        return 1 if is_bad else 0
 
-    def _layers(self) -> Iterator[Any]:
-        from proofs import claims
+    def _prove_layers(self) -> None:
+        from proofs import claims, report, show
         from proofs.obligations import discharge, obligations
 
-        shown = False
         for layer, wanted in claims.wanted(self.claim):
             cut = layer if self.without is None else claims.without(layer, self.without)
             for obligation in obligations(cut, wanted):
                 # The first state that speaks against it is made small; the others only count.
-                outcome = discharge(obligation, small=not shown)
-                shown = shown or outcome.against is not None
-                yield outcome
+                outcome = discharge(obligation, small=self.failing is None)
+                is_first = self.failing is None and outcome.against is not None
+                self.told.append(report.outcome_json(outcome, shown=is_first))
+                self._line(outcome.result, outcome.seconds, obligation.words)
+                if is_first and outcome.against is not None:
+                    self.failing = outcome
+                    self._lines(show.lines(obligation, outcome.against), indent=INDENT)
 
-    def _tables(self) -> Iterator[Any]:
+    def _prove_tables(self) -> None:
         from proofs import differences, tables
 
-        yield from tables.findings()
-        yield from differences.compare()
-
-    def _tell_of_table(self, finding: Any) -> None:
-        self.told.append(
-            {
-                "layer": TABLES,
-                "obligation": finding.words,
-                "kind": "is so of the shipped tables",
-                "step": None,
-                "subject": None,
-                "result": finding.result,
-                "seconds": round(finding.seconds, 4),
-                "against": None,
-                "example": finding.example,
-            }
-        )
-        if not self.as_json:
+        for finding in (*tables.findings(), *differences.compare()):
+            self.told.append(
+                {
+                    "layer": TABLES,
+                    "obligation": finding.words,
+                    "kind": "is so of the shipped tables",
+                    "step": None,
+                    "subject": None,
+                    "result": finding.result,
+                    "seconds": round(finding.seconds, 4),
+                    "against": None,
+                    "example": finding.example,
+                }
+            )
             self._line(finding.result, finding.seconds, finding.words)
-            if finding.example:
-                self._say(f"            {finding.example}")
+            self._lines([finding.example] if finding.example else [], indent=INDENT)
 
-    def _tell(self, outcome: Any) -> None:
-        from proofs import show
+    def _search(self) -> None:
+        from proofs import bounded, report
 
-        first = all(one["against"] is None for one in self.told)
-        against = outcome.against if first else None
-        obligation = outcome.obligation
-        subject = obligation.subject
-        self.told.append(
-            {
-                "layer": obligation.layer.name,
-                "obligation": obligation.words,
-                "kind": obligation.kind.value,
-                "step": None if obligation.step is None else obligation.step.name,
-                "subject": None if subject is None else subject.name,
-                "result": outcome.result,
-                "seconds": round(outcome.seconds, 4),
-                "against": None if against is None else show.as_json(obligation, against),
-            }
-        )
-        if self.as_json:
-            return
-        self._line(outcome.result, outcome.seconds, obligation.words)
-        if against is not None:
-            for line in show.lines(obligation, against):
-                self._say(f"            {line}")
+        found = self.more.setdefault("search", [])
+        self._lines(["", "runs from the beginning, a rule left out:"])
+        for searched in bounded.search():
+            found.append(report.search_json(searched))
+            self._lines(report.search_lines(searched))
+            self.is_bad = self.is_bad or not searched.is_as_expected
+
+    def _link(self) -> None:
+        from proofs import claims, report
+        from proofs.link import lookup
+        from proofs.link.run import link, worlds
+
+        layers = frozenset(layer.name for layer, _ in claims.wanted(self.claim))
+        told = self.more.setdefault("link", [])
+        self._lines(["", "steps of the code that ships, held against the relations:"])
+        explored = []
+        for linked in worlds(layers, self.mutant):
+            if is_terminal():
+                click.echo(f"  looking at {linked.world}", err=True, file=error_stream())
+            for found in link(linked, mutant=self.mutant, layers=layers):
+                explored.append(found)
+                told.append(report.link_json(found))
+                self._lines(report.link_lines(found))
+                self.is_bad = self.is_bad or found.rejected is not None
+        if self.mutant is None:
+            steps = sum({one.world: one.steps for one in explored}.values())
+            self._lines([f"{steps:,} distinct steps of the code together"])
+        if self.failing is not None:
+            looked = lookup.look_up(self.failing.obligation, self.failing.against, explored)
+            self.more["lookup"] = [report.lookup_json(looked)]
+            self._lines(["", f"the state against “{self.failing.obligation.words}”:"])
+            self._lines(report.lookup_lines(looked), indent="  ")
 
     def _line(self, result: str, seconds: float, words: str) -> None:
-        word = {"proved": "proved ", "fails": "FAILS  ", "unknown": "UNKNOWN"}[result]
-        self._say(f"{word} {seconds:7.3f} s  {words}")
+        self._lines([f"{WORDS[result]} {seconds:7.3f} s  {words}"])
+
+    def _lines(self, lines: Iterable[str], *, indent: str = "") -> None:
+        if not self.as_json:
+            for line in lines:
+                self._say(f"{indent}{line}" if line else "")
 
     def _say(self, line: str) -> None:
         click.echo(self.terminal.glyphs.text(line))

@@ -1,0 +1,208 @@
+"""Runs from the beginning, found by Z3 on the same relations: a third opinion.
+
+The checker searches the code that ships, the proofs hold for the relations.  Here a rule is
+left out of a relation, and Z3 looks for the shortest run that breaks a claim: the rule is
+needed, and the relation shows why.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import Any, TypeAlias
+
+import z3
+from attrs import evolve, field, frozen
+
+from proofs import register
+from proofs.finite import Cells, Finite
+from proofs.layer import Claim, Layer, Step
+from proofs.logic import Relation, Sort, Var
+from proofs.structure import Rows, Structure, Thing
+
+STEPS_MAX = 12
+"""Of a run; with three electors that takes about 20 seconds."""
+
+
+Taken: TypeAlias = list[tuple[Step, Any, Mapping[Var, Any]]]
+"""Each step with the bit that says it is taken, and its parameters."""
+
+
+@frozen
+class Run:
+    """`states`: one more than `steps`, each of which has a name and parameters."""
+
+    steps: tuple[tuple[Step, Mapping[Var, Thing]], ...]
+    states: tuple[Structure, ...]
+
+
+@frozen
+class World:
+    """A relation in which something is left out, over so many things, and what must break.
+
+    `steps`: length of the shortest run that breaks it; None: nothing is left out, and no run
+    of up to `STEPS_MAX` steps breaks it.
+    """
+
+    name: str
+    about: str
+    layer: Layer
+    claim: str
+    sizes: Mapping[Sort, int]
+    given: Mapping[Relation, Rows]
+    steps: int | None
+    values: Mapping[str, Thing] = field(factory=dict)
+
+
+def shortest(world: World, *, upto: int = STEPS_MAX) -> Run | None:
+    """Return a shortest run that breaks the claim, None if none has up to `upto` steps."""
+    layer = world.layer
+    claim = next(one for one in layer.claims if one.name == world.claim)
+    finite = Finite(layer, world.sizes, world.given)
+    for function, values in finite.values.items():
+        for thing, which in values.items():
+            wanted = world.values.get(f"{function.name} of {thing}")
+            finite.solver.add(*[bit for one, bit in which if one == wanted])
+    cells = finite.initial()
+    states: list[Cells] = [cells]
+    taken: list[Taken] = []
+    while True:
+        broken = _is_broken(finite, claim, cells)
+        if finite.solver.check(broken) == z3.sat:
+            return _run(finite, finite.solver.model(), states, taken)
+        if len(taken) == upto:
+            return None
+        cells, choice = _one_more(finite, cells)
+        states.append(cells)
+        taken.append(choice)
+
+
+def _is_broken(finite: Finite, claim: Claim, cells: Cells) -> Any:
+    broken = finite.bit()
+    finite.solver.add(z3.Implies(broken, z3.Not(finite.read(claim.formula, cells, {}))))
+    return broken
+
+
+def _one_more(finite: Finite, cells: Cells) -> tuple[Cells, Taken]:
+    """Return the state after one step, whichever, and which it may be."""
+    taken: Taken = []
+    ways: list[Cells] = []
+    for step in finite.layer.steps:
+        bit, env = finite.bit(), finite.choices(step.params)
+        for guard in step.guards:
+            finite.solver.add(z3.Implies(bit, finite.read(guard.formula, cells, env)))
+        taken.append((step, bit, env))
+        ways.append(finite.after(step, cells, env))
+    finite.solver.add(z3.PbEq([(bit, 1) for _, bit, _ in taken], 1))
+    found: Cells = {}
+    for key in cells:
+        found[key] = finite.bit()
+        for (_, bit, _), way in zip(taken, ways, strict=True):
+            finite.solver.add(z3.Implies(bit, found[key] == way[key]))
+    return found, taken
+
+
+def _run(finite: Finite, model: Any, states: list[Cells], taken: list[Taken]) -> Run:
+    steps = []
+    for choice in taken:
+        for step, bit, env in choice:
+            if z3.is_true(model.eval(bit, model_completion=True)):
+                steps.append((step, {var: finite.chosen(model, one) for var, one in env.items()}))
+    return Run(tuple(steps), tuple(finite.structure(model, cells) for cells in states))
+
+
+# -- the worlds ----------------------------------------------------------------------------------
+
+
+def _electors(count: int, enough: int, *, sizes: int) -> dict[Relation, Rows]:
+    """Return `count` electors, of whom each set of `enough` counts as a majority."""
+    seats = [f"seat{at}" for at in range(count)]
+    sets = list(combinations(seats, enough))
+    return {
+        register.elector: frozenset((seat,) for seat in seats),
+        register.within: frozenset(
+            (seat, f"majority{at}") for at, one in enumerate(sets) for seat in one
+        ),
+        register.before: frozenset(
+            (f"ballot{one}", f"ballot{other}")
+            for one in range(sizes)
+            for other in range(one + 1, sizes)
+        ),
+    }
+
+
+def _world(
+    name: str, about: str, layer: Layer, count: int, enough: int, steps: int | None
+) -> World:
+    return World(
+        name,
+        about,
+        layer,
+        "one_successor",
+        sizes={
+            register.SEAT: count,
+            register.BALLOT: 2,
+            register.VIEW: 2,
+            register.MAJORITY: len(list(combinations(range(count), enough))),
+        },
+        given=_electors(count, enough, sizes=2),
+        steps=steps,
+        values={"owner of ballot0": "seat0", "owner of ballot1": "seat1"},
+    )
+
+
+def _forgetful() -> Layer:
+    layer = register.LAYER
+    for step in ("promise", "vote"):
+        layer = layer.dropping(step, register.NOT_GONE)
+    return evolve(layer, name="register, forgetful")
+
+
+WORLDS: tuple[World, ...] = (
+    _world(
+        "wait-for below a majority",
+        "two members, N = 1: each is enough to choose a view",
+        register.LAYER,
+        2,
+        1,
+        steps=6,
+    ),
+    _world(
+        "the forgetful voter",
+        "three electors; one loses its disk, and votes again as if it had not voted",
+        _forgetful(),
+        3,
+        2,
+        steps=11,
+    ),
+    _world(
+        "as it ships",
+        "three electors, nothing left out",
+        register.LAYER,
+        3,
+        2,
+        steps=None,
+    ),
+)
+
+
+@frozen
+class Searched:
+    """What was found of one world; `is_as_expected`: it broke after so many steps, or not."""
+
+    world: World
+    run: Run | None
+    seconds: float
+
+    @property
+    def is_as_expected(self) -> bool:
+        return self.world.steps == (None if self.run is None else len(self.run.steps))
+
+
+def search() -> Iterator[Searched]:
+    """Yield what is found of each world."""
+    for world in WORLDS:
+        began = time.process_time()
+        run = shortest(world)
+        yield Searched(world, run, time.process_time() - began)

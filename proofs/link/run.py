@@ -1,0 +1,230 @@
+"""Holding searched worlds against the relations: which steps are accepted, and which is not."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from attrs import Factory, define, field, frozen
+
+from joinproto.core.chain.ids import Name
+from joinproto.core.chain.store import Ballot
+from joinproto.errors import UsageProblem
+from models.catalogue import entry, load_world
+from models.reference import State
+from models.steps import text_of, words
+from proofs.layer import Layer
+from proofs.link.chain_lens import ChainLens
+from proofs.link.explain import Explainer
+from proofs.link.explore import Taken, Walk
+from proofs.link.lens import Lens, Picture
+from proofs.link.register_lens import RegisterLens
+from proofs.link.serving_lens import ServingLens
+from proofs.structure import Structure
+
+Pictures = tuple[Picture, ...]
+
+
+@frozen
+class Linked:
+    """A world to be linked.
+
+    `layers`: what its lenses speak of.  `near`: distinct steps taken breadth first; `far`:
+    steps taken at random after that, in walks of up to `length`.
+    """
+
+    world: str
+    lenses: tuple[Callable[[Walk], Lens], ...]
+    layers: frozenset[str]
+    near: int
+    far: int
+    length: int = 60
+    seed: int = 1
+
+
+_REGISTER = frozenset({"register"})
+_JOIN = frozenset({"chain", "serving"})
+
+WORLDS: tuple[Linked, ...] = (
+    Linked("chain-register", (RegisterLens.of,), _REGISTER, near=50_000, far=0),
+    Linked("join-two", (ChainLens, ServingLens), _JOIN, near=50_000, far=12_000),
+    Linked("join-votes", (ChainLens, ServingLens), _JOIN, near=5_000, far=6_000),
+)
+"""At least 100,000 distinct steps together."""
+
+
+@frozen
+class Rejected:
+    """A step of the code that the relation does not make: `changes` in the layer's words."""
+
+    level: int
+    action: str
+    member: str | None
+    message: str
+    changes: tuple[str, ...]
+
+
+@define
+class Found:
+    """What was found of one world in the words of one layer.
+
+    `level_of`: each picture met, with the fewest steps to it as they were found.
+    """
+
+    world: str
+    layer: Layer
+    steps: int = 0
+    seconds: float = 0.0
+    used: Counter[str] = Factory(Counter)
+    rejected: Rejected | None = None
+    level_of: dict[Picture, int] = field(factory=dict, repr=False)
+    explainer: Explainer | None = field(default=None, repr=False)
+
+    @property
+    def pictures(self) -> int:
+        """Return how many different steps these are in the layer's words."""
+        return 0 if self.explainer is None else len(self.explainer.known)
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Return the steps of the relation that the world never takes."""
+        return tuple(step.name for step in self.layer.steps if not self.used[step.name])
+
+    def structures(self) -> Iterator[tuple[Structure, int]]:
+        """Yield each state met, with its level, the nearest first."""
+        assert self.explainer is not None
+        for picture, level in sorted(self.level_of.items(), key=lambda item: item[1]):
+            (structure,) = self.explainer.lens.structures(picture)
+            yield structure, level
+
+
+def worlds(layers: frozenset[str], mutant: str | None) -> tuple[Linked, ...]:
+    """Return the worlds that speak of these layers, and can have the mistake built in."""
+    found = tuple(one for one in WORLDS if one.layers & layers)
+    if mutant is None:
+        return found
+    able = tuple(one for one in found if mutant in entry(one.world).mutants)
+    if not able:
+        known = sorted({name for one in found for name in entry(one.world).mutants})
+        raise UsageProblem(
+            f"no world that is linked has the mutant {mutant!r}",
+            next=f"there are {', '.join(known)}",
+        )
+    return able
+
+
+def link(
+    linked: Linked, *, mutant: str | None = None, layers: frozenset[str] | None = None
+) -> list[Found]:
+    """Hold the steps of one world against its layers, until one is rejected.
+
+    `layers`: names of those that are asked for, None: all.
+    """
+    walk = Walk(load_world(linked.world, mutant=mutant))
+    lenses = [make(walk) for make in linked.lenses]
+    lenses = [one for one in lenses if layers is None or one.layer.name in layers]
+    found = [Found(linked.world, one.layer, explainer=Explainer(one)) for one in lenses]
+    began = time.process_time()
+    _Linking(walk, tuple(lenses), found).run(linked)
+    for one in found:
+        one.seconds = time.process_time() - began
+    return found
+
+
+@define
+class _Linking:
+    walk: Walk
+    lenses: tuple[Lens, ...]
+    found: list[Found]
+    number_of: dict[State, int] = Factory(dict)
+    seen: set[tuple[int, int]] = Factory(set)
+
+    def run(self, linked: Linked) -> None:
+        if not self.lenses:
+            return
+        first = self.walk.initial()
+        start = tuple(lens.picture(first, None) for lens in self.lenses)
+        for one, picture in zip(self.found, start, strict=True):
+            one.level_of[picture] = 0
+        if self._near(first, start, linked.near) and linked.far:
+            self._far(start, linked)
+        for one in self.found:
+            one.steps = len(self.seen)
+
+    def _near(self, first: State, start: Pictures, limit: int) -> bool:
+        # What was seen on the way belongs to the state here: two ways to it are two places.
+        places = {(first, start)}
+        queue = [(first, start, 0)]
+        for state, pictures, level in queue:
+            for move, after in self.walk.successors(state):
+                reached = self._take(Taken(level, state, move, after), pictures)
+                if reached is None:
+                    return False
+                if (after, reached) not in places:
+                    places.add((after, reached))
+                    queue.append((after, reached, level + 1))
+            if len(self.seen) >= limit:
+                break
+        return True
+
+    def _far(self, start: Pictures, linked: Linked) -> None:
+        pictures = start
+        for count, taken in enumerate(self.walk.at_random(linked.seed, linked.length)):
+            reached = self._take(taken, start if taken.level == 0 else pictures)
+            if reached is None or count == linked.far:
+                return
+            pictures = reached
+
+    def _take(self, taken: Taken, pictures: Pictures) -> Pictures | None:
+        """Return the pictures after the step; None if a relation does not make it."""
+        ends = (self._number(taken.before), self._number(taken.after))
+        if ends[0] != ends[1]:
+            self.seen.add(ends)
+        reached = []
+        for found, lens, before in zip(self.found, self.lenses, pictures, strict=True):
+            after = lens.picture(taken.after, before)
+            assert found.explainer is not None
+            explained = found.explainer.explain(before, after)
+            if explained is None:
+                found.rejected = _rejected(lens, taken, before, after)
+                return None
+            found.used.update(name for name, _ in explained.steps)
+            found.level_of.setdefault(after, taken.level + 1)
+            reached.append(after)
+        return tuple(reached)
+
+    def _number(self, state: State) -> int:
+        return self.number_of.setdefault(state, len(self.number_of))
+
+
+def _rejected(lens: Lens, taken: Taken, before: Picture, after: Picture) -> Rejected:
+    action, detail = words(taken.move)
+    message = taken.move.message
+    changes = []
+    for relation, old, new in zip(lens.layer.changing, before, after, strict=True):
+        gone, come = sorted(old - new, key=str), sorted(new - old, key=str)
+        changes += [f"no longer: {relation.about.format(*map(said, row))}" for row in gone]
+        changes += [relation.about.format(*map(said, row)) for row in come]
+    return Rejected(
+        taken.level + 1,
+        " ".join(filter(None, (action, detail))),
+        taken.move.member,
+        "" if message is None else str(text_of(message).content),
+        tuple(changes),
+    )
+
+
+def said(thing: Any) -> str:
+    """Return a thing of a searched world in a few words."""
+    match thing:
+        case Name():
+            return str(thing)
+        case Ballot(round, store_id):
+            return f"ballot {round} of {store_id}"
+        case frozenset():
+            return "{" + ", ".join(sorted(map(said, thing))) + "}"
+        case tuple():
+            return " ".join(map(said, thing))
+    return str(thing)

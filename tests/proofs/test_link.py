@@ -1,0 +1,132 @@
+"""The steps of the shipped code are steps of the relations that are proved."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from joinproto.errors import UsageProblem
+from proofs import chain
+from proofs.layer import Claim
+from proofs.link.lookup import Fact, as_formula, look_up, occurs
+from proofs.link.run import WORLDS, Found, Linked, link, worlds
+from proofs.logic import every
+from proofs.obligations import Kind, Obligation, discharge
+
+BY_NAME = {linked.world: linked for linked in WORLDS}
+LAYERS = frozenset({"register", "chain", "serving"})
+
+
+def _few(world: str, near: int, far: int = 0) -> Linked:
+    return evolve(BY_NAME[world], near=near, far=far)
+
+
+@pytest.fixture(scope="module")
+def explored() -> list[Found]:
+    """Return what a short look at the join world finds."""
+    return link(_few("join-two", 1_500, 400))
+
+
+def test_the_first_steps_of_the_join_world_are_accepted(explored: list[Found]) -> None:
+    """Each step of the code is some steps of the relation, guards and all."""
+    assert ["chain", "serving"] == [found.layer.name for found in explored]
+    for found in explored:
+        assert found.rejected is None
+        assert found.steps > 1_500
+        assert {"found", "learn", "answer", "become ready"} <= set(found.used)
+
+
+def test_the_first_steps_of_the_votes_are_accepted() -> None:
+    """The same for ballots, promises and votes."""
+    (found,) = link(_few("chain-register", 3_000))
+
+    assert found.rejected is None
+    assert {"begin", "promise", "propose its own view", "vote", "leave"} <= set(found.used)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "layer"),
+    [("status-does-not-freeze", "chain"), ("n-forgotten", "serving")],
+)
+def test_a_mutant_is_rejected_with_the_step(mutant: str, layer: str) -> None:
+    """A rule left out of the code: the relation has no such step."""
+    found = link(_few("join-two", 6_000, 6_000), mutant=mutant, layers=frozenset({layer}))
+
+    (rejected,) = [one.rejected for one in found]
+    assert rejected is not None
+    assert any("is chosen" in change for change in rejected.changes)
+
+
+def test_a_vote_that_counts_twice_is_rejected() -> None:
+    """`minority`: a view is learned that no majority has accepted; the next ones go astray."""
+    (found,) = link(_few("chain-register", 3_000), mutant="promise-not-persisted")
+
+    assert found.rejected is not None
+
+
+@pytest.mark.huge
+def test_a_hundred_thousand_steps_are_accepted() -> None:
+    """All worlds; each step of each relation is taken in one of them."""
+    found = [one for linked in WORLDS for one in link(linked)]
+
+    assert [] == [one.rejected for one in found if one.rejected is not None]
+    assert 100_000 <= sum({one.world: one.steps for one in found}.values())
+    for name in LAYERS:
+        here = [one for one in found if one.layer.name == name]
+        taken = {step for one in here for step in one.used}
+        assert {step.name for step in here[0].layer.steps} == taken
+
+
+def test_a_mutant_that_no_world_has_is_a_matter_of_usage() -> None:
+    """Exit code 2, and the names there are."""
+    with pytest.raises(UsageProblem) as raised:
+        worlds(LAYERS, "no-such-thing")
+
+    assert "status-does-not-freeze" in raised.value.next
+
+
+def test_a_state_that_occurs_is_said_to_be_reachable(explored: list[Found]) -> None:
+    """A claim that is false where the code comes to: then it is a bug, of the code or the claim."""
+    s, v = chain.s, chain.v
+    nobody = Claim("nobody_is_ready", "", every((s, v), ~chain.reached(s, v)))
+    layer = evolve(chain.LAYER, claims=(nobody,))
+    obligation = Obligation(layer, Kind.FOLLOWS, None, nobody)
+    outcome = discharge(obligation)
+    assert outcome.against is not None
+
+    looked = look_up(obligation, outcome.against, explored)
+
+    assert looked.reached is not None
+    world, level = looked.reached
+    assert "join-two" == world
+    assert 0 < level < 20
+
+
+def test_a_state_that_never_occurs_is_excluded_by_a_lemma(explored: list[Found]) -> None:
+    """What was left out is found again: with the lemma, the obligation is proved."""
+    layer = chain.LAYER.without("ready_is_known")
+    step = next(one for one in layer.steps if one.name == "keep a frame")
+    subject = next(one for one in layer.conjuncts if one.name == "data_is_known")
+    obligation = Obligation(layer, Kind.KEEPS, step, subject)
+    outcome = discharge(obligation)
+    assert outcome.against is not None
+
+    looked = look_up(obligation, outcome.against, explored)
+
+    assert looked.reached is None
+    assert any(lemma.settles for lemma in looked.lemmas)
+    (structure, _), *_ = explored[0].structures()
+    for lemma in looked.lemmas:
+        assert structure.holds(as_formula(lemma.never, layer))
+
+
+def test_facts_occur_only_about_different_things(explored: list[Found]) -> None:
+    """Two seats of a counterexample are two seats of the explored state."""
+    one = Fact(chain.knows, ("s1", "v"), True)
+    other = Fact(chain.knows, ("s2", "v"), True)
+    both = [
+        structure for structure, _ in explored[0].structures() if occurs([one, other], structure)
+    ]
+
+    assert both
+    assert all(2 <= len({row[0] for row in state.rows[chain.knows]}) for state in both)

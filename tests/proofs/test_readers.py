@@ -1,0 +1,175 @@
+"""Three readers of one language: Z3 with quantifiers, Z3 with few things, and plain Python."""
+
+from __future__ import annotations
+
+import pytest
+import z3
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from joinproto.errors import MisuseError
+from proofs.finite import Finite
+from proofs.layer import Guard, Layer, Step, Update
+from proofs.logic import (
+    FALSE,
+    TRUE,
+    And,
+    Every,
+    Formula,
+    Function,
+    Not,
+    Or,
+    Relation,
+    Same,
+    Some,
+    Sort,
+    Value,
+    Var,
+    every,
+    same,
+    some,
+)
+from proofs.structure import Structure
+from proofs.to_z3 import Reader
+
+A, B = Sort("a"), Sort("b")
+x, y, z = Var("x", A), Var("y", A), Var("z", B)
+near = Relation("near", (A, A), "{0} is near {1}", rigid=True)
+owns = Relation("owns", (A, B), "{0} owns {1}")
+home = Function("home", A, B)
+
+TAKE = Step(
+    "take",
+    "x takes z from whoever has it",
+    (x, z),
+    (Guard("it is free", every(y, ~owns(y, z))),),
+    {owns: Update((y, z1 := Var("z1", B)), owns(y, z1) | (same(y, x) & same(z1, z)))},
+)
+TOY = Layer(
+    name="toy",
+    about="",
+    sorts=(A, B),
+    relations=(near, owns),
+    functions=(home,),
+    axioms={},
+    initial={owns: FALSE},
+    steps=(TAKE,),
+    conjuncts=(),
+    claims=(),
+    lively=TRUE,
+)
+
+
+def _terms() -> st.SearchStrategy[tuple[Var, Var, Var | Value]]:
+    return st.tuples(
+        st.sampled_from([x, y]), st.sampled_from([x, y]), st.sampled_from([z, home(x), home(y)])
+    )
+
+
+def formulas() -> st.SearchStrategy[Formula]:
+    """Return closed formulas over the toy."""
+    atoms: st.SearchStrategy[Formula] = _terms().flatmap(
+        lambda terms: st.sampled_from(
+            [near(terms[0], terms[1]), owns(terms[0], terms[2]), Same(terms[0], terms[1])]
+        )
+    )
+    inner = st.recursive(
+        atoms,
+        lambda part: st.one_of(
+            part.map(Not),
+            st.tuples(part, part).map(And),
+            st.tuples(part, part).map(Or),
+            st.tuples(st.sampled_from([x, y, z]), part).map(lambda pair: Every(*pair)),
+            st.tuples(st.sampled_from([x, y, z]), part).map(lambda pair: Some(*pair)),
+        ),
+        max_leaves=6,
+    )
+    return inner.map(lambda body: every(x, some(y, every(z, body))))
+
+
+@st.composite
+def states(draw: st.DrawFn) -> Structure:
+    """Return a state of two things of each sort."""
+    things: dict[Sort, tuple[str, ...]] = {A: ("a0", "a1"), B: ("b0", "b1")}
+    pairs = [(one, other) for one in things[A] for other in things[A]]
+    owned = [(one, other) for one in things[A] for other in things[B]]
+    return Structure(
+        dict(things),
+        {
+            near: frozenset(draw(st.sets(st.sampled_from(pairs)))),
+            owns: frozenset(draw(st.sets(st.sampled_from(owned)))),
+        },
+        {home: {one: draw(st.sampled_from(things[B])) for one in things[A]}},
+    )
+
+
+def _by_quantifiers(formula: Formula, state: Structure) -> bool:
+    reader = Reader()
+    solver = z3.Solver(ctx=reader.context)
+    names = {
+        thing: z3.Const(str(thing), reader.sort(sort))
+        for sort in TOY.sorts
+        for thing in state.things[sort]
+    }
+    for sort in TOY.sorts:
+        there = [names[thing] for thing in state.things[sort]]
+        solver.add(z3.Distinct(*there))
+        any_one = reader.constant(Var("any", sort))
+        solver.add(z3.ForAll([any_one], z3.Or(*[any_one == one for one in there])))
+    for relation in TOY.relations:
+        for one in state.things[relation.sorts[0]]:
+            for other in state.things[relation.sorts[1]]:
+                cell = reader.relation(relation)(names[one], names[other])
+                solver.add(cell == ((one, other) in state.rows[relation]))
+    for thing, value in state.values[home].items():
+        solver.add(reader.function(home)(names[thing]) == names[value])
+    solver.add(reader.read(formula, {}))
+    return bool(solver.check() == z3.sat)
+
+
+def _with_few_things(formula: Formula, state: Structure) -> bool:
+    finite = Finite(TOY, {A: 2, B: 2}, {near: state.rows[near]})
+    for thing, value in state.values[home].items():
+        finite.solver.add(*[bit for one, bit in finite.values[home][thing] if one == value])
+    cells = {(owns, row): finite.constant(row in state.rows[owns]) for row in finite.rows_of(owns)}
+    finite.solver.add(finite.read(formula, cells, {}))
+    return bool(finite.solver.check() == z3.sat)
+
+
+@settings(max_examples=60, deadline=None)
+@given(formulas(), states())
+def test_the_three_readers_say_the_same(formula: Formula, state: Structure) -> None:
+    """A counterexample of Z3 is judged by another reader, so both must mean the same."""
+    expected = state.holds(formula)
+
+    assert expected == _by_quantifiers(formula, state)
+    assert expected == _with_few_things(formula, state)
+
+
+@settings(max_examples=60, deadline=None)
+@given(formulas(), states())
+def test_after_a_step_is_the_same_for_both(formula: Formula, state: Structure) -> None:
+    """What a step leads to: computed, or read through its changes."""
+    env = {x: "a0", z: "b1"}
+    finite = Finite(TOY, {A: 2, B: 2}, {near: state.rows[near]})
+    for thing, value in state.values[home].items():
+        finite.solver.add(*[bit for one, bit in finite.values[home][thing] if one == value])
+    cells = {(owns, row): finite.constant(row in state.rows[owns]) for row in finite.rows_of(owns)}
+    chosen = {var: ((thing, finite.constant(True)),) for var, thing in env.items()}
+
+    after = finite.after(TAKE, cells, chosen)
+    finite.solver.add(finite.read(formula, after, {}))
+
+    assert state.after(TAKE, dict(env)).holds(formula) == (finite.solver.check() == z3.sat)
+
+
+def test_a_formula_is_no_truth_value() -> None:
+    """`and` between formulas would silently drop one of them, so it is refused."""
+    with pytest.raises(MisuseError, match="not true or false by itself"):
+        bool(near(x, y))
+
+
+def test_a_relation_refuses_what_it_is_not_about() -> None:
+    """Arguments of another sort are a slip of the pen."""
+    with pytest.raises(MisuseError, match="owns"):
+        owns(z, x)
