@@ -401,6 +401,7 @@ ENTRIES += (
 )
 
 _CALM = {"crashes": 0, "partitions": 0, "closes": False}
+_LIVE = {**_CALM, "suspects": False, "frames": 0, "greets": True, "live": True}
 _NO_FAULT = {**_CALM, "suspects": False, "frames": 0, "is_patient": False, "greets": True}
 
 ENTRIES += (
@@ -443,16 +444,17 @@ ENTRIES += (
     Entry(
         "join-last-store",
         JOIN,
-        "the only member with a store may not leave one that has none",
+        "the only member with a store may not leave one that has none; nobody stays frozen",
         members=(2, 2),
         usual=2,
         tier="long",
+        mutants=("leave-waits",),
         given={
-            **_CALM,
+            **_LIVE,
+            "beats": False,
             "leaves": "a",
             "transient": ("b",),
             "views": 2,
-            "frames": 0,
             "reaches": ("FOUND",),
         },
     ),
@@ -629,8 +631,6 @@ ENTRIES += (
     ),
 )
 
-_LIVE = {**_CALM, "suspects": False, "frames": 0, "greets": True, "live": True}
-
 ENTRIES += (
     Entry(
         "join-live",
@@ -669,6 +669,55 @@ ENTRIES += (
             "scene": "closed",
             "views": 5,
             "reaches": ("RESTART", "CHANGE", "closed and restarted"),
+        },
+    ),
+    Entry(
+        "join-live-leave",
+        JOIN,
+        "the one that orders the frames leaves while it writes, and the other goes on",
+        members=(2, 2),
+        usual=2,
+        tier="long",
+        mutants=("starts-where-nobody-stays",),
+        given={
+            **_LIVE,
+            "frames": 1,
+            "leaves": "a",
+            "reaches": ("FOUND", "a member has left"),
+        },
+    ),
+    Entry(
+        "join-copied",
+        JOIN,
+        "3.6: a member whose disk is a copy of another one's says hello, and disturbs nobody",
+        members=(3, 3),
+        usual=3,
+        mutants=("copy-taken-in",),
+        given={
+            **_LIVE,
+            "beats": False,
+            "is_patient": False,
+            "scene": "copied",
+            "electors": "ab",
+            "foreign": "c",
+            "views": 4,
+            "reaches": ("RESTART", "a member stops for good"),
+        },
+    ),
+    Entry(
+        "join-replaced",
+        JOIN,
+        "in a view that nobody was ready in yet, a member is back with another store",
+        members=(3, 3),
+        usual=3,
+        tier="long",
+        mutants=("replaced-not-noticed",),
+        given={
+            **_LIVE,
+            "hurries": (),
+            "scene": "replaced",
+            "views": 4,
+            "reaches": ("CHANGE",),
         },
     ),
     Entry(

@@ -32,7 +32,7 @@ from models.world import Together, World
 from models.worlds.join_claims import becomes_active, claims, closed_through_a_crash
 from models.worlds.join_expiry import expiry, name_of
 from models.worlds.join_ledger import Ledger
-from models.worlds.join_member import REGISTER, HostLapse, Node, Plan, Register
+from models.worlds.join_member import REGISTER, HostLapse, Node, Plan, Register, frames_at
 from models.worlds.join_scenes import SCENES, Scene
 
 NAMES = ("a", "b", "c", "d", "e")
@@ -75,6 +75,7 @@ def build(
     marks: bool = False,
     foreign: str = "",
     live: bool = False,
+    beats: bool = True,
     reaches: tuple[str, ...] = ("FOUND", "CHANGE", "RESTART"),
 ) -> World:
     """`register`: "atomic", an outside register, or "votes", the members' own.
@@ -84,9 +85,9 @@ def build(
     orders the frames, too.  `is_patient`: proposers wait for all answers, but behind the views
     with the numbers in `hurries`; so it is with three.
     `scene`: what is on the disks (`join_scenes.py`).  `electors`, `leaves`, `foreign`: names of
-    the configured electors (all), of those who may leave, of stores of other chains; `hears`:
-    of those who hear of the others at times only.  `live`: members are started at any moment,
-    with heartbeats, and all shall become active.
+    the configured electors (all), of those who may leave, of those who must not come in; `hears`:
+    of those who hear of the others at times only.  `live`: all shall become active;
+    `beats`: started at any moment, and with heartbeats.
     Mutants: the names of rules and duties that can be left out.
     """
     is_pair = members < 3
@@ -131,7 +132,7 @@ def build(
             forgets=name in transient or name == wiped,
             greets=greets,
             hears=name in hears,
-            beats=live or name in hears,
+            beats=(live and beats) or name in hears,
             is_patient=is_patient,
             hurries=hurries,
             rounds=rounds,
@@ -148,7 +149,7 @@ def build(
     natives = tuple(name for name in names if name not in foreign)
     properties = claims(names, natives, reaches, votes=votes, writes=frames > 0)
     if live:
-        properties.append(becomes_active(views))
+        properties.append(becomes_active(views, natives))
     if closes and crashes and not is_pair:
         properties.append(closed_through_a_crash(names[0]))
     return World(
@@ -160,7 +161,7 @@ def build(
             splits=(frozenset({names[0]}),),
             spared=frozenset({*(() if votes else (REGISTER,)), *spared}),
         ),
-        start="down" if live else "up",
+        start="down" if live and beats else "up",
         monitor=partial(Ledger, wait_for, lapse is HostLapse.ALL_HAVE_IT, chosen),
         # Numbers say nothing about views of other chains.
         expiry=None if foreign else partial(expiry, names, votes, mutant != Lapse.FENCING.value),
@@ -171,7 +172,7 @@ def build(
 
 
 def _node(plan: Plan) -> Node:
-    return Node(plan, plan.record)
+    return Node(plan, plan.record, frames_at(plan.record.position, plan.record))
 
 
 # -- what happens to the disks of stopped members ----------------------------------------------

@@ -25,7 +25,7 @@ from models.properties import (
 )
 from models.view import View
 from models.worlds.join_ledger import Book
-from models.worlds.join_member import REGISTER, Shown
+from models.worlds.join_member import Shown
 
 LEDGER = ("one_successor", "no_split_brain", "waits_for_n", "permitted_after_total_failure")
 """Claims that the ledger watches; it says which one breaks first."""
@@ -69,22 +69,25 @@ def closed_through_a_crash(proposer: str) -> Property:
     return sometimes("closed through its proposer's crash", is_so)
 
 
-def becomes_active(views: int) -> Property:
+def becomes_active(views: int, natives: tuple[str, ...]) -> Property:
     """P1, P2, P4: whatever has happened, all can still become active, without another fault.
 
-    `views`: where the search ends.  That they *will* is more than a world without time can
-    say: a deadline that always comes before the answers never lets a view be chosen.
+    `views`: where the search ends; `natives`: whose stores are of this cluster.  That they
+    *will* is more than a world without time can say: a deadline that always comes before the
+    answers never lets a view be chosen.
     """
-    return always_possible("all become active", partial(_all_active, views))
+    return always_possible("all become active", partial(_all_active, views, natives))
 
 
-def _all_active(views: int, view: View) -> bool:
-    """Return whether all are active, or the search ends here."""
-    shown = [view[name] for name in view if isinstance(view[name], Shown)]
-    if any(item.is_tired or (item.tip and item.tip.number == views) for item in shown):
+def _all_active(views: int, natives: tuple[str, ...], view: View) -> bool:
+    """Return whether all are active, or have left, or the search ends here."""
+    shown = [view[name] for name in natives]
+    members = [item for item in shown if isinstance(item, Shown)]
+    if any(item.is_tired or (item.tip and item.tip.number == views) for item in members):
         return True
-    members = [name for name in view if name != REGISTER]
-    return len(shown) == len(members) and all(item.phase is Phase.ACTIVE for item in shown)
+    return len(members) == len(shown) and all(
+        item.phase is Phase.ACTIVE or _left(item) for item in members
+    )
 
 
 def _finds_nothing(claim: str, book: Book) -> bool:

@@ -544,7 +544,7 @@ class Node:
         is_ready = tip is not None and member.ready_in == tip.id
         if kept.update_unfinished and not is_ready:
             return ""
-        if _frames_at(kept.position, kept) != self.frames:
+        if frames_at(kept.position, kept) != self.frames:
             return "position_is_data: its frames are not those of its position"
         if member.is_serving and tip is not None and member.seat not in tip.members:
             return "no_wrong_store: it serves, and is not in the view"
@@ -575,7 +575,7 @@ class Node:
         return told
 
 
-def _frames_at(position: Position | None, record: StoreRecord) -> tuple[Position, ...]:
+def frames_at(position: Position | None, record: StoreRecord) -> tuple[Position, ...]:
     """Return the frames that a store with this position must have."""
     frames: tuple[Position, ...] = ()
     while position is not None:

@@ -1,7 +1,7 @@
 """Scenes: what the disks of a join world hold when it begins, beside nothing at all.
 
 A scene is the end of a run that other worlds have searched; to start there keeps a world
-small enough to search what comes after.  No frame was written in any of them.
+small enough to search what comes after.  No frame was written, but in one of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from joinproto.core.chain.config import Config
 from joinproto.core.chain.ids import by_content
 from joinproto.core.chain.lineage import Lineage
 from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Seat, View, change, close, found
+from joinproto.core.chain.view import Position, Seat, View, change, close, found
 
 OPTIONS = Config(
     member="a", electors=frozenset("a"), wait_for=2, options="options", outside=True
@@ -23,10 +23,14 @@ OPTIONS = Config(
 
 @frozen
 class Scene:
-    """`stores`: what is on the disk of which member; the others are empty.  `chain`: chosen."""
+    """`stores`: what is on the disk of which member; the others are empty.  `chain`: chosen.
+
+    `others`: members whose views stand on other chains, or are too old to be compared.
+    """
 
     stores: Mapping[str, StoreRecord]
     chain: Lineage
+    others: str = ""
 
 
 def _seat(name: str) -> Seat:
@@ -47,12 +51,14 @@ def _founded(names: str, *, nonce: str = "-") -> Lineage:
     return Lineage().append(first)
 
 
-def _changed(chain: Lineage, names: str, nonce: str = "-") -> Lineage:
+def _changed(
+    chain: Lineage, names: str, nonce: str = "-", position: Position | None = None
+) -> Lineage:
     return chain.append(
         change(
             _tip(chain),
             members=map(_seat, names),
-            position=None,
+            position=position,
             activated=True,
             nonce=nonce,
             time=0,
@@ -101,6 +107,15 @@ def founded() -> Scene:
     return Scene({name: _store(name, first) for name in "abc"}, first)
 
 
+def replaced() -> Scene:
+    """All know a view that nobody was ready in yet; `c`, a member of it, lost its disk."""
+    first = _founded("abc")
+    frame = Position(_tip(first).id, 1)
+    chain = _changed(first, "abc", position=frame)
+    stores = {name: evolve(_store(name, chain, ready_at=1), position=frame) for name in "ab"}
+    return Scene({**stores, "c": _empty("c", 2)}, chain)
+
+
 def wiped() -> Scene:
     """All were stopped at once; then `c` lost its disk."""
     first = _founded("abc")
@@ -132,7 +147,7 @@ def foreign() -> Scene:
     """`a` and `b` were closed; `c` is ready in a view of another cluster (J3)."""
     scene = closed()
     other = _store("c", _founded("abc", nonce="another"))
-    return Scene({**scene.stores, "c": other}, scene.chain)
+    return Scene({**scene.stores, "c": other}, scene.chain, others="c")
 
 
 def branch() -> Scene:
@@ -140,7 +155,13 @@ def branch() -> Scene:
     scene = closed()
     branch = _changed(_founded("ab"), "ab", nonce="forced")
     other = _store("c", _changed(branch, "ab", nonce="forced"))
-    return Scene({**scene.stores, "c": other}, scene.chain)
+    return Scene({**scene.stores, "c": other}, scene.chain, others="c")
+
+
+def copied() -> Scene:
+    """`a` and `b` were closed; the disk of `c` is a copy of that of `a`."""
+    scene = closed()
+    return Scene({**scene.stores, "c": scene.stores["a"]}, scene.chain)
 
 
 def long_ago() -> Scene:
@@ -149,10 +170,22 @@ def long_ago() -> Scene:
     chain = _closed(_changed(second, "ab"))
     short = Lineage(chain.views[-1:], chain.initial)
     stores = {**{name: _store(name, short) for name in "ab"}, "c": _store("c", second)}
-    return Scene(stores, chain)
+    return Scene(stores, chain, others="c")
 
 
 SCENES: Mapping[str, Callable[[], Scene]] = {
     scene.__name__.replace("_", "-"): scene
-    for scene in (founded, mixed, wiped, stopped, closed, half_updated, foreign, branch, long_ago)
+    for scene in (
+        founded,
+        replaced,
+        mixed,
+        wiped,
+        stopped,
+        closed,
+        half_updated,
+        foreign,
+        branch,
+        copied,
+        long_ago,
+    )
 }
