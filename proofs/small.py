@@ -15,19 +15,20 @@ import z3
 from proofs.counterexample import Counterexample
 from proofs.finite import Finite
 from proofs.layer import Claim, Conjunct, Layer, Step
-from proofs.logic import Sort
+from proofs.logic import TRUE, Sort
 
 THINGS_MAX = 3
 """Of each sort."""
 
 
 def smallest(
-    layer: Layer, step: Step | None, subject: Conjunct | Claim, *, begins: bool
+    layer: Layer, step: Step | None, subject: Conjunct | Claim | None, *, begins: bool
 ) -> Counterexample | None:
     """Return a state that obeys the invariant, and breaks `subject` after `step` or at once.
 
     All sorts grow together until there is one; then each one shrinks as far as it can.
-    `begins`: `step` sets the initial state, and what was before may be anything.
+    No `subject`: a state in which the step can be taken, or one that is lively.  `begins`:
+    `step` sets the initial state, and what was before may be anything.
     """
     for size in range(1, THINGS_MAX + 1):
         sizes = dict.fromkeys(layer.sorts, size)
@@ -48,7 +49,7 @@ def smallest(
 def _of_sizes(
     layer: Layer,
     step: Step | None,
-    subject: Conjunct | Claim,
+    subject: Conjunct | Claim | None,
     sizes: Mapping[Sort, int],
     begins: bool,
 ) -> Counterexample | None:
@@ -66,11 +67,12 @@ def _of_sizes(
     if step is not None:
         finite.solver.add(*[say(guard.formula, env=env) for guard in step.guards])
         after = finite.after(step, cells, env)
-    if isinstance(subject, Claim) and subject.is_step:
-        broken = say(subject.formula, after=after)
+    if subject is None:
+        finite.solver.add(say(layer.lively if step is None else TRUE))
+    elif isinstance(subject, Claim) and subject.is_step:
+        finite.solver.add(z3.Not(say(subject.formula, after=after)))
     else:
-        broken = finite.read(subject.formula, after, {})
-    finite.solver.add(z3.Not(broken))
+        finite.solver.add(z3.Not(finite.read(subject.formula, after, {})))
     if finite.solver.check() != z3.sat:
         return None
     model = finite.solver.model()

@@ -30,6 +30,7 @@ from joinproto.core.qpid.store_status import STORE_STATUS
 from joinproto.core.tables import Case, Table
 from joinproto.core.terms import Condition, Group, Members
 from joinproto.core.vocabulary import Phase
+from proofs.obligations import PATIENT
 from proofs.terms import Few, Many, Rows, holds
 
 PLACES = 4
@@ -195,7 +196,7 @@ def _takes(table: Table[Any], outcomes: frozenset[Enum], rows: Rows, me: Any) ->
 def _proved(words: str, rows: Rows, *against: Any) -> Finding:
     began = time.process_time()
     solver = z3.Solver(ctx=rows.values.context)
-    solver.set("timeout", 20_000)
+    solver.set("rlimit", PATIENT)
     solver.add(*against)
     found = solver.check()
     result = "proved" if found == z3.unsat else "fails" if found == z3.sat else "unknown"

@@ -95,6 +95,9 @@ def here(world: World, plan: Plan) -> Report:
 
 def _concluded(search: Search, plan: Plan, began: float, cpu: float) -> Report:
     report = conclude(search, began=began, cpu=cpu)
+    if plan.out is not None:
+        # Of a run before this one, on Spark.
+        (plan.out / "search" / "growth.json").unlink(missing_ok=True)
     problem = _keep_states(plan, lambda out: dataset().write_local(search, out))
     return reports.with_note(report, problem) if problem else report
 
@@ -180,7 +183,7 @@ def _go_on(
     frontier: Frontier, plan: Plan, context: Any, journal: Journal, spent: cost.Spent
 ) -> None:
     limits, found = plan.limits, frontier.search.found
-    while not frontier.done and not frontier.violated:
+    while not frontier.done and not frontier.verdicts.violated:
         if limits.states is not None and frontier.distinct >= limits.states:
             found.stopped_by = f"the limit of {limits.states:,} states"
             break

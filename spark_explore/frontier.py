@@ -19,17 +19,18 @@ from joinproto.errors import EnvironmentProblem
 from models.engine.layout import Layout
 from models.engine.memory import resident_bytes
 from models.engine.progress import Tick
-from models.engine.search import Hit, Search
+from models.engine.search import Search
 from spark_explore import step
 from spark_explore.clerk import Clerk, Office, Outgrown
 from spark_explore.desk import Address
-from spark_explore.keys import Rows, by_owner, keys_of, padded, unique
+from spark_explore.keys import Rows, by_owner, keys_of, unique
 from spark_explore.layouts import roomy
 from spark_explore.line import packed
 from spark_explore.repack import Repack
 from spark_explore.session import full_disk
 from spark_explore.step import Counts, Task
 from spark_explore.storage import Share, Storage
+from spark_explore.verdicts import Verdicts
 
 Ints = npt.NDArray[np.int64]
 
@@ -61,7 +62,6 @@ class Frontier:
     `search`: the driver's own: tables, claims, counters, and the first state.  `levels`: new
     states of each level.  `outcomes`: how many were numbered on the way there; a job may have
     gone further than what is found.  `counts`: values of each field when rows were last packed.
-    `hits`: their `rows` are one place in `targets`.
     """
 
     search: Search
@@ -75,18 +75,18 @@ class Frontier:
     levels: list[int] = Factory(list)
     generated: int = 1
     outcomes: int = 0
-    flags_any: int = 0
-    hits: list[Hit] = Factory(list)
-    targets: list[Rows] = Factory(list)
     growth: list[Growth] = Factory(list)
     done: bool = False
-    violated: bool = False
+    verdicts: Verdicts = field(init=False)
     clerk: Clerk = field(init=False)
     office: Office | None = field(init=False, default=None)
     job_of_last: int = 0
     counts: list[int] = Factory(list)
     _everything: Any = field(init=False, default=None)
     _told: int = field(init=False, default=0)
+
+    def __attrs_post_init__(self) -> None:
+        self.verdicts = Verdicts(self.search)
 
     @property
     def distinct(self) -> int:
@@ -168,7 +168,7 @@ class Frontier:
         judge = self.search.judge
         always = sum(1 << c.bit for c in judge.whole if c.property.kind == "always")
         wanted = always or any(
-            c.property.kind == "sometimes" and self._is_open(c) for c in judge.whole
+            c.property.kind == "sometimes" and self.verdicts.is_open(c) for c in judge.whole
         )
         address = Address(
             f"{self.run}-{self.epoch}", self.host, self.office.port, self.office.password
@@ -254,14 +254,14 @@ class Frontier:
                 self.levels.append(new)
                 self.job_of_last = task.job
                 self.growth.append(Growth(level, new, "spark", seconds=seconds * new / total))
-                self._judge(level, parts)
+                self.verdicts.judge(level, parts)
             self._count(level, parts)
-            if self.violated:
+            if self.verdicts.violated:
                 break
 
     def _count(self, level: int, parts: list[Counts]) -> None:
         """Take in the steps out of a level; a violated one is not expanded."""
-        if self.violated or not all(item.expanded for item in parts):
+        if self.verdicts.violated or not all(item.expanded for item in parts):
             self._bytes(parts)
             return
         self.outcomes = max(self.outcomes, *(item.outcomes for item in parts))
@@ -282,54 +282,6 @@ class Frontier:
             self.growth[-1].sent += sum(item.sent for item in parts)
             self.growth[-1].written += sum(item.written for item in parts)
 
-    def _judge(self, level: int, parts: list[Counts]) -> None:
-        judge = self.search.judge
-        judge.refresh()
-        seen = [
-            sorted({number for item in parts if item.seen for number in item.seen[field]})
-            for field in range(judge.watched)
-        ]
-        judge.mark(seen)
-        words = self.search.tables.layout.words
-        bad = [padded(item.bad, words) for item in parts if item.bad is not None]
-        flags_any = 0
-        for item in parts:
-            flags_any |= item.flags_any
-        self.flags_any |= flags_any
-        wrong = [padded(item.flags_bad, words) for item in parts if item.flags_bad is not None]
-        for claim in judge.claims:
-            item_ = claim.property
-            if item_.kind not in ("always", "sometimes") or not self._is_open(claim):
-                continue
-            if item_.kind == "sometimes":
-                met = (
-                    bool(flags_any >> claim.bit & 1)
-                    if item_.scope == "world"
-                    else judge.reaches(claim, seen)
-                )
-                if met:
-                    self.hits.append(Hit(claim, level, np.zeros(0, np.int64)))
-                continue
-            rows = np.concatenate((wrong if item_.scope == "world" else bad) or [_none(words)])
-            broken = rows[self._breaking(claim, rows)]
-            if len(broken):
-                self.hits.append(Hit(claim, level, np.array([len(self.targets)])))
-                self.targets.append(broken)
-                self.violated = True
-
-    def _breaking(self, claim: Any, rows: Rows) -> npt.NDArray[np.bool_]:
-        judge = self.search.judge
-        if claim.property.scope != "world":
-            return np.array([judge.breaks(claim, row) for row in rows], np.bool_)
-        if len(rows) == 0:
-            return np.zeros(0, np.bool_)
-        numbers = judge.number(rows, 0, len(rows))
-        flags = judge.flags[numbers]
-        return (flags >> np.uint64(claim.bit)) & np.uint64(1) == 0
-
-    def _is_open(self, claim: Any) -> bool:
-        return all(hit.claim is not claim for hit in self.hits)
-
     def tick(self, seconds: float) -> Tick:
         return Tick(
             len(self.levels),
@@ -339,10 +291,6 @@ class Frontier:
             resident_bytes(),
             seconds,
         )
-
-
-def _none(words: int) -> Rows:
-    return np.zeros((0, words), np.uint64)
 
 
 def _exchanged(flow: Any, owners: int) -> Any:

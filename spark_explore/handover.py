@@ -11,7 +11,7 @@ import numpy.typing as npt
 from attrs import define, field
 
 from models.engine.rowset import RowSet
-from models.engine.search import Search
+from models.engine.search import Hit, Search
 from spark_explore.frontier import Frontier, Growth
 from spark_explore.layouts import roomy
 from spark_explore.storage import Storage
@@ -83,9 +83,11 @@ def take_over(
     frontier.counts = tables.value_counts()
     frontier.generated = found.generated
     frontier.outcomes = len(tables.outcomes)
-    frontier.hits = list(found.hits)
+    # What was broken would have ended the search; where something was reached, no run leads.
+    none = np.zeros(0, np.int64)
+    frontier.verdicts.hits = [Hit(hit.claim, hit.level, none) for hit in found.hits]
     frontier.growth = [Growth(k, n, "local") for k, n in enumerate(frontier.levels)]
-    frontier.flags_any = int(np.bitwise_or.reduce(search.judge.flags))
+    frontier.verdicts.flags_any = int(np.bitwise_or.reduce(search.judge.flags))
     old = tables.layout
     layout = roomy(tables, seeding.counts_before)
     messages = min(old.capacity, tables.slots)

@@ -65,7 +65,7 @@ class Journal:
         self._took = self._kept - began
 
     def _note(self, frontier: Frontier) -> None:
-        storage, job = frontier.storage, frontier.job
+        storage, job, verdicts = frontier.storage, frontier.job, frontier.verdicts
         state = {
             "format": FORMAT,
             "version": __version__,
@@ -81,13 +81,11 @@ class Journal:
             "generated": frontier.generated,
             "outcomes": frontier.outcomes,
             "counts": frontier.counts,
-            "flags_any": frontier.flags_any,
-            "hits": [
-                (hit.claim.property.name, hit.level, hit.rows.tolist()) for hit in frontier.hits
-            ],
+            "flags_any": verdicts.flags_any,
+            "hits": [(h.claim.property.name, h.level, h.rows.tolist()) for h in verdicts.hits],
             "growth": [attrs.asdict(item) for item in frontier.growth],
             "done": frontier.done,
-            "violated": frontier.violated,
+            "violated": verdicts.violated,
         }
         try:
             storage.write(f"world-{job}.bin", _pickled(frontier))
@@ -137,7 +135,7 @@ class Journal:
         )
         _put_back(search, content)
         claims = {claim.property.name: claim for claim in search.judge.claims}
-        return Frontier(
+        frontier = Frontier(
             search=search,
             storage=Storage(self.folder),
             owners=state["owners"],
@@ -153,13 +151,16 @@ class Journal:
             generated=state["generated"],
             outcomes=state["outcomes"],
             counts=state["counts"],
-            flags_any=state["flags_any"],
-            hits=[Hit(claims[name], level, np.array(at)) for name, level, at in state["hits"]],
-            targets=content["targets"],
             growth=[Growth(**item) for item in state["growth"]],
             done=state["done"],
-            violated=state["violated"],
         )
+        verdicts = frontier.verdicts
+        verdicts.hits = [
+            Hit(claims[name], level, np.array(at, np.int64)) for name, level, at in state["hits"]
+        ]
+        verdicts.targets, verdicts.flags_any = content["targets"], state["flags_any"]
+        verdicts.violated = state["violated"]
+        return frontier
 
     def _state(self, search: Search) -> dict[str, Any]:
         state: dict[str, Any] = json.loads((self.folder / "state.json").read_bytes())
@@ -226,7 +227,7 @@ def _pickled(frontier: Frontier) -> bytes:
         "horizons": tables.expiry.horizons,
         "seen": search.judge.seen_numbers,
         "first": np.array(search.rows()[:1]),
-        "targets": frontier.targets,
+        "targets": frontier.verdicts.targets,
         "calls": [code.calls for code in _codes(search)],
     }
     try:

@@ -71,13 +71,13 @@ def of_frontier(frontier: Frontier, context: Any, spent: Spent) -> Report:
 
 def _findings(frontier: Frontier, context: Any) -> Findings:
     search = frontier.search
-    search.found.hits, search.found.violated = frontier.hits, frontier.violated
+    search.found.hits, search.found.violated = frontier.verdicts.hits, frontier.verdicts.violated
     for claim in search.judge.whole:
         if claim.premise_bit >= 0:
-            claim.premise_met = bool(frontier.flags_any >> claim.premise_bit & 1)
+            claim.premise_met = bool(frontier.verdicts.flags_any >> claim.premise_bit & 1)
 
     def way(_: Search, rows: Any, level: int) -> Any:
-        return way_to(frontier, context, frontier.targets[int(rows[0])], level)
+        return way_to(frontier, context, frontier.verdicts.targets[int(rows[0])], level)
 
     return findings_of(
         search,

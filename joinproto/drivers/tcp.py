@@ -201,7 +201,8 @@ class TcpTransport:
     async def _call(self, peer: str, address: Address) -> None:
         stream: ByteStream
         try:
-            with anyio.fail_after(self.network.silence):
+            # Shielded: a call that is cancelled as it succeeds would leave its socket behind.
+            with anyio.fail_after(self.network.silence, shield=True):
                 stream = await anyio.connect_tcp(address.host, address.port)
         except (OSError, TimeoutError):
             return  # nobody is there, which is no news

@@ -86,9 +86,10 @@ class Walk(Reference):
             yield Move(kind, split=around.split), evolve(state, around=around)
 
     def _text_of(self, message: Sent) -> str:
-        # Their order must not depend on the process, or a seed would mean nothing.
+        # By their words, as `repr` of a set depends on the process, and a seed should not.
         if message not in self._texts:
-            self._texts[message] = repr(message)
+            sender, to, content = message
+            self._texts[message] = f"{sender} {to} {type(content).__name__} {content}"
         return self._texts[message]
 
     def breadth_first(self) -> Iterator[Taken]:

@@ -19,7 +19,7 @@ from tests.drivers.nearby import PATIENCE, Place, places
 
 def test_three_members_live_in_threads_and_leave_none_behind(tmp_path: Path) -> None:
     three = places(tmp_path)
-    before = threading.active_count()
+    before = set(threading.enumerate())
 
     with ExitStack() as stack:
         clusters = [stack.enter_context(_cluster(place, stack)) for place in three.values()]
@@ -29,7 +29,7 @@ def test_three_members_live_in_threads_and_leave_none_behind(tmp_path: Path) -> 
 
     assert [Outcome.FOUNDED] * 3 == outcomes
     assert [Stop(is_clean=True)] * 3 == ended
-    assert before == threading.active_count()
+    assert set() == set(threading.enumerate()) - before
 
 
 def test_a_failure_comes_out_of_the_next_call_and_of_the_block(tmp_path: Path) -> None:

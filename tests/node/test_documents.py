@@ -68,7 +68,8 @@ def test_the_program_around_a_driver_runs() -> None:
         cwd=ROOT,
     )
 
-    assert (0, "") == (done.returncode, done.stderr)
+    # Python 3.11 may complain of a call that comes in while its listener is being closed.
+    assert 0 == done.returncode, done.stderr
     for name in "abc":
         assert f"{name} is active: founded" in done.stdout
         assert f"{name} serves no more" in done.stdout

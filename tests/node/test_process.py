@@ -11,6 +11,8 @@ import pytest
 import trustme
 
 from tests.tools.running import run_here
+from tests.tools.schemas import faults, unexplained
+from tools.cli import schema
 from tools.faults.clients import Connection
 from tools.faults.nodes import Fleet, until
 from tools.faults.ports import free_ports
@@ -31,6 +33,7 @@ def test_status_and_shutdown_from_another_terminal(
     asked = run_here(capsys, "shutdown", "--config", str(three["c"].config))
 
     assert (0, 0) == (text.code, asked.code)
+    assert [] == [*faults(found, schema.STATUS), *unexplained(found, schema.STATUS)]
     assert "phase   active, serves clients" in text.out
     assert "FOUND" in text.out
     assert ("active", True, True, "dirty") == (

@@ -9,6 +9,8 @@ import pytest
 from joinproto.errors import UsageProblem
 from joinproto.node.settings import read_settings
 from tests.tools.running import run_here
+from tests.tools.schemas import faults, unexplained
+from tools.cli import schema
 
 GOOD = """\
 member = "a"
@@ -96,7 +98,14 @@ def test_options_that_must_match_are_one_digest(tmp_path: Path) -> None:
 def test_check_reads_and_starts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = run_here(capsys, "node", "--check", "--config", str(written(tmp_path, GOOD)))
 
+    as_json = run_here(
+        capsys, "node", "--check", "--json", "--config", str(written(tmp_path, GOOD))
+    )
     assert (0, True) == (done.code, "fine" in done.out)
+    assert [] == [
+        *faults(as_json.object, schema.NODE),
+        *unexplained(as_json.object, schema.NODE),
+    ]
     assert not (tmp_path / "data").exists()
 
 

@@ -13,7 +13,9 @@ import anyio
 import pytest
 
 from tests.tools.running import run_here
+from tests.tools.schemas import faults, unexplained
 from tests.validate.conftest import live
+from tools.cli import schema
 from tools.validate.judge import validate
 from tools.validate.properties import PROPERTIES
 
@@ -50,6 +52,7 @@ def test_a_real_life_holds(capsys: pytest.CaptureFixture[str], events: Path) -> 
     )
     assert {*PROPERTIES, "nothing_invented"} == {one["name"] for one in found["properties"]}
     assert [] == found["notes"]
+    assert [] == [*faults(found, schema.VALIDATE), *unexplained(found, schema.VALIDATE)]
 
 
 def test_every_line_that_is_changed_is_found(copy: Path) -> None:
@@ -81,9 +84,10 @@ def test_a_line_that_is_left_out_is_found(copy: Path, kind: str, field: str) -> 
 
     change(first(copy), leave_out)
 
-    mismatch = validate([copy]).mismatch
-    assert mismatch is not None
-    assert field in mismatch.field
+    verdict = validate([copy])
+    assert verdict.mismatch is not None
+    assert field in verdict.mismatch.field
+    assert [] == list(faults(verdict.as_json(), schema.VALIDATE))
 
 
 def test_a_member_that_does_not_keep_a_rule_is_found(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import cattrs
-from attrs import define, field
+from attrs import define, field, frozen
 
 from tools.bench.results import NodeCost
 from tools.faults.clients import Connection
@@ -52,7 +52,12 @@ class Client(Protocol):
 
 
 class Trio(Protocol):
-    """Three members of something that keeps what is written."""
+    """Three members of something that keeps what is written.
+
+    `founded`: seconds from the start of the processes, without data, until all serve.
+    """
+
+    founded: float
 
     def client(self, name: str) -> Client: ...
 
@@ -70,8 +75,10 @@ class Ours:
 
     def __init__(self, top: Path) -> None:
         self.fleet = Fleet.make(top, NAMES, events=None)
+        began = time.perf_counter()
         self.fleet.start()
         self.fleet.wait_active()
+        self.founded = time.perf_counter() - began
 
     def client(self, name: str) -> Client:
         return _Append(Connection(self.fleet[name].clients))
@@ -109,14 +116,17 @@ class Etcd:
     peers: dict[str, int] = field(factory=dict)
     clients: dict[str, int] = field(factory=dict)
     processes: dict[str, subprocess.Popen[bytes]] = field(factory=dict)
+    founded: float = 0.0
 
     def __attrs_post_init__(self) -> None:
         ports = free_ports(6)
         self.peers = dict(zip(NAMES, ports[:3], strict=True))
         self.clients = dict(zip(NAMES, ports[3:], strict=True))
+        began = time.perf_counter()
         for name in NAMES:
             self._start(name, "new")
         self._wait()
+        self.founded = time.perf_counter() - began
 
     def _wait(self) -> None:
         clients = [self.client(name) for name in NAMES]
@@ -247,8 +257,18 @@ def seconds_after_kill(trio: Trio, victim: str) -> float:
     return found
 
 
-def measure(trio: Trio, *, clients: int, seconds: float, kills: int) -> tuple[float, float, float]:
-    """Return writes a second, and the medians after killing who orders, and another one."""
+@frozen
+class Found:
+    """What was measured on one of them; the seconds after a kill are medians."""
+
+    founded: float
+    rate: float
+    leader_killed: float
+    other_killed: float
+
+
+def measure(trio: Trio, *, clients: int, seconds: float, kills: int) -> Found:
+    """Measure, and end it."""
     try:
         rate = writes_per_second(trio, clients=clients, seconds=seconds)
         leader, other = [], []
@@ -258,7 +278,7 @@ def measure(trio: Trio, *, clients: int, seconds: float, kills: int) -> tuple[fl
             other.append(seconds_after_kill(trio, next(n for n in NAMES if n != orders)))
     finally:
         trio.close()
-    return rate, statistics.median(leader), statistics.median(other)
+    return Found(trio.founded, rate, statistics.median(leader), statistics.median(other))
 
 
 def cost(*, clients: int = CLIENTS, seconds: float = SECONDS, kills: int = KILLS) -> NodeCost:
@@ -276,13 +296,15 @@ def cost(*, clients: int = CLIENTS, seconds: float = SECONDS, kills: int = KILLS
             )
     return NodeCost(
         clients=clients,
-        writes_per_second=ours[0],
-        leader_killed_seconds=ours[1],
-        other_killed_seconds=ours[2],
+        founded_seconds=ours.founded,
+        writes_per_second=ours.rate,
+        leader_killed_seconds=ours.leader_killed,
+        other_killed_seconds=ours.other_killed,
         etcd=version,
-        etcd_writes_per_second=theirs and theirs[0],
-        etcd_leader_killed_seconds=theirs and theirs[1],
-        etcd_other_killed_seconds=theirs and theirs[2],
+        etcd_founded_seconds=theirs and theirs.founded,
+        etcd_writes_per_second=theirs and theirs.rate,
+        etcd_leader_killed_seconds=theirs and theirs.leader_killed,
+        etcd_other_killed_seconds=theirs and theirs.other_killed,
     )
 
 

@@ -170,6 +170,11 @@ def node_table(cost: NodeCost) -> str:
         ["what:", "joinproto", etcd],
         [
             [
+                "three new ones are started, until all serve",
+                f"{cost.founded_seconds:.2f} s",
+                _or_dash(cost.etcd_founded_seconds, "{:.2f} s"),
+            ],
+            [
                 "writes a second",
                 f"{cost.writes_per_second:,.0f}",
                 _or_dash(cost.etcd_writes_per_second, "{:,.0f}"),

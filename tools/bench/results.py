@@ -122,15 +122,18 @@ class MemberCost:
 class NodeCost:
     """Three nodes on this machine, each write on three disks; see tools/bench/node.py.
 
+    `founded_seconds`: from the start of three processes without data until all serve.
     `leader_killed_seconds`: from kill -9 of the member that orders to the next answer;
     `other_killed_seconds`: of another one.  The same of `etcd`, its version; None: not there.
     """
 
     clients: int
+    founded_seconds: float
     writes_per_second: float
     leader_killed_seconds: float
     other_killed_seconds: float
     etcd: str | None = None
+    etcd_founded_seconds: float | None = None
     etcd_writes_per_second: float | None = None
     etcd_leader_killed_seconds: float | None = None
     etcd_other_killed_seconds: float | None = None

@@ -441,6 +441,99 @@ DATASET = _object(
     },
 )
 
+_SIGNATURE = _of(["string", "null"], "of the cluster, whole; null: there is none")
+
+STATUS = _object(
+    "`joinproto status --config FILE --json`, and `shutdown`",
+    {
+        "member": _text("its name"),
+        "store_id": _text("of its store"),
+        "cluster": _text("the cluster's name"),
+        "phase": _text("where it is between its start and its end"),
+        "serves": _of("boolean", "whether it serves clients now"),
+        "is_sequencer": _of("boolean", "whether it orders the frames"),
+        "outcome": _maybe(_one_of("how it became active", "founded", "joined", "restored")),
+        "store": _one_of("what its store is", "none", "empty", "clean", "dirty"),
+        "initial": {**_SIGNATURE, "description": "the initial signature"},
+        "final": {**_SIGNATURE, "description": "the final signature, if it is closed"},
+        "view": _maybe(
+            _object(
+                "the newest view it knows",
+                {
+                    "id": _text("its id"),
+                    "number": _count("how many views there have been"),
+                    "kind": _one_of("what it is for", "found", "change", "close", "restart"),
+                    "members": _list("who takes part", _text("a name")),
+                    "electors": _list("who chooses the next one", _text("a name")),
+                },
+            )
+        ),
+        "position": _maybe(
+            _object(
+                "the last frame on its disk",
+                {"view": _text("the id of its view"), "seq": _count("its number")},
+            )
+        ),
+        "committed": _count("number of the last frame that it knows to be committed"),
+        "pending": _count("frames of its clients that wait to be committed"),
+        "peers": _list("to whom it has a connection", _text("a name")),
+        "waiting": _maybe(
+            _object(
+                "why the next view is not chosen; of the last time that it tried",
+                {
+                    "rule": _text("label of the rule"),
+                    "case": _text("case of its table"),
+                    "reason": _of(["string", "null"], "as `decide` names it"),
+                },
+            )
+        ),
+    },
+)
+
+NODE = _object(
+    "`joinproto node --config FILE --json`, at its end",
+    {
+        "member": _text("its name"),
+        "ended": _one_of("how", "in order", "not started"),
+    },
+)
+
+VALIDATE = _object(
+    "`joinproto validate LOG... --json`",
+    {
+        "result": _one_of("of all together", "holds", "violated"),
+        "runs": _count("processes, one log each"),
+        "lines": _count("events in them that were replayed"),
+        "members": _list("whose logs there are", _text("a name")),
+        "views": _count("views that they learned"),
+        "committed": _count("frames that every member of their view had on its disk"),
+        "properties": _list(
+            "every claim",
+            _object(
+                "One claim.",
+                {
+                    "name": _text("as in docs/protocol.md"),
+                    "result": _one_of("what was found", "holds", "violated"),
+                    "found": _list("what breaks it", _text("in words")),
+                },
+            ),
+        ),
+        "mismatch": _maybe(
+            _object(
+                "the first line that the member would not have written",
+                {
+                    "log": _text("the file"),
+                    "matching_lines": _count("lines before it, which match"),
+                    "field": _text("which part differs"),
+                    "seen": _text("what stands there, as JSON"),
+                    "allowed": _text("what may stand there, as JSON"),
+                },
+            )
+        ),
+        "notes": _list("what was not judged, and why", _text("a note")),
+    },
+)
+
 ERROR = _object(
     "Any command with `--json` that fails",
     {
@@ -463,6 +556,9 @@ SCHEMAS = {
     "prove": PROVE,
     "query": QUERY,
     "dataset": DATASET,
+    "status": STATUS,
+    "node": NODE,
+    "validate": VALIDATE,
     "recover": {**RESULT, "description": "`joinproto recover COMMAND ... --json`"},
     "error": ERROR,
 }

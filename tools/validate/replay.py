@@ -41,8 +41,8 @@ class Mismatch:
             "log": self.path,
             "matching_lines": self.matching,
             "field": self.field,
-            "seen": self.seen,
-            "allowed": self.allowed,
+            "seen": json.dumps(self.seen),
+            "allowed": json.dumps(self.allowed),
         }
 
 

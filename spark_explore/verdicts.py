@@ -1,0 +1,77 @@
+"""What is found of claims, level by level, from what owners saw."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from attrs import Factory, define
+
+from models.engine.judge import Claim
+from models.engine.search import Hit, Search
+from spark_explore.keys import Rows, padded
+from spark_explore.step import Counts
+
+
+@define
+class Verdicts:
+    """`hits`: claims broken or reached; the `rows` of one are a place in `targets`.
+
+    `flags_any`: of combinations, those that held in some state.
+    """
+
+    search: Search
+    hits: list[Hit] = Factory(list)
+    targets: list[Rows] = Factory(list)
+    flags_any: int = 0
+    violated: bool = False
+
+    def judge(self, level: int, parts: list[Counts]) -> None:
+        """Take in what owners saw in the new states of a level."""
+        judge = self.search.judge
+        judge.refresh()
+        seen = [
+            sorted({number for item in parts if item.seen for number in item.seen[field]})
+            for field in range(judge.watched)
+        ]
+        judge.mark(seen)
+        words = self.search.tables.layout.words
+        bad = [padded(item.bad, words) for item in parts if item.bad is not None]
+        flags_any = 0
+        for item in parts:
+            flags_any |= item.flags_any
+        self.flags_any |= flags_any
+        wrong = [padded(item.flags_bad, words) for item in parts if item.flags_bad is not None]
+        for claim in judge.claims:
+            if not self.is_open(claim):
+                continue
+            whole = claim.property.scope == "world"
+            match claim.property.kind:
+                case "sometimes":
+                    met = flags_any >> claim.bit & 1 if whole else judge.reaches(claim, seen)
+                    if met:
+                        self.hits.append(Hit(claim, level, np.zeros(0, np.int64)))
+                case "always":
+                    rows = np.concatenate(
+                        [np.zeros((0, words), np.uint64), *(wrong if whole else bad)]
+                    )
+                    self._break(claim, level, rows[self._breaking(claim, rows)])
+
+    def _break(self, claim: Claim, level: int, rows: Rows) -> None:
+        if len(rows):
+            self.hits.append(Hit(claim, level, np.array([len(self.targets)])))
+            self.targets.append(rows)
+            self.violated = True
+
+    def _breaking(self, claim: Claim, rows: Rows) -> npt.NDArray[np.bool_]:
+        judge = self.search.judge
+        if claim.property.scope != "world":
+            return np.array([judge.breaks(claim, row) for row in rows], np.bool_)
+        if len(rows) == 0:
+            return np.zeros(0, np.bool_)
+        numbers = judge.number(rows, 0, len(rows))
+        flags = judge.flags[numbers]
+        return (flags >> np.uint64(claim.bit)) & np.uint64(1) == 0
+
+    def is_open(self, claim: Claim) -> bool:
+        """Return whether the claim was neither broken nor reached so far."""
+        return all(hit.claim is not claim for hit in self.hits)

@@ -1,0 +1,39 @@
+"""The archive for executors holds what they import, and is the same each time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+from tools.spark_archive import write
+
+
+def test_an_executor_finds_all_it_imports_in_the_archive(tmp_path: Path) -> None:
+    """Unpacked elsewhere, with nothing of ours on the path but the archive."""
+    write(tmp_path / "rooms.tar.gz")
+    with tarfile.open(tmp_path / "rooms.tar.gz") as archive:
+        archive.extractall(tmp_path / "rooms", filter="data")
+
+    done = subprocess.run(
+        [sys.executable, "-c", "import spark_explore.step as s; print(s.__file__)"],
+        env={"PYTHONPATH": str(tmp_path / "rooms"), "PYTHONSAFEPATH": "1", "HOME": str(tmp_path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert Path(done.stdout.strip()).is_relative_to(tmp_path / "rooms")
+
+
+def test_the_same_sources_give_the_same_files(tmp_path: Path) -> None:
+    """No owner and no time in it."""
+    write(tmp_path / "one.tar.gz")
+
+    with tarfile.open(tmp_path / "one.tar.gz") as archive:
+        members = archive.getmembers()
+
+    assert {("", 0)} == {(item.uname, item.mtime) for item in members}
+    assert "joinproto/__init__.py" in {item.name for item in members}
