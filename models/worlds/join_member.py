@@ -183,6 +183,7 @@ _CONSTANT = (
     "digest",
     "left_out",
     "next_beat",
+    "tries",
     "free_until",
 )
 assert {*_CHANGING, *_CONSTANT, "_out", "patience_until"} == {item.name for item in fields(Member)}

@@ -146,6 +146,7 @@ class Member:
     strangers: frozenset[str] = frozenset()  # names of peers with stores of another cluster
     replaced: frozenset[str] = frozenset()  # members of the tip that are here with other stores
     patience_until: float | None = None
+    tries: int = 0  # ballots begun since the last view was learned
     next_beat: float | None = None
     free_until: float | None = None  # so long it counts that the tip has no successor
 
@@ -578,6 +579,7 @@ class Member:
         return found_with is not None and len(self.config.electors & names) >= found_with
 
     def _begin(self, now: float) -> None:
+        self.tries += 1
         self._take(now, self.choice.begin(also=self.in_reach))
 
     def _consider(self, now: float, *, is_patient: bool) -> None:
@@ -719,6 +721,7 @@ class Member:
         self.source = None
         self.was_active = False
         self.free_until = None
+        self.tries = 0
         self.patience_until = None
         self.guests = frozenset(
             seat for seat in self.guests if seat not in tip.members and tip.is_open
@@ -934,7 +937,9 @@ class Member:
     def _patience(self) -> float:
         """Return how long it waits: the least of those in reach goes first, others back off."""
         rank = sum(1 for name in self.in_reach if name < self.config.member)
-        return self.config.patience * (1 + rank)
+        # Longer each time: where disks are slow, a ballot takes longer than patience, and the
+        # next one makes its promises worthless.  Two rivals fall out of step, too.
+        return self.config.patience * (1 + rank) * 2.0 ** min(max(0, self.tries - 1), TRIES_MAX)
 
     def _arm(self, now: float) -> None:
         """Wait no longer than patience allows, where there is something to wait for."""
@@ -944,6 +949,9 @@ class Member:
         elif self.patience_until is None:
             self.patience_until = now + self._patience()
 
+
+TRIES_MAX = 4
+"""After so many ballots in vain patience grows no more."""
 
 _BEATS = 2
 """For so many heartbeats an answer of the register counts."""

@@ -5,6 +5,7 @@ In all of them N is 2 and a, b and c are the electors, unless a test says otherw
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -38,7 +39,7 @@ from joinproto.core.chain.view import Kind, Position, Seat, View, change
 from joinproto.core.chain.wire import decode
 from joinproto.core.vocabulary import Reason, Store
 from joinproto.errors import MisuseError
-from tests.core.chain.bus import AUTOMATIC, Bus, Host, cluster, config, start_all
+from tests.core.chain.bus import AUTOMATIC, Bus, Host, Letter, cluster, config, start_all
 from tests.core.chain.pictures import lineage, views
 
 Kept = TypeVar("Kept")
@@ -1070,6 +1071,23 @@ def test_an_update_may_not_move_the_data_of_a_frozen_member() -> None:
 
     with pytest.raises(MisuseError, match="next view is chosen"):
         member.update_done(bus.now, None)
+
+
+def test_a_ballot_that_takes_longer_than_patience_ends_all_the_same() -> None:
+    """Slow disks: patience grows with each ballot, or the next one spoils the last for ever."""
+    bus = Bus()
+    start_all(bus, "abc")
+    late: deque[tuple[float, Letter]] = deque()
+    for _ in range(1_200):
+        bus.now += 0.1
+        while bus.wire:
+            late.append((bus.now + 3, bus.wire.popleft()))
+        while late and late[0][0] <= bus.now:
+            bus.wire.appendleft(late.popleft()[1])
+            bus.deliver()
+        bus.tick()
+
+    assert "a active, b active, c active" == bus.phases()
 
 
 def test_a_member_that_nobody_answers_says_so() -> None:
