@@ -131,7 +131,11 @@ def columns_of(search: Search) -> Columns:
     )
     claims = {claim.property.name: claim.bit for claim in judge.whole if in_every_state}
     local = [c.property.name for c in judge.local if c.property.kind == "always"]
-    about = {"level": "steps from the first state, at least", "messages": "in the network"}
+    about = {
+        "level": "steps from the first state, at least",
+        "messages": "in the network",
+        "is_stuck": "no step but a fault changes anything; null: not looked for",
+    }
     about |= {
         column_of(claim.property.name): f"{claim.property.kind}: {claim.property.name}"
         for claim in judge.claims

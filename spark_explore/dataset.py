@@ -5,6 +5,7 @@ Parts are written beside the dataset and become it by one rename: there is a who
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,9 @@ import pyarrow.parquet as pq
 from attrs import define, field, frozen
 
 from models.engine.arrays import Arrays
-from models.engine.search import Search
+from models.engine.faults import Faults
+from models.engine.paths import uncounted
+from models.engine.search import Expander, Search
 from models.engine.watching import Fears, watch
 from spark_explore.columns import About, Columns, columns_of
 from spark_explore.frontier import Frontier
@@ -80,26 +83,63 @@ def table_of(
     return columns.table(arrays.layout, rows, level, flags, wrong)
 
 
+def stuck_in(
+    expander: Expander, faults: Faults, rows: Rows, joint: npt.NDArray[np.int64] | None
+) -> npt.NDArray[np.bool_]:
+    """Return which rows have no step but faults that changes anything."""
+    moves = np.zeros(len(rows), np.bool_)
+    expander.quiet = True
+    try:
+        for batch in expander.successors(lambda: rows, 0, len(rows), joint):
+            changes = (batch.rows != rows[batch.source]).any(axis=1)
+            changes &= ~faults.of_steps(batch.info)
+            moves[batch.source[changes]] = True
+    finally:
+        expander.quiet = False
+        expander.loops = 0
+    return ~moves
+
+
+def _with_stuck(table: Any, stuck: npt.NDArray[np.bool_] | None) -> Any:
+    """Add the column; None: what can be done there was not looked for."""
+    values = pa.nulls(table.num_rows, pa.bool_()) if stuck is None else pa.array(stuck)
+    return table.append_column("is_stuck", values)
+
+
 # -- of a local search -------------------------------------------------------------------
 
 
 def write_local(search: Search, out: Path) -> Path:
     """Write the states of a finished local search; returns the dataset's folder."""
-    columns, judge, tables = columns_of(search), search.judge, search.tables
-    ends = np.array(search.found.levels)
+    columns, ends = columns_of(search), search.found.levels
     with _Replacing(out / STATES) as folder:
         parts = Parts(folder, "part")
-        end = int(ends[-1])
-        for begin in range(0, end, _CHUNK_ROWS):
-            rows = np.array(search.rows()[begin : min(begin + _CHUNK_ROWS, end)])
-            level = np.searchsorted(ends, np.arange(begin, begin + len(rows)), "right") - 1
-            numbers = judge.number(rows, 0, len(rows)) if columns.claims else None
-            flags = None if numbers is None else judge.flags[numbers]
-            shown = list(judge.fears.counts)
-            parts.add(table_of(columns, tables, shown, rows, level.astype(np.int32), flags))
+        uncounted(search, lambda: _write_rows(search, columns, parts))
         parts.flush()
-        _describe(folder, columns, search, end)
+        _describe(folder, columns, search, ends[-1])
     return out / STATES
+
+
+def _write_rows(search: Search, columns: Columns, parts: Parts) -> None:
+    judge, tables, found = search.judge, search.tables, search.found
+    faults, ends = Faults.of(tables), np.array(found.levels)
+    # The last level of a search that ended early was not expanded.
+    is_open = bool(found.stopped_by) or found.violated
+    for level, (first, end) in enumerate(itertools.pairwise(found.levels)):
+        last = is_open and end == ends[-1]
+        for begin in range(first, end, _CHUNK_ROWS):
+            rows = np.array(search.rows()[begin : min(begin + _CHUNK_ROWS, end)])
+            numbers = None
+            if columns.claims or search.world.together is not None:
+                numbers = judge.number(rows, 0, len(rows))
+            flags = None if numbers is None else judge.flags[numbers]
+            shown, levels = list(judge.fears.counts), np.full(len(rows), level, np.int32)
+            table = table_of(columns, tables, shown, rows, levels, flags)
+            joint = numbers if search.world.together is not None else None
+            if joint is not None:
+                search.expander.refresh()
+            stuck = None if last else stuck_in(search.expander, faults, rows, joint)
+            parts.add(_with_stuck(table, stuck))
 
 
 # -- of a search on Spark ----------------------------------------------------------------
@@ -107,11 +147,16 @@ def write_local(search: Search, out: Path) -> Path:
 
 @frozen
 class Decoding:
-    """One job: every task decodes some files, and writes some parts."""
+    """One job: every task decodes some files, and writes some parts.
+
+    `unexpanded`: the last level of a search that ended early, else -1.
+    """
 
     task: Task
     columns: Any
+    faults: Any
     folder: Path
+    unexpanded: int
 
     def write(self, number: int, files: Iterable[tuple[int, str]]) -> Iterator[int]:
         """Write files, each with its level; yields how many states."""
@@ -124,9 +169,16 @@ class Decoding:
             for begin in range(0, len(every), _CHUNK_ROWS):
                 copy = desk.copy
                 rows = padded(np.array(every[begin : begin + _CHUNK_ROWS]), copy.layout.words)
-                flags = desk.combinations(rows)[1] if columns.claims else None
+                joint = flags = None
+                if columns.claims or copy.shape().joint:
+                    numbers, flags = desk.combinations(rows)
+                    joint = numbers if copy.shape().joint else None
                 levels = np.full(len(rows), level, np.int32)
-                parts.add(table_of(columns, copy, copy.shown, rows, levels, flags))
+                table = table_of(columns, copy, copy.shown, rows, levels, flags)
+                stuck = None
+                if level != self.unexpanded:
+                    stuck = stuck_in(desk.expander, self.faults.value, rows, joint)
+                parts.add(_with_stuck(table, stuck))
             count += len(every)
         parts.flush()
         yield count
@@ -136,11 +188,13 @@ def write_frontier(frontier: Frontier, context: Any, out: Path) -> Path:
     """Write the states of a search on Spark; returns the dataset's folder."""
     columns = columns_of(frontier.search)
     shared = context.broadcast(columns)
+    faults = context.broadcast(Faults.of(frontier.search.tables))
     shares = frontier.shares()
     # Each task has one owner's files: as many states as any other.
     lots = [[(level, file) for level, file in enumerate(share.files) if file] for share in shares]
     with _Replacing(out / STATES) as folder:
-        job = Decoding(frontier.task(context), shared, folder)
+        unexpanded = -1 if frontier.done else frontier.level
+        job = Decoding(frontier.task(context), shared, faults, folder, unexpanded)
         flow = context.parallelize(lots, len(lots))
         count = sum(
             flow.mapPartitionsWithIndex(
@@ -149,6 +203,7 @@ def write_frontier(frontier: Frontier, context: Any, out: Path) -> Path:
         )
         _describe(folder, columns, frontier.search, count)
     shared.destroy()
+    faults.destroy()
     return out / STATES
 
 

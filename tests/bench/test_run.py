@@ -19,7 +19,9 @@ from tools.bench.run import ROOT, Entrant, Plan, benchmark, disagreements, read_
 def run(own: tuple[str, ...], *, runs: int = 1) -> tuple[Results, list[str]]:
     """Return a small benchmark with a stand-in for joinproto, and the progress it told."""
     said: list[str] = []
-    plan = Plan(sizes=(4,), runs=runs, founding=False, profiled=False, own=own, member=False)
+    plan = Plan(
+        sizes=(4,), runs=runs, founding=False, profiled=False, own=own, member=False, node=False
+    )
     return benchmark(plan, say=said.append), said
 
 

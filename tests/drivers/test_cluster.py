@@ -36,6 +36,8 @@ async def all_active(clusters: list[Cluster]) -> list[Outcome]:
 async def test_founded_closed_restored_and_joined(tmp_path: Path) -> None:
     """Three empty stores found a cluster; closed in order all are clean, and start it again."""
     three = places(tmp_path)
+    for place in three.values():
+        place.wait_for = 3  # with 2, the slowest would join the restarted cluster
     async with running(*three.values()) as clusters:
         assert [Outcome.FOUNDED] * 3 == await all_active(clusters)
 

@@ -84,7 +84,7 @@ def test_any_one_may_be_killed_and_comes_back(fleet: Make, victim: str) -> None:
 
 def test_closed_in_order_and_restarted_without_an_update(fleet: Make) -> None:
     """P2, S2: all stores are clean, and nobody needs what it has already (W2)."""
-    three = fleet()
+    three = fleet(wait_for=3)  # with 2, the slowest would join the restarted cluster
     three.start()
     three.wait_active()
     for number in range(5):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
+from proofs import register
 from proofs.bounded import WORLDS, World, shortest
 
 BY_NAME = {world.name: world for world in WORLDS}
@@ -39,3 +41,45 @@ def test_a_voter_that_forgets_splits() -> None:
 def test_nothing_left_out_breaks_nothing() -> None:
     """The same bound, the same things, every guard in its place."""
     assert shortest(BY_NAME["as it ships"]) is None
+
+
+GONE = register.NOT_GONE
+DROPPED = {
+    ("vote", "it is proposed"): 4,
+    ("propose its own view", "the attempt is in memory, with no proposal yet"): 8,
+    ("propose its own view", register.ASKED): 8,
+    ("begin", "the ballot is new to its owner's disk"): 9,
+    ("begin", GONE): 10,
+    ("promise", register.NOT_BEYOND): 10,
+    ("propose its own view", "they have accepted nothing"): 10,
+    ("propose what was accepted", "the view was accepted, says an answer"): 10,
+    ("vote", register.NOT_BEYOND): 10,
+    ("promise", GONE): 11,
+    ("vote", GONE): 11,
+}
+"""Guards of the register, and the shortest run that splits a view once it is dropped."""
+
+
+def _without(step: str, guard: str, steps: int) -> World:
+    world = BY_NAME["as it ships"]
+    return evolve(world, layer=world.layer.dropping(step, guard), steps=steps)
+
+
+def test_a_vote_for_what_nobody_proposed_splits() -> None:
+    """The quick one of the next test."""
+    _is_a_run(_without("vote", "it is proposed", 4))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("step", "guard"), DROPPED)
+def test_a_guard_dropped_splits_a_view(step: str, guard: str) -> None:
+    """Not only an obligation fails: from the beginning, a run leads to two chosen views."""
+    _is_a_run(_without(step, guard, DROPPED[step, guard]))
+
+
+def test_a_stranger_that_may_vote_does() -> None:
+    """3.6: a seat that is no elector."""
+    world = _without("vote", "by seat: it is an elector", 4)
+    more = {**world.sizes, register.SEAT: 4}
+
+    _is_a_run(evolve(world, sizes=more, claim="stranger_never_votes"))

@@ -64,7 +64,23 @@ def test_a_state_that_breaks_a_claim_says_so(tmp_path: Path) -> None:
     broken = [row for row in rows_in(tmp_path) if not row["consistent"]]
 
     assert broken
+    assert {None} == {row["is_stuck"] for row in broken}
     assert {7} == {row["level"] for row in broken}
+
+
+def test_stuck_states_are_those_without_a_step_but_faults(tmp_path: Path) -> None:
+    """Against the slow reference search: steps that change nothing are none."""
+    world = load_world("token-ring-lossy")
+    here(world, Plan(out=tmp_path))
+    found = explored(world, 1000)
+    assert found is not None
+    moving = {
+        source for source, move, target in found.edges if not move.is_fault and source != target
+    }
+
+    stuck = [row for row in rows_in(tmp_path) if row["is_stuck"]]
+
+    assert len(found.level_of) - len(moving) == len(stuck) > 0
 
 
 def test_what_a_limit_cut_off_is_not_in_it(tmp_path: Path) -> None:

@@ -63,12 +63,15 @@ def test_an_unknown_question_is_answered_with_those_there_are(run: Run, states: 
     assert "growth, active" in done.err
 
 
-def test_a_question_that_asks_for_what_is_not_there_says_so(run: Run, states: str) -> None:
+def test_a_question_that_asks_for_what_is_not_there_says_so(run: Run, tmp_path: Path) -> None:
     """2: the world has no such column."""
-    done = run(states, "--ask", "stuck")
+    pytest.importorskip("pyarrow")
+    here(load_world("dining-philosophers"), Plan(out=tmp_path))
+
+    done = run(str(tmp_path), "--ask", "aborts")
 
     assert 2 == done.code
-    assert "stuck needs the column is_stuck, and note-rejoin has none" in done.err
+    assert "aborts needs members that show a phase, and faults" in done.err
 
 
 def test_sql_and_a_question_are_one_too_many(run: Run, states: str) -> None:

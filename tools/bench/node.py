@@ -301,10 +301,10 @@ def cost(*, clients: int = CLIENTS, seconds: float = SECONDS, kills: int = KILLS
         leader_killed_seconds=ours.leader_killed,
         other_killed_seconds=ours.other_killed,
         etcd=version,
-        etcd_founded_seconds=theirs and theirs.founded,
-        etcd_writes_per_second=theirs and theirs.rate,
-        etcd_leader_killed_seconds=theirs and theirs.leader_killed,
-        etcd_other_killed_seconds=theirs and theirs.other_killed,
+        etcd_founded_seconds=None if theirs is None else theirs.founded,
+        etcd_writes_per_second=None if theirs is None else theirs.rate,
+        etcd_leader_killed_seconds=None if theirs is None else theirs.leader_killed,
+        etcd_other_killed_seconds=None if theirs is None else theirs.other_killed,
     )
 
 
