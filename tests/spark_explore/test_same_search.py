@@ -62,7 +62,7 @@ def test_larger_two_phase_commit_has_its_closed_form(context: Any, members: int)
 
 
 @pytest.mark.slow
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
 @given(plans(kinds=(*SAFETY, *LIVENESS)))
 def test_random_models_are_the_same_on_spark(context: Any, plan: Plan) -> None:
     """Whatever a world can have: each network, each fault, joint steps, a monitor."""
