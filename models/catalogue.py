@@ -577,6 +577,23 @@ ENTRIES += (
         given={**_NO_FAULT, "scene": "closed", "other_options": ("b",), "reaches": ()},
     ),
     Entry(
+        "join-changed-options",
+        JOIN,
+        "I2: a member is started again with other options before the view that it agreed to",
+        members=(3, 3),
+        usual=3,
+        tier="long",
+        mutants=("ready-with-other-options",),
+        given={
+            **_NO_FAULT,
+            "scene": "founded",
+            "other_options": ("b",),
+            "proposers": 2,
+            "views": 2,
+            "reaches": ("CHANGE", "a member stops for good"),
+        },
+    ),
+    Entry(
         "join-newcomer-options",
         JOIN,
         "I2: a newcomer with other options stops, and disturbs nobody",

@@ -34,6 +34,7 @@ QUICK = {
     "join-not-clean": (16, 105, 7),
     "join-other-options": (22, 107, 7),
     "join-reopened-options": (22, 81, 7),
+    "join-changed-options": (10_144, 205_864, 24),
     "join-newcomer-options": (879, 13_446, 17),
 }
 """Distinct states, steps and depth, of the worlds small enough for the quick tests."""
@@ -121,6 +122,7 @@ FAILS = {
     ("join-votes", "electors-differ"): ("one_successor", 4),
     ("join-votes-crash", "disk-restored"): ("learned_is_chosen", 17),
     ("join-apart", "serves-unheard"): ("suspended_alone", 4),
+    ("join-changed-options", "ready-with-other-options"): ("options_agree", 4),
     ("join-last-store", "leave-waits"): ("all become active", 8),
     ("join-live-leave", "starts-where-nobody-stays"): ("all become active", 15),
     ("join-copied", "copy-taken-in"): ("all become active", 3),

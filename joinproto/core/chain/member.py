@@ -468,6 +468,9 @@ class Member:
             has_data=is_ready or at_start,
             is_ready=is_ready,
             was_ready=record.held == tip.id and not is_ready,
+            has_options=is_ready
+            or self.config.digest == tip.options_digest
+            or Shortcut.OPTIONS in self.left_out,
             all_ready=tip.members <= everyone,
             has_n=tip.activated or len(tip.members) >= tip.wait_for,
             hears_majority=self._hears_majority(tip),
@@ -564,6 +567,8 @@ class Member:
             return "finish"
         if self.record.held == tip.id and self.ready_in != tip.id:
             return "restarted"
+        if self.phase is Phase.INITIALIZING:
+            return "other options"
         if self.leaves:
             return "leave"
         if self.closes:

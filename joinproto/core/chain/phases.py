@@ -55,15 +55,17 @@ class Guard(Enum):
     SAME_RUN = "goes-on-after-a-restart"
     FROZEN = "frozen-goes-on"
     HEARD = "serves-unheard"
+    OPTIONS = "ready-with-other-options"
 
 
 @frozen(kw_only=True)
 class Facts:
     """What the table is about: one member, seen by itself.
 
-    `has_data`: its data is where the tip starts, or has grown in it since.  `is_ready`: it
-    was ready in the tip in this process.  `was_ready`: in an earlier one.  `all_ready`: so
-    are all members of the tip.  `has_n`: they are N, or N was reached before.
+    `has_options`: its own are those of the tip, or were when it became ready.  `has_data`: its
+    data is where the tip starts, or has grown in it since.  `is_ready`: it was ready in the tip
+    in this process.  `was_ready`: in an earlier one.  `all_ready`: so are all members of the
+    tip.  `has_n`: they are N, or N was reached before.
     """
 
     is_aborted: bool = False
@@ -75,6 +77,7 @@ class Facts:
     has_data: bool = False
     is_ready: bool = False
     was_ready: bool = False
+    has_options: bool = True
     all_ready: bool = False
     has_n: bool = False
     hears_majority: bool = True
@@ -96,6 +99,7 @@ _NAMES = {
     ("is_member", False): "those outside the tip",
     ("is_frozen", True): "those who answered a ballot",
     ("was_ready", True): "those ready in the tip before they were stopped",
+    ("has_options", False): "those with other options than the tip's",
     ("has_data", False): "those without the data where the tip starts",
     ("is_ready", False): "those who have not said that they are ready",
     ("all_ready", False): "those who wait for the others' data",
@@ -116,6 +120,14 @@ def standing(*, serves: bool, left_out: frozenset[Guard] = frozenset()) -> Table
         Case("3.3", "who answers freezes", _i(is_frozen=True), Phase.FROZEN, close),
         Case(
             "P1", "goes on only through a new view", _i(was_ready=True), Phase.INITIALIZING, close
+        ),
+        # It was asked with others, and has been started again since.
+        Case(
+            "I2",
+            "its options are not those of the view",
+            _i(has_options=False),
+            Phase.INITIALIZING,
+            close,
         ),
         Case(
             "I7",
@@ -150,6 +162,7 @@ _DROPPED = {
     Guard.SAME_RUN: "goes on only through a new view",
     Guard.FROZEN: "who answers freezes",
     Guard.HEARD: "hears no majority",
+    Guard.OPTIONS: "its options are not those of the view",
 }
 
 

@@ -110,7 +110,8 @@ class Proposer:
                 if is_clean
                 else Store.DIRTY,
                 is_sure=not is_empty
-                and (evidence.is_sure(answer) or self._passes(evidence, answer)),
+                and (evidence.is_sure(answer) or self._passes(evidence, answer))
+                and self._may_stay(evidence, answer),
                 covers=not is_empty and evidence.covers(answer),
                 is_clean=is_clean,
                 is_marked=answer.is_marked,
@@ -132,6 +133,12 @@ class Proposer:
             closes=self.closes,
             is_automatic=config.total_failure is TotalFailure.AUTOMATIC,
         )
+
+    def _may_stay(self, evidence: Evidence, answer: Answer) -> bool:
+        """Return whether it has the options of the tip, which no CHANGE changes."""
+        tip = evidence.lineage.tip
+        is_lax = Shortcut.OPTIONS in self.left_out
+        return is_lax or tip is None or answer.options == tip.options_digest
 
     def _passes(self, evidence: Evidence, answer: Answer) -> bool:
         return Shortcut.SURE in self.left_out and evidence.covers(answer)
@@ -165,7 +172,7 @@ class Proposer:
         fit = [
             item
             for item in answers
-            if (item.options == tip.options_digest or Shortcut.OPTIONS in self.left_out)
+            if self._may_stay(evidence, item)
             and (item in sure or evidence.covers(item) or not was_active)
         ]
         stays = self._staying(fit, sure)

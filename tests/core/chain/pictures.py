@@ -23,7 +23,7 @@ def seats(names: str) -> frozenset[Seat]:
     return frozenset(Seat(name, f"{name}'") for name in names)
 
 
-def views(picture: str, digest: Digest = by_hash) -> dict[str, View]:
+def views(picture: str, digest: Digest = by_hash, options: str = "options") -> dict[str, View]:
     """Return the views of a chain by their letter and digits, the first one first."""
     drawn: dict[str, View] = {}
     parent: View | None = None
@@ -35,15 +35,21 @@ def views(picture: str, digest: Digest = by_hash) -> dict[str, View]:
         position = None if parent is None else parent.position
         if at is not None:
             position = Position(drawn[at].id, int(seq))
-        parent = _view(word, parent, names, position, digest)
+        parent = _view(word, parent, names, position, digest, options)
         drawn[word if word not in drawn else f"{word}#{parent.number}"] = parent
     return drawn
 
 
-def lineage(picture: str, *, keep: int = VIEWS_KEPT, digest: Digest = by_hash) -> Lineage:
+def lineage(
+    picture: str,
+    *,
+    keep: int = VIEWS_KEPT,
+    digest: Digest = by_hash,
+    options: str = "options",
+) -> Lineage:
     """Return the lineage of a store that saw this chain and keeps the last `keep` views."""
     drawn = Lineage()
-    for view in views(picture, digest).values():
+    for view in views(picture, digest, options).values():
         drawn = drawn.append(view, keep=keep)
     return drawn
 
@@ -57,7 +63,12 @@ def position(text: str, chain: str) -> Position | None:
 
 
 def _view(
-    word: str, parent: View | None, names: str | None, at: Position | None, digest: Digest
+    word: str,
+    parent: View | None,
+    names: str | None,
+    at: Position | None,
+    digest: Digest,
+    options: str,
 ) -> View:
     nonce = f"nonce of {word}"
     members = seats(names or "abc") if parent is None or names else parent.members
@@ -68,7 +79,7 @@ def _view(
             members=members,
             electors=members,
             wait_for=2,
-            options_digest="options",
+            options_digest=options,
             cluster_name="cluster",
             nonce=nonce,
             time=0,
@@ -92,7 +103,7 @@ def _view(
             members=members,
             position=at,
             wait_for=2,
-            options_digest="options",
+            options_digest=options,
             nonce=nonce,
             time=0,
             digest=digest,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 from typing import TypeVar
 
 import pytest
@@ -39,9 +40,12 @@ from joinproto.core.chain.view import Kind, Position, Seat, View, change
 from joinproto.core.chain.wire import decode
 from joinproto.core.vocabulary import Reason, Store
 from joinproto.errors import MisuseError
+from tests.core.chain import pictures
 from tests.core.chain.bus import AUTOMATIC, Bus, Host, Letter, cluster, config, start_all
-from tests.core.chain.pictures import lineage, views
 
+OPTIONS = config("a").digest
+lineage = partial(pictures.lineage, options=OPTIONS)
+views = partial(pictures.views, options=OPTIONS)
 Kept = TypeVar("Kept")
 
 
@@ -1071,6 +1075,22 @@ def test_an_update_may_not_move_the_data_of_a_frozen_member() -> None:
 
     with pytest.raises(MisuseError, match="next view is chosen"):
         member.update_done(bus.now, None)
+
+
+def test_a_member_is_not_ready_with_other_options_than_it_agreed_to() -> None:
+    """I2: it answered with the same, and was started again with others before it knew the view."""
+    record = StoreRecord(store_id="b'", lineage=lineage("F:ab"))
+    one = config("b", electors="ab", options="others")
+    member = Member.start(0, one, record, seed="s", in_reach=frozenset("a"))
+    tip = member.view
+    assert tip is not None
+
+    member.receive(0, "a", Ready(tip.id, Seat("a", "a'")))
+
+    assert Phase.INITIALIZING is member.phase
+    assert member.record.held is None
+    member.tick(10)
+    assert member.is_frozen
 
 
 def test_a_ballot_that_takes_longer_than_patience_ends_all_the_same() -> None:
