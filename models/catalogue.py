@@ -543,6 +543,7 @@ ENTRIES += (
         "J3: a store whose tip the others have forgotten says hello",
         members=(3, 3),
         usual=3,
+        tier="long",
         given={
             **_NO_FAULT,
             "scene": "long-ago",
@@ -599,6 +600,7 @@ ENTRIES += (
         "I2: a newcomer with other options stops, and disturbs nobody",
         members=(3, 3),
         usual=3,
+        tier="long",
         given={
             **_NO_FAULT,
             "scene": "closed",
@@ -709,6 +711,7 @@ ENTRIES += (
         "3.6: a member whose disk is a copy of another one's says hello, and disturbs nobody",
         members=(3, 3),
         usual=3,
+        tier="long",
         mutants=("copy-taken-in",),
         given={
             **_LIVE,
