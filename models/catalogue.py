@@ -367,6 +367,7 @@ ENTRIES += (
         "I2: members whose options differ are never active together",
         members=(2, 2),
         usual=2,
+        tier="long",
         mutants=("options-not-compared",),
         given={
             "crashes": 0,
