@@ -318,10 +318,10 @@ def test_a_bug_of_ours_is_not_blamed_on_the_model(
 ) -> None:
     """10: a bug of ours, never anything else; and nothing of ours is a bad model."""
 
-    def broken(world: object, **more: object) -> None:
+    def broken(search: object) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr(import_module("models.check"), "check", broken)
+    monkeypatch.setattr(import_module("models.engine.search").Search, "run", broken)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
     done = run(model(tmp_path))
