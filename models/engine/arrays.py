@@ -6,6 +6,8 @@ on many machines gives each of them a copy that knows only the numbers.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +16,7 @@ from models.engine.growing import Grids, Growing, Ragged
 from models.engine.layout import Layout
 
 
-class Arrays:
+class Arrays(ABC):
     """Fields: members, monitor, environment, queues, in this order.
 
     `spend`, `link_up`, `move_*`: the world around the members, which never changes.
@@ -87,29 +89,29 @@ class Arrays:
         self._added = np.zeros((64, 1), np.uint64)
         self._added_upto = 0
 
+    @abstractmethod
     def fill(self, asked: npt.NDArray[np.int64]) -> None:
         """Answer the kernel's questions, rows (kind, x, y, z)."""
-        raise NotImplementedError
 
     # -- how much is numbered ------------------------------------------------------------
 
+    @abstractmethod
     def value_counts(self) -> list[int]:
         """Return how many values each field has."""
-        raise NotImplementedError
 
+    @abstractmethod
     def column_counts(self) -> list[int]:
         """Return how many events each field has."""
-        raise NotImplementedError
 
+    @abstractmethod
     def message_count(self) -> int:
         """Return how many messages there are: those of the set, or contents of queues."""
-        raise NotImplementedError
 
+    @abstractmethod
     def needed_messages(self) -> tuple[npt.NDArray[np.uint64], int]:
         """Return which bits each member needs at each horizon (see `Expiry.needed`), and
         how many horizons there are.
         """
-        raise NotImplementedError
 
     # -- as arrays ---------------------------------------------------------------------
 

@@ -254,7 +254,11 @@ class Member:
         if peer == self.config.member:
             return
         self.in_reach |= {peer}
+        # Ballots in vain say nothing about one with this peer.
+        self.tries = 0
         if self.phase in RUNNING:
+            if self.patience_until is not None:
+                self.patience_until = min(self.patience_until, now + self._patience())
             self._send(peer, self._hello())
             self._settle(now)
 

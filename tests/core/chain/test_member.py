@@ -1110,6 +1110,20 @@ def test_a_ballot_that_takes_longer_than_patience_ends_all_the_same() -> None:
     assert "a active, b active, c active" == bus.phases()
 
 
+def test_patience_begins_anew_with_a_new_connection() -> None:
+    """After a long time alone, a member does not sleep while the others come back."""
+    bus = stopped_in_order()
+    bus.start(config("a"))
+    bus.wait(300)
+    member = bus["a"].member
+    assert member.patience_until is not None
+    assert member.patience_until > bus.now + 2 * member.config.patience
+
+    member.peer_up(bus.now, "b")
+
+    assert member.patience_until <= bus.now + member.config.patience
+
+
 def test_a_member_that_nobody_answers_says_so() -> None:
     """Every stuck member names a reason on which an operator can act."""
     bus = stopped_in_order()
