@@ -13,8 +13,9 @@ from math import comb, sqrt
 
 import pytest
 
-from models.catalogue import ENTRIES, Entry, load_world
+from models.catalogue import ENTRIES, load_world
 from models.check import check
+from models.entry import Entry
 from models.reference import explore
 from models.worlds.paxos_founding import Accepted
 

@@ -22,7 +22,7 @@ import click
 from attrs import evolve, frozen
 
 from joinproto.errors import LimitReached, UsageProblem
-from models import catalogue
+from models.entry import Entry
 from models.report import Report, to_json
 from tools.cli import loading, results
 from tools.cli.estimate import estimate, smaller_reports
@@ -399,7 +399,7 @@ def _check_tier(tier: str, settings: Settings) -> int:
     with _watched() as (progress, _):
         warm_up()
 
-        def search(item: catalogue.Entry, mutant: str | None) -> Report:
+        def search(item: Entry, mutant: str | None) -> Report:
             loaded = loading.load(item.name, {"mutant": mutant} if mutant else {})
             report = search_world(loaded.world, progress=progress, **settings.limits())
             progress.close()

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from models import catalogue
-from models.catalogue import Entry
+from models.entry import Entry
 from models.files import FLAGS
 from tools.cli.output import Terminal
 from tools.show.pieces import Line, Piece, Role, line

@@ -15,6 +15,7 @@ import click
 from attrs import frozen
 
 from models import catalogue
+from models.entry import Entry
 from models.report import Report
 from tools.cli.loading import words_of
 from tools.show.amounts import count, duration, plural
@@ -25,7 +26,7 @@ class Ending:
     """How the search of one world ended, and how it must."""
 
     words: str
-    item: catalogue.Entry
+    item: Entry
     mutant: str | None
     report: Report
 
@@ -86,7 +87,7 @@ class Ending:
         }
 
 
-def _rows(tier: str) -> Iterator[tuple[catalogue.Entry, str | None]]:
+def _rows(tier: str) -> Iterator[tuple[Entry, str | None]]:
     for item in catalogue.ENTRIES:
         if item.tier == tier:
             yield item, None
@@ -94,7 +95,7 @@ def _rows(tier: str) -> Iterator[tuple[catalogue.Entry, str | None]]:
 
 
 def run_tier(
-    tier: str, search: Callable[[catalogue.Entry, str | None], Report], *, as_json: bool
+    tier: str, search: Callable[[Entry, str | None], Report], *, as_json: bool
 ) -> tuple[int, dict[str, Any]]:
     """Search every world of `tier`; return the exit code and the JSON object.
 
@@ -127,7 +128,7 @@ def run_tier(
     }
 
 
-def _words(item: catalogue.Entry, mutant: str | None) -> str:
+def _words(item: Entry, mutant: str | None) -> str:
     return " ".join([item.name, *words_of({"mutant": mutant} if mutant else {})])
 
 
