@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import define, field
+from attrs import Factory, define, field
 
 from models.engine import kernel
 from models.engine.layout import Layout
@@ -33,10 +33,15 @@ class Outgrown(Exception):
 
 @define
 class Clerk:
-    """Answers for one search.  `wide`: rows have more than one word, and may get more."""
+    """Answers for one search.
+
+    `wide`: rows have more than one word, and may get more.  `numbered`: for each level that
+    executors asked about, how many outcomes there were after its last question.
+    """
 
     search: Search
     wide: bool
+    numbered: dict[int, int] = Factory(dict)
     log: Log = field(init=False)
     stopped: BaseException | None = field(init=False, default=None)
     asked: int = field(init=False, default=0)
@@ -70,7 +75,7 @@ class Clerk:
     def _answer(self, kind: str, parts: Parts) -> Parts:
         found: Parts = {}
         if kind == "cells":
-            self._fill(parts["asked"])
+            self._fill(parts["asked"], int(parts["level"][0]))
         elif kind == "combinations":
             numbers = self.search.judge.number_shown(parts["shown"])
             found = {"numbers": numbers, "flags": self.search.judge.flags[numbers]}
@@ -83,7 +88,7 @@ class Clerk:
         shown = [len(numbers) for numbers in tables.shown[: judge.parts]]
         return since(tables, self.log, shown, list(judge.broken), position)
 
-    def _fill(self, asked: npt.NDArray[np.int64]) -> None:
+    def _fill(self, asked: npt.NDArray[np.int64], level: int) -> None:
         tables = self.search.tables
         # Another executor may have asked the same a moment ago.
         new = [row for row in asked.tolist() if self._is_open(row)]
@@ -92,6 +97,8 @@ class Clerk:
             wanted = np.array(new, np.int64)
             tables.fill(wanted)
             self.log.add(tables, wanted)
+        # Before it may turn out that all must be packed anew: nobody asks for these again.
+        self.numbered[level] = len(tables.outcomes)
         self._settle()
 
     def _is_open(self, row: list[int]) -> bool:

@@ -42,15 +42,16 @@ class Address:
 
 
 class Asking(Copy):
-    """A copy that asks for what it lacks."""
+    """A copy that asks for what it lacks.  `level`: which one it works on."""
 
     def __init__(self, address: Address, parts: Parts) -> None:
         super().__init__(parts)
         self._address = address
         self._connection: socket.socket | None = None
+        self.level = 0
 
     def fill(self, asked: Ints) -> None:
-        self.ask("cells", {"asked": asked})
+        self.ask("cells", {"asked": asked, "level": np.array([self.level], np.int64)})
 
     def ask(self, kind: str, parts: Parts) -> Parts:
         """Put a question; takes in what is new, returns the answer's other parts."""

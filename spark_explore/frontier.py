@@ -61,7 +61,9 @@ class Frontier:
 
     `search`: the driver's own: tables, claims, counters, and the first state.  `levels`: new
     states of each level.  `outcomes`: how many were numbered on the way there; a job may have
-    gone further than what is found.  `counts`: values of each field when rows were last packed.
+    gone further than what is found, also one that had to be done again, which is why
+    `numbered` says how many there were after each level.  `counts`: values of each field when
+    rows were last packed.
     """
 
     search: Search
@@ -75,6 +77,7 @@ class Frontier:
     levels: list[int] = Factory(list)
     generated: int = 1
     outcomes: int = 0
+    numbered: dict[int, int] = Factory(dict)
     growth: list[Growth] = Factory(list)
     done: bool = False
     verdicts: Verdicts = field(init=False)
@@ -126,7 +129,7 @@ class Frontier:
 
     def open(self) -> None:
         """Take questions from executors."""
-        self.clerk = Clerk(self.search, self.wide)
+        self.clerk = Clerk(self.search, self.wide, self.numbered)
         self.office = self.clerk.open(self.host)
 
     def close(self) -> None:
@@ -264,7 +267,7 @@ class Frontier:
         if self.verdicts.violated or not all(item.expanded for item in parts):
             self._bytes(parts)
             return
-        self.outcomes = max(self.outcomes, *(item.outcomes for item in parts))
+        self.outcomes = max(self.outcomes, self.numbered.get(level, 0))
         generated = sum(item.generated for item in parts)
         self.generated += generated
         if self.growth and self.growth[-1].level == level:

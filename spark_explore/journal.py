@@ -32,7 +32,7 @@ from spark_explore.frontier import Frontier, Growth
 from spark_explore.session import ROOMS, full_disk, is_full
 from spark_explore.storage import KINDS, Storage
 
-FORMAT = 1
+FORMAT = 2
 
 # Made from the world, or begun anew with the judge's own numbers.
 _NOT_KEPT = ("world", "codes", "environment", "expiry", "joint", "joint_steps", "_shape")
@@ -80,6 +80,7 @@ class Journal:
             "levels": frontier.levels,
             "generated": frontier.generated,
             "outcomes": frontier.outcomes,
+            "numbered": sorted(frontier.numbered.items()),
             "counts": frontier.counts,
             "flags_any": verdicts.flags_any,
             "hits": [(h.claim.property.name, h.level, h.rows.tolist()) for h in verdicts.hits],
@@ -150,6 +151,7 @@ class Journal:
             levels=state["levels"],
             generated=state["generated"],
             outcomes=state["outcomes"],
+            numbered=dict(state["numbered"]),
             counts=state["counts"],
             growth=[Growth(**item) for item in state["growth"]],
             done=state["done"],

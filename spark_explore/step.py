@@ -40,7 +40,7 @@ class Counts:
     about a member or two), `seen` (observations by watched field), `flags_any` and
     `flags_bad` (of combinations: those that hold in some state; rows that break an
     `always`).  Then, of the steps out of them: `generated`, `taken` (outcome, times),
-    `events`, `outcomes` (numbered so far).  `sent`: bytes of rows; `written`: of files.
+    `events`.  `sent`: bytes of rows; `written`: of files.
     """
 
     level: int
@@ -56,7 +56,6 @@ class Counts:
     sent: int = 0
     written: int = 0
     expanded: bool = False
-    outcomes: int = 0
 
 
 @frozen
@@ -129,12 +128,8 @@ def _expand_stored(task: Task, owner: int) -> Iterator[Item]:
     if share.count:
         rows = storage.level_rows(share, desk.copy.layout.words)
         yield from _expand(task, desk, rows, counts)
-    _expanded(desk, counts)
+    counts.expanded = True
     yield owner, (COUNTS, counts)
-
-
-def _expanded(desk: Desk, counts: Counts) -> None:
-    counts.expanded, counts.outcomes = True, len(desk.copy.outcome_messages)
 
 
 def _middle(
@@ -145,7 +140,7 @@ def _middle(
     yield from rest
     if len(rows):
         yield from _expand(task, desk, rows, counts)
-    _expanded(desk, counts)
+    counts.expanded = True
     yield owner, (COUNTS, counts)
 
 
@@ -277,6 +272,7 @@ def _expand(task: Task, desk: Desk, rows: Rows, counts: Counts) -> Iterator[Item
         holder[0] = padded(holder[0], copy.layout.words)
         outbox.widen(copy.layout.words)
 
+    copy.level = counts.level
     taken, events = copy.out["taken"].array, copy.event_taken
     taken[:] = 0
     events[:] = 0

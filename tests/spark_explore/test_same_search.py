@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 
 from models import catalogue, load_world
 from tests.models.compare import explored
@@ -62,7 +62,12 @@ def test_larger_two_phase_commit_has_its_closed_form(context: Any, members: int)
 
 
 @pytest.mark.slow
-@settings(max_examples=10, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=20,
+    suppress_health_check=list(HealthCheck),
+    # Each try is two searches, one of them on Spark: no hour for a smaller example.
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
 @given(plans(kinds=(*SAFETY, *LIVENESS)))
 def test_random_models_are_the_same_on_spark(context: Any, plan: Plan) -> None:
     """Whatever a world can have: each network, each fault, joint steps, a monitor."""
