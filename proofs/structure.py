@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from attrs import evolve, field, frozen
 
+from proofs.inward import inward
 from proofs.layer import Step
 from proofs.logic import (
     After,
@@ -51,7 +52,7 @@ class Structure:
 
     def holds_for_step(self, formula: Formula, after: Structure) -> bool:
         """Return whether a claim about the step from here to `after` holds."""
-        return _compile(formula, after)(self, {})
+        return _compile(inward(formula), after)(self, {})
 
     def rows_of(self, relation: Relation, of: tuple[Var, ...], formula: Formula, env: Env) -> Rows:
         """Return the rows of which `formula` holds."""
@@ -86,7 +87,7 @@ def compiled(formula: Formula) -> Test:
     """Return the formula as a function; made once for each formula object."""
     known = _COMPILED.get(id(formula))
     if known is None or known[0] is not formula:
-        known = _COMPILED[id(formula)] = (formula, _compile(formula, None))
+        known = _COMPILED[id(formula)] = (formula, _compile(inward(formula), None))
     return known[1]
 
 
