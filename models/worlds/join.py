@@ -29,7 +29,7 @@ from models.faults import Faults
 from models.local import Offline
 from models.view import View
 from models.world import Together, World
-from models.worlds.join_claims import becomes_active, claims, closed_through_a_crash
+from models.worlds.join_claims import becomes_active, claims, closed_through_a_crash, comes_to_rest
 from models.worlds.join_expiry import expiry, name_of
 from models.worlds.join_ledger import Ledger
 from models.worlds.join_member import REGISTER, HostLapse, Node, Plan, Register, frames_at
@@ -71,6 +71,7 @@ def build(
     leaves: str = "",
     greets: bool = False,
     hears: str = "",
+    cut: str = "",
     wiped: str | None = None,
     marks: bool = False,
     foreign: str = "",
@@ -86,7 +87,8 @@ def build(
     with the numbers in `hurries`; so it is with three.
     `scene`: what is on the disks (`join_scenes.py`).  `electors`, `leaves`, `foreign`: names of
     the configured electors (all), of those who may leave, of those who must not come in; `hears`:
-    of those who hear of the others at times only.  `live`: all shall become active;
+    of those who hear of the others at times only; `cut`: two that never hear each other.
+    `live`: all shall become active;
     `beats`: started at any moment, and with heartbeats.
     Mutants: the names of rules and duties that can be left out.
     """
@@ -122,7 +124,7 @@ def build(
         return Plan(
             config(name),
             before.stores.get(name, fresh),
-            frozenset(names) - {name},
+            frozenset(names) - {name} - frozenset(cut if name in cut else ""),
             views,
             frames,
             proposes=name in names[:proposers],
@@ -133,6 +135,7 @@ def build(
             greets=greets,
             hears=name in hears,
             beats=(live and beats) or name in hears,
+            is_cut=name in cut,
             is_patient=is_patient,
             hurries=hurries,
             rounds=rounds,
@@ -150,6 +153,8 @@ def build(
     properties = claims(names, natives, reaches, votes=votes, writes=frames > 0)
     if live:
         properties.append(becomes_active(views, natives))
+    if cut:
+        properties.append(comes_to_rest(before.chain.length + 1, names))
     if closes and crashes and not is_pair:
         properties.append(closed_through_a_crash(names[0]))
     return World(

@@ -79,6 +79,15 @@ def becomes_active(views: int, natives: tuple[str, ...]) -> Property:
     return always_possible("all become active", partial(_all_active, views, natives))
 
 
+def comes_to_rest(views: int, names: tuple[str, ...]) -> Property:
+    """With one link cut for good, one of its ends is given up, and comes back no more."""
+    return always_each("the chain comes to rest", partial(_is_short, views), among=names)
+
+
+def _is_short(views: int, shown: Shown) -> bool:
+    return shown.tip is None or shown.tip.number <= views
+
+
 def _all_active(views: int, natives: tuple[str, ...], view: View) -> bool:
     """Return whether all are active, or have left, or the search ends here."""
     shown = [view[name] for name in natives]

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, cast
 
 from attrs import define, evolve, fields, frozen
 
-from joinproto.core.chain.admission import admission, newcomer
+from joinproto.core.chain.admission import admission
 from joinproto.core.chain.choice import Choice
 from joinproto.core.chain.choice_messages import Chosen
 from joinproto.core.chain.config import Config
@@ -112,7 +112,7 @@ class Plan:
     over the chain; `rounds`: of ballots.  `proposes`, `suspects`, `leaves`, `closes`:
     whether it does.  `forgets`: its disk may.  `greets`: it says hello when it starts, as over
     a new connection.  `hears`: of whom it hears comes and goes.  `beats`: it
-    sends heartbeats.  `lapses`: duties its host
+    sends heartbeats.  `is_cut`: it does not reach all others.  `lapses`: duties its host
     neglects.
     """
 
@@ -129,6 +129,7 @@ class Plan:
     greets: bool = False
     hears: bool = False
     beats: bool = False
+    is_cut: bool = False
     is_patient: bool = False
     hurries: tuple[int, ...] = ()
     rounds: int = 1
@@ -283,7 +284,8 @@ class Node:
                 member.patience_until = 0
                 member.tick(0)
             case Suspect():
-                before, member.in_reach = member.in_reach, frozenset()
+                before = member.in_reach
+                member.in_reach = before - {min(before)}
                 member.patience_until = 0
                 member.tick(0)
                 member.in_reach = before
@@ -321,10 +323,7 @@ class Node:
 
     def _admission(self, member: Member, hello: Hello) -> Took:
         # A member says aloud only whom it refuses.
-        known = member.record.lineage
-        seen = newcomer(hello, known, member.config, is_active=member.was_active)
-        seen = evolve(seen, is_copy=member.is_copy(hello.status.seat))
-        case = ADMISSION.choose((seen,), 0)
+        case = ADMISSION.choose((member.row_of(hello),), 0)
         return Took(row(ADMISSION.name, case.label, case.name))
 
     def offline(self, event: Any) -> Any:
@@ -416,13 +415,14 @@ class Node:
             sent.message: {other.to for other in sends if other.message == sent.message}
             for sent in sends
         }
-        for message, to in names.items():
+        for message, told in names.items():
             if isinstance(message, Ready) and not is_ready_now:
                 continue
             if isinstance(message, Hello) and member.phase is Phase.UPDATING:
                 continue  # it asks who is ready; whoever is has said so to all
             # A view that is chosen is no secret: telling all is one message instead of several.
-            if to >= self.plan.peers or isinstance(message, Chosen):
+            to = self.plan.peers if isinstance(message, Chosen) else told
+            if to >= self.plan.peers and not self.plan.is_cut:
                 yield Broadcast(message)
                 continue
             for name in sorted(to & self.plan.peers):

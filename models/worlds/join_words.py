@@ -21,10 +21,10 @@ class Deadline:
 
 @frozen
 class Suspect:
-    """Choice: the others are not heard of for longer than patience allows, truly or not."""
+    """Choice: one of the others is not heard of for longer than patience allows, truly or not."""
 
     def __str__(self) -> str:
-        return "the others are not heard of"
+        return "one of the others is not heard of"
 
 
 @frozen

@@ -233,6 +233,30 @@ def test_one_way_is_no_connection(fleet: Make) -> None:
     assert {tuple(texts(three, name)) for name in "abc"} == {tuple(texts(three, "a"))}
 
 
+def test_with_one_link_cut_two_serve_and_do_not_take_turns_with_the_third(fleet: Make) -> None:
+    """One view for the two that go on, and no other while the link is cut."""
+    three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
+    three.start()
+    three.wait_active()
+
+    three.cut("a", "b")
+
+    def waits() -> bool:
+        phases = [three[name].status()["phase"] for name in "abc"]
+        return sorted(phases) == ["active", "active", "joining"]
+
+    until(waits)
+    view = three["c"].status()["view"]
+    end = time.monotonic() + 4.0
+    while time.monotonic() < end:
+        assert write(three, "c", "on we go").startswith(b"ok")
+        assert waits()
+    assert view == three["c"].status()["view"]
+    three.heal()
+    three.wait_active()
+    assert 1 == len({tuple(texts(three, name)) for name in "abc"})
+
+
 def test_a_full_disk_ends_the_node_and_loses_nothing(fleet: Make) -> None:
     """RLIMIT_FSIZE: the write fails, the node ends with 4, the others go on."""
     three = fleet()

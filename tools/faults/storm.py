@@ -107,6 +107,13 @@ class Storm:
         self._pause(0.5, 4.0)
         self.fleet.heal()
 
+    def _link(self) -> None:
+        one, other = self.chance.sample(self.names, 2)
+        self.say(f"cut {one} - {other}")
+        self.fleet.cut(one, other)
+        self._pause(0.5, 4.0)
+        self.fleet.heal()
+
     def _full_disk(self) -> None:
         name = self.chance.choice(self.names)
         self.say(f"full disk {name}")
@@ -191,6 +198,7 @@ KINDS = (
     "stop",
     "partition",
     "one_way",
+    "link",
     "full_disk",
     "clock",
     "shutdown",

@@ -38,7 +38,8 @@ class Newcomer:
     on its.  `is_behind`, `is_ahead`: one chain goes on where the other ends.  `is_forgotten`:
     what would tell is forgotten.  `is_copy`: another member has a store with its id.
     `is_member`: of our tip.  `leaves`: it asks to be left out.  `is_near`: its data is of our
-    tip.  `is_active`: our tip was active, as far as we know.
+    tip.  `is_active`: our tip was active, as far as we know.  `is_apart`: it does not hear a
+    member that we hear.
     """
 
     is_foreign: bool = False
@@ -52,6 +53,7 @@ class Newcomer:
     leaves: bool = False
     is_near: bool = False
     is_active: bool = False
+    is_apart: bool = False
     has_options: bool = True
     found: str = ""
     expected: str = ""
@@ -111,6 +113,13 @@ def admission() -> Table[Admit]:
                 Admit.REFUSE,
                 reason=Reason.OPTIONS_DIFFER,
             ),
+            # In a view with both, each would give the other up, for ever in turn.
+            Case(
+                "3.4",
+                "does not hear a member that we hear",
+                _it("those apart from a member", is_apart=True),
+                Admit.WAIT,
+            ),
             Case(
                 "J2",
                 "has the data of the view",
@@ -128,9 +137,17 @@ def admission() -> Table[Admit]:
     )
 
 
-def newcomer(hello: Hello, own: Lineage, config: Config, *, is_active: bool) -> Newcomer:
+def newcomer(
+    hello: Hello,
+    own: Lineage,
+    config: Config,
+    *,
+    is_active: bool,
+    in_reach: frozenset[str] = frozenset(),
+) -> Newcomer:
     """Return the row for whoever said `hello`, seen by a store with the lineage `own`.
 
+    `in_reach`: whom that store's member hears.
     Nothing is guessed: an unknown tip with a higher number may be ahead, and is asked for
     its views; the answer shows whether they go on where ours end.
     """
@@ -170,12 +187,14 @@ def newcomer(hello: Hello, own: Lineage, config: Config, *, is_active: bool) -> 
         at == tip.position or (at is not None and at.view == tip.id)
     )
     has_options = status.options == tip.options_digest
+    others = {seat.member for seat in tip.members} & in_reach
     return Newcomer(
         is_open=True,
         is_member=status.seat in tip.members,
         leaves=status.leaves,
         is_near=is_near,
         is_active=is_active or tip.activated,
+        is_apart=not others - {status.seat.member} <= hello.hears,
         has_options=has_options,
         found=f"options {status.options}",
         expected=f"options {tip.options_digest}",

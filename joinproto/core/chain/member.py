@@ -21,7 +21,7 @@ from enum import Enum
 
 from attrs import define, evolve, field
 
-from joinproto.core.chain.admission import Admit, admission, newcomer
+from joinproto.core.chain.admission import Admit, Newcomer, admission, newcomer
 from joinproto.core.chain.answers import Answer, Evidence, Weakness
 from joinproto.core.chain.choice import Choice
 from joinproto.core.chain.choice_messages import (
@@ -89,6 +89,7 @@ class Lapse(Enum):
     FENCING = "older-frame-accepted"
     COPIES = "copy-taken-in"
     REPLACED = "replaced-not-noticed"
+    APART = "apart-taken-in"
 
 
 Rule = Seam | Weakness | Shortcut | Guard | Lapse
@@ -651,12 +652,16 @@ class Member:
         self._out.say(Waiting("I1", SILENT, Reason.TOO_FEW_MEMBERS, detail))
 
     def _expected(self) -> set[str]:
-        """Return the names whose answers are worth waiting for."""
+        """Return the names whose answers are worth waiting for.
+
+        Those in reach, where this member runs; else also those that may be on their way back:
+        the more answer, the more data is there.
+        """
         tip = self.view
         names = set(self.in_reach)
         if tip is None:
             names |= self.config.electors
-        else:
+        elif self.ready_in != tip.id:
             names |= {seat.member for seat in tip.members | tip.electors}
         return names - {self.config.member}
 
@@ -772,6 +777,7 @@ class Member:
             lineage.length,
             lineage.initial,
             self.config.cluster_name,
+            frozenset() if tip is not None and self.seat in tip.members else self.in_reach,
         )
 
     def _hello_to_members(self) -> None:
@@ -792,10 +798,7 @@ class Member:
     def _hear_hello(self, now: float, peer: str, hello: Hello) -> None:
         tip = self.view
         self._notice(hello.status.seat)
-        row = newcomer(hello, self.record.lineage, self.config, is_active=self.was_active)
-        if self.is_copy(hello.status.seat):
-            found = f"store {hello.status.seat.store_id}, which another member has as well"
-            row = evolve(row, is_copy=True, found=found, expected="a store of its own")
+        row = self.row_of(hello)
         case = admission().choose((row,), 0)
         match case.outcome:
             case Admit.REFUSE:
@@ -817,6 +820,20 @@ class Member:
                 self._soon(now)
             case Admit.KNOWN if tip is not None and self.ready_in == tip.id:
                 self._send(peer, Ready(tip.id, self.seat))
+
+    def row_of(self, hello: Hello) -> Newcomer:
+        """Return what the table of admission is asked about whoever says hello."""
+        row = newcomer(
+            hello,
+            self.record.lineage,
+            self.config,
+            is_active=self.was_active,
+            in_reach=frozenset() if Lapse.APART in self.left_out else self.in_reach,
+        )
+        if self.is_copy(hello.status.seat):
+            found = f"store {hello.status.seat.store_id}, which another member has as well"
+            row = evolve(row, is_copy=True, found=found, expected="a store of its own")
+        return row
 
     def _notice(self, seat: Seat) -> None:
         """Who is here with another store is not the member that the tip knows."""

@@ -29,6 +29,7 @@ class Hello:
     """Here I am, with this store: tell me what I do not know, or take me in.
 
     `number`: of the tip, 0 for none.  `initial`: the initial signature, None if empty.
+    `hears`: to whom a newcomer has a connection, by name; a member of the tip does not say.
     """
 
     status: Answer
@@ -36,6 +37,7 @@ class Hello:
     number: int
     initial: ViewId | None
     cluster_name: str
+    hears: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return f"hello, tip {short(self.tip)}; {self.status}"

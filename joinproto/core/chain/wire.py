@@ -219,6 +219,14 @@ def _take_seats(what: str, found: Any) -> frozenset[Seat]:
     return shared(frozenset(seats))
 
 
+def _take_names(what: str, found: Any) -> frozenset[str]:
+    require_type(what, found, list)
+    require(what, len(found) <= SEATS_MAX, Said(f"{len(found)}"), f"at most {SEATS_MAX}")
+    names = [_take_text(what, one) for one in found]
+    require(what, names == sorted(set(names)), Said("another order"), "each once, sorted")
+    return frozenset(names)
+
+
 def _take_view(what: str, found: Any) -> View:
     view: View = _VIEW.take(what, found)
     verify_id(view)
@@ -256,6 +264,7 @@ _SEAT = _Form(Seat, {"member": _TEXT, "store_id": _TEXT})
 _POSITION = _or_none(_whole(_Form(Position, {"view": _ID, "seq": _count(1)})))
 _BALLOT = _whole(_Form(Ballot, {"round": _count(1), "store_id": _TEXT}))
 _SEATS = _Field(_put_seats, _take_seats)
+_NAMES_HEARD = _Field(sorted, _take_names)
 _VIEW = _Form(
     View,
     {
@@ -320,6 +329,7 @@ _MESSAGES = {
             "number": _count(0),
             "initial": _ID_OR_NONE,
             "cluster_name": _TEXT,
+            "hears": _NAMES_HEARD,
         },
     ),
     "welcome": _Form(Welcome, {"view": _ID}),

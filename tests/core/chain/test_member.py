@@ -870,6 +870,52 @@ def test_the_majority_goes_on_and_the_minority_comes_back() -> None:
     assert bus.disks["a"].frames == bus.disks["c"].frames
 
 
+@pytest.mark.parametrize("lost", ["ab", "bc", "ac"])
+def test_with_one_link_of_three_cut_two_serve_and_one_waits(lost: str) -> None:
+    """Not in turn: whom a member cannot hear is not taken in by another one."""
+    bus = cluster()
+    written(bus)
+    (hears_both,) = set("abc") - set(lost)
+
+    bus.partition(hears_both + lost[0], hears_both + lost[1])
+    bus.wait(50)
+
+    (tip,) = {str(bus[name].member.view).split(" (")[0] for name in "abc"}
+    assert tip.startswith("CHANGE 2 of ")
+    phases = [bus[name].member.phase for name in "abc"]
+    assert [Phase.ACTIVE, Phase.ACTIVE, Phase.JOINING] == sorted(phases, key=lambda one: one.value)
+    assert Phase.ACTIVE is bus[hears_both].member.phase
+
+    bus.partition()
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+def test_one_that_cannot_hear_a_dead_member_is_taken_in_all_the_same() -> None:
+    bus = cluster()
+    bus.partition("a", "bc")
+    bus.wait()
+    bus.crash("c")
+    bus.partition()
+    bus.wait()
+
+    assert "a active, b active, c down" == bus.phases()
+
+
+def test_the_next_view_waits_for_nobody_who_is_known_to_be_gone() -> None:
+    """One patience for its return, and none for its answer."""
+    bus = cluster(heartbeat=0.0)
+    bus.crash("a")
+    began = bus.now
+    deadline = bus.next_deadline()
+    assert deadline is not None
+
+    bus.wait(deadline - began)
+
+    assert {"CHANGE 2 of b c"} == bus.tips()
+
+
 def test_three_that_hear_nobody_all_stop_serving_and_go_on_when_they_meet() -> None:
     """P4: who is alive goes on as soon as a majority can talk."""
     bus = cluster()
