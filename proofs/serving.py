@@ -26,6 +26,7 @@ SEAT, VIEW, MAJORITY, OPTIONS = Sort("seat"), Sort("view"), Sort("majority"), So
 e, s, t = Var("e", SEAT), Var("s", SEAT), Var("t", SEAT)
 u, v, w, x, y = (Var(name, VIEW) for name in "uvwxy")
 q, r = Var("q", MAJORITY), Var("r", MAJORITY)
+o, p = Var("o", OPTIONS), Var("p", OPTIONS)
 
 upto = Relation("upto", (VIEW, VIEW), "{0} is {1}, or on the way to it", rigid=True)
 member = Relation("member", (VIEW, SEAT), "{1} is a member of {0}", rigid=True)
@@ -37,7 +38,6 @@ by_votes = Relation("by_votes", (VIEW,), "votes choose what follows {0}, no regi
 within = Relation("within", (SEAT, MAJORITY), "{0} belongs to {1}", rigid=True)
 majority_of = Relation("majority_of", (MAJORITY, VIEW), "{0} is most of {1}'s electors", rigid=True)
 options = Function("options", VIEW, OPTIONS, "the options of a view, as a digest")
-config = Function("config", SEAT, OPTIONS, "the options with which a seat runs")
 
 chosen = Relation("chosen", (VIEW,), "{0} is chosen")
 knows = Relation("knows", (SEAT, VIEW), "{0} knows {1}")
@@ -46,6 +46,7 @@ written = Relation("written", (SEAT, VIEW), "{1} is on the disk of {0}")
 answered = Relation("answered", (SEAT, VIEW), "{0} has answered about what follows {1}")
 said = Relation("said", (SEAT, VIEW), "{0} has said that it is ready in {1}")
 opened = Relation("opened", (VIEW,), "clients were served in {0}")
+runs = Relation("runs", (SEAT, OPTIONS), "{0} runs, with the options {1}")
 
 
 def _below(one: Var, other: Var) -> Formula:
@@ -71,9 +72,6 @@ def _reached_n(view: Var) -> Formula:
 
 _CHOSEN = {chosen: Update((x,), chosen(x) | same(x, w))}
 _NEW = Guard("it does not say that N was reached", ~activated(w))
-_SAME_OPTIONS = Guard(
-    "its members run with its options", every(t, member(w, t) >> same(config(t), options(w)))
-)
 
 _BEHIND = (
     Guard("it stands behind v", _below(v, w) & every(y, _below(y, w) >> upto(y, v))),
@@ -85,21 +83,20 @@ _GOES_ON = (
     *_BEHIND,
     Guard("N goes on counting", ~fresh(w)),
     Guard("that N was reached is known from v", activated(w) >> (activated(v) | opened(v))),
-    _SAME_OPTIONS,
 )
 
 FOUND = Step(
     "found",
     "I3: the first view of a cluster is chosen",
     (w,),
-    (Guard("nothing leads to it", every(u, upto(u, w) >> same(u, w))), _NEW, _SAME_OPTIONS),
+    (Guard("nothing leads to it", every(u, upto(u, w) >> same(u, w))), _NEW),
     _CHOSEN,
 )
 RESTART = Step(
     "restart",
     "I7, R3: a cluster that stopped begins again",
     (w, v, q),
-    (*_BEHIND, _NEW, _SAME_OPTIONS, Guard("it is no CLOSE", ~close(w))),
+    (*_BEHIND, _NEW, Guard("it is no CLOSE", ~close(w))),
     _CHOSEN,
 )
 CHANGE = Step(
@@ -115,6 +112,14 @@ CLOSE = Step(
     (w, v, q),
     (*_GOES_ON, Guard("all members of v have answered", every(t, member(v, t) >> answered(t, v)))),
     _CHOSEN,
+)
+
+START = Step(
+    "start",
+    "2: a process begins, with whatever options its operator gave it",
+    (s, o),
+    (Guard("it does not run", every(p, ~runs(s, p))),),
+    {runs: Update((t, p), runs(t, p) | (same(t, s) & same(p, o)))},
 )
 
 _STOPS = Update((t, y), serves(t, y) & ~same(t, s))
@@ -167,6 +172,7 @@ SERVE = Step(
         Guard("v is no CLOSE", ~close(v)),
         Guard("all members of v are ready", every(t, member(v, t) >> said(t, v))),
         Guard("they are N, or N was reached before", enough(v) | activated(v)),
+        Guard("it runs with v's options", runs(s, options(v))),
     ),
     {
         serves: Update((t, x), serves(t, x) | (same(t, s) & same(x, v))),
@@ -179,8 +185,13 @@ STOP = Step(
     "it suspends itself, ends or crashes: what only the memory held is gone",
     (s,),
     (),
-    {serves: _STOPS, knows: Update((t, x), knows(t, x) & (~same(t, s) | written(t, x)))},
+    {
+        serves: _STOPS,
+        runs: Update((t, p), runs(t, p) & ~same(t, s)),
+        knows: Update((t, x), knows(t, x) & (~same(t, s) | written(t, x))),
+    },
 )
+
 # -- what holds --------------------------------------------------------------------------------
 
 _ON_ONE_CHAIN = upto(u, v) | upto(v, u)
@@ -252,9 +263,14 @@ CONJUNCTS = (
         "a member could serve on in a view that was closed",
     ),
     Conjunct(
-        "members_have_the_options",
-        every((s, v), (chosen(v) & member(v, s)) >> same(config(s), options(v))),
-        "two members of one view could run with other options",
+        "served_with_its_options",
+        every((s, v), serves(s, v) >> runs(s, options(v))),
+        "one could serve with other options than the view has",
+    ),
+    Conjunct(
+        "runs_with_one",
+        every((s, o, p), (runs(s, o) & runs(s, p)) >> same(o, p)),
+        "a process could have two sets of options, the view's and others",
     ),
     Conjunct(
         "activated_after_n",
@@ -324,7 +340,10 @@ CLAIMS = (
     Claim(
         "options_agree",
         "I2: who serves in one view runs with the same options",
-        every((s, t, v), (serves(s, v) & serves(t, v)) >> same(config(s), config(t))),
+        every(
+            (s, t, v, o, p),
+            all_of(serves(s, v), serves(t, v), runs(s, o), runs(t, p)) >> same(o, p),
+        ),
     ),
     Claim(
         "dirty_before_serving",
@@ -356,8 +375,9 @@ LAYER = Layer(
         answered,
         said,
         opened,
+        runs,
     ),
-    functions=(options, config),
+    functions=(options,),
     axioms={
         "views form a tree": is_tree(upto),
         "two majorities of one view share an elector": every(
@@ -365,8 +385,8 @@ LAYER = Layer(
             (majority_of(q, v) & majority_of(r, v)) >> some(t, within(t, q) & within(t, r)),
         ),
     },
-    initial=dict.fromkeys((chosen, knows, serves, written, answered, said, opened), FALSE),
-    steps=(FOUND, RESTART, CHANGE, CLOSE, LEARN, WRITE, ANSWER, READY, SERVE, STOP),
+    initial=dict.fromkeys((chosen, knows, serves, written, answered, said, opened, runs), FALSE),
+    steps=(FOUND, RESTART, CHANGE, CLOSE, START, LEARN, WRITE, ANSWER, READY, SERVE, STOP),
     conjuncts=CONJUNCTS,
     claims=CLAIMS,
     lively=some(
@@ -385,7 +405,6 @@ LAYER = Layer(
     ),
     assumes=(
         "a view has at most one chosen successor: the claim of the register, or an outside one",
-        "a member runs with the same options from its answer until it serves",
         "clients are closed out before an answer or a later view is acted upon (host's duty)",
     ),
 )

@@ -21,7 +21,7 @@ from proofs.logic import Function, Relation, Sort
 from proofs.serving import LAYER, MAJORITY, OPTIONS, SEAT, VIEW
 from proofs.structure import Env, Rows, Structure, Thing
 
-s, v, w, q = (serving.s, serving.v, serving.w, serving.q)
+s, v, w, q, o = (serving.s, serving.v, serving.w, serving.q, serving.o)
 
 
 @frozen
@@ -57,19 +57,20 @@ class ServingLens(Lens):
         all_views: list[Any] = sorted(
             {one for view in known for one in views.way_to(view)}, key=lambda one: one.number
         )
-        seats = {row[0] for picture in pictures for row in picture[at[serving.knows]]} | {
+        speak = (serving.knows, serving.runs)
+        seats = {row[0] for picture in pictures for one in speak for row in picture[at[one]]} | {
             seat.store_id for view in all_views for seat in view.members
         }
         by_votes = [view for view in all_views if self._votes]
         majorities: list[Any] = [most for view in by_votes for most in _majorities(view)] or [
             "none"
         ]
-        config = self._config()
+        known_options = {row[1] for picture in pictures for row in picture[at[serving.runs]]}
         things: dict[Sort, tuple[Thing, ...]] = {
             SEAT: tuple(sorted(seats, key=str)) or ("nobody",),
             VIEW: tuple(all_views) or ("no view",),
             MAJORITY: tuple(majorities),
-            OPTIONS: tuple(sorted({*config.values(), *map(_options, all_views), "-"})),
+            OPTIONS: tuple(sorted({*map(str, known_options), *map(_options, all_views), "-"})),
         }
         rigid: dict[Relation, Rows] = {
             serving.upto: views.upto(all_views) or frozenset({("no view", "no view")}),
@@ -88,7 +89,6 @@ class ServingLens(Lens):
         }
         values: dict[Function, dict[Thing, Thing]] = {
             serving.options: {view: _options(view) for view in things[VIEW]},
-            serving.config: {seat: config.get(str(seat), "-") for seat in things[SEAT]},
         }
         return things, rigid, values
 
@@ -112,11 +112,13 @@ class ServingLens(Lens):
             yield "answer", {s: seat, v: view}
         for seat, view in new(serving.said):
             yield "become ready", {s: seat, v: view}
+        for seat, given in new(serving.runs):
+            yield "start", {s: seat, o: given}
         for seat, view in new(serving.serves):
             yield "serve", {s: seat, v: view}
         gone = {
             row[0]
-            for relation in (serving.serves, serving.knows)
+            for relation in (serving.serves, serving.knows, serving.runs)
             for row in now.rows[relation] - goal.rows[relation]
         }
         for seat in sorted(gone, key=str):
@@ -125,12 +127,6 @@ class ServingLens(Lens):
     @property
     def _votes(self) -> bool:
         return REGISTER not in self.reference.codes.names
-
-    def _config(self) -> dict[str, str]:
-        """Return the options of each member, for the store it has in this world."""
-        members: dict[str, Any] = dict(self.reference.world.members)
-        plans = [make.args[0] for name, make in members.items() if name != REGISTER]
-        return {plan.record.store_id: plan.config.digest for plan in plans}
 
 
 def _add_member(found: dict[Relation, set[Any]], kept: Any, shown: Any) -> None:
@@ -143,6 +139,8 @@ def _add_member(found: dict[Relation, set[Any]], kept: Any, shown: Any) -> None:
         found[serving.answered].add((seat, written[0]))
     if kept.held is not None:
         found[serving.said].add((seat, views.name(kept.held)))
+    if shown is not None:
+        found[serving.runs].add((seat, shown.options))
     if shown is not None and shown.phase is Phase.ACTIVE:
         found[serving.serves].add((seat, shown.tip))
         found[serving.opened].add((shown.tip,))
