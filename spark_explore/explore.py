@@ -38,7 +38,7 @@ class Plan:
     """How to search.  `identity`: what makes the run this one, for its folder.
 
     `seed`: the frontier from which on Spark takes over.  `owners`: shares of the states; None:
-    one for each core.
+    one for each core.  `keeps_states`: write the dataset to `out`.
     """
 
     limits: Limits = field(factory=Limits)
@@ -49,6 +49,7 @@ class Plan:
     identity: Mapping[str, Any] = field(factory=dict)
     seed: int = SEED
     owners: int | None = None
+    keeps_states: bool = True
     progress: Callable[[Tick], None] | None = None
 
 
@@ -111,7 +112,7 @@ def dataset() -> Any:
 
 def _keep_states(plan: Plan, write: Callable[[Path], Any]) -> str:
     """Write the dataset; return what prevented it, if only a package did."""
-    if plan.out is None:
+    if plan.out is None or not plan.keeps_states:
         return ""
     try:
         write(plan.out)

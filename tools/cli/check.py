@@ -64,6 +64,7 @@ class Settings:
     engine: str
     master: str | None
     resume: bool
+    states: bool
 
     def limits(self) -> dict[str, Any]:
         return {
@@ -86,6 +87,9 @@ class Settings:
 @click.option("--resume", is_flag=True, help="Go on with the search in --out, on Spark.")
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Keep all results in a folder."
+)
+@click.option(
+    "--states/--no-states", default=True, help="With --out: write every state, as a table."
 )
 @click.option(
     "--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after so many states."
@@ -382,6 +386,7 @@ def _plan(loaded: Loaded, settings: Settings, progress: Progress) -> Any:
         master=settings.master,
         out=None if settings.out is None else settings.out.resolve(),
         resume=settings.resume,
+        keeps_states=settings.states,
         symmetry=settings.symmetry,
         identity=_identity(loaded, settings),
         progress=progress,
