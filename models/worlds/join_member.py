@@ -163,19 +163,13 @@ _CHANGING = (
     "phase",
     "ready_in",
     "was_active",
-    "answers",
-    "ready",
-    "guests",
+    "heard",
     "source",
     "closes",
     "leaves",
     "is_done",
     "verdict",
-    "frozen_peers",
-    "strangers",
-    "replaced",
     "leave_told",
-    "in_reach",
 )
 _CONSTANT = (
     "config",
@@ -259,7 +253,7 @@ class Node:
             yield Beat()
         if plan.hears:
             for peer in sorted(plan.peers):
-                yield Maybe(Lost(peer) if peer in member.in_reach else Found(peer))
+                yield Maybe(Lost(peer) if peer in member.heard.in_reach else Found(peer))
         runs = tip is not None and tip.is_open and member.seat in tip.members
         if plan.suspects and runs and may and not member.choice.is_frozen:
             yield Maybe(Suspect())
@@ -284,11 +278,11 @@ class Node:
                 member.patience_until = 0
                 member.tick(0)
             case Suspect():
-                before = member.in_reach
-                member.in_reach = before - {min(before)}
+                before = member.heard.in_reach
+                member.heard = evolve(member.heard, in_reach=before - {min(before)})
                 member.patience_until = 0
                 member.tick(0)
-                member.in_reach = before
+                member.heard = evolve(member.heard, in_reach=before)
             case Beat():
                 length = member.record.lineage.length
                 tip = None if member.view is None else member.view.id
@@ -554,7 +548,7 @@ class Node:
         return ""
 
     def _is_heard(self, member: Member, tip: View) -> bool:
-        heard = {seat for seat in tip.electors if seat.member in member.in_reach}
+        heard = {seat for seat in tip.electors if seat.member in member.heard.in_reach}
         return self.plan.config.outside or tip.is_majority({member.seat, *heard})
 
     def story(self) -> dict[str, Any]:
@@ -569,10 +563,10 @@ class Node:
         }
         if member.choice.is_frozen:
             told["frozen"] = "yes"
-        if member.answers:
-            told["answers"] = "; ".join(sorted(str(item) for item in member.answers))
-        if member.ready:
-            told["ready"] = " ".join(sorted(item.member for item in member.ready))
+        if member.heard.answers:
+            told["answers"] = "; ".join(sorted(str(item) for item in member.heard.answers))
+        if member.heard.ready:
+            told["ready"] = " ".join(sorted(item.member for item in member.heard.ready))
         return told
 
 

@@ -41,6 +41,7 @@ from joinproto.core.chain.choice_messages import (
 from joinproto.core.chain.choice_messages import Learned as LearnedViews
 from joinproto.core.chain.chooser import Chooser, Seam, Step
 from joinproto.core.chain.config import Config
+from joinproto.core.chain.heard import Heard
 from joinproto.core.chain.ids import Digest, ViewId, by_hash
 from joinproto.core.chain.lineage import verify_position
 from joinproto.core.chain.malformed import Malformed, Said
@@ -133,19 +134,13 @@ class Member:
     phase: Phase = Phase.INITIALIZING
     ready_in: ViewId | None = None  # the view it was ready in, in this process
     was_active: bool = False  # it knows that the tip was active
-    answers: frozenset[Answer] = frozenset()  # of others, about the tip
-    ready: frozenset[Seat] = frozenset()  # others that are ready in the tip
-    guests: frozenset[Seat] = frozenset()  # newcomers to take in
+    heard: Heard = field(factory=Heard)
     source: str | None = None  # from whom it is being updated
     closes: bool = False
     leaves: bool = False
     leave_told: bool = False  # who decides on the next view knows that it leaves
     is_done: bool = False
     verdict: Abort | None = None
-    in_reach: frozenset[str] = frozenset()
-    frozen_peers: frozenset[Seat] = frozenset()  # known to have answered, or to be beyond
-    strangers: frozenset[str] = frozenset()  # names of peers with stores of another cluster
-    replaced: frozenset[str] = frozenset()  # members of the tip that are here with other stores
     patience_until: float | None = None
     tries: int = 0  # ballots begun since the last view was learned
     next_beat: float | None = None
@@ -192,7 +187,7 @@ class Member:
             seed=seed,
             epoch=epoch,
             digest=digest,
-            in_reach=in_reach,
+            heard=Heard(in_reach=in_reach),
             left_out=left_out,
             next_beat=now + config.heartbeat if config.heartbeat else None,
         )
@@ -254,7 +249,7 @@ class Member:
         """A connection to `peer` is there."""
         if peer == self.config.member:
             return
-        self.in_reach |= {peer}
+        self.heard = self.heard.up(peer)
         # Ballots in vain say nothing about one with this peer.
         self.tries = 0
         if self.phase in RUNNING:
@@ -265,10 +260,7 @@ class Member:
 
     def peer_down(self, now: float, peer: str) -> None:
         """`peer` is not heard of any more; it may be dead, or just far away."""
-        self.in_reach -= {peer}
-        self.strangers -= {peer}
-        self.replaced -= {peer}
-        self.guests = frozenset(seat for seat in self.guests if seat.member != peer)
+        self.heard = self.heard.down(peer)
         if self.source == peer:
             self.source = None
         if self.phase in RUNNING:
@@ -311,7 +303,7 @@ class Member:
                 self.seat,
                 self.choice.is_frozen,
             )
-            for peer in sorted(self.in_reach):
+            for peer in sorted(self.heard.in_reach):
                 self._send(peer, beat)
             self._read_register(now)
         if self.patience_until is not None and now >= self.patience_until:
@@ -462,7 +454,7 @@ class Member:
         if Weakness.UNFINISHED_COUNTS in self.left_out:
             unfinished = False
         at_start = record.position == tip.position and not unfinished
-        everyone = self.ready | ({self.seat} if is_ready else set())
+        everyone = self.heard.ready | ({self.seat} if is_ready else set())
         return Facts(
             is_aborted=self.verdict is not None,
             is_done=self.is_done,
@@ -528,21 +520,14 @@ class Member:
         if self.config.outside:
             # Who cannot ask the register may be served while others go on (3.7).
             return self.free_until is not None or not self.config.heartbeat
-        answered = {item.seat for item in self.answers}
-        heard = {
-            seat
-            for seat in tip.electors
-            if seat == self.seat
-            or (seat.member in self.in_reach and seat not in self.frozen_peers | answered)
-        }
-        return tip.is_majority(heard)
+        return self.heard.is_majority(tip, self.seat)
 
     def _find_source(self) -> None:
         """Start an update from somebody who is ready, if this member needs one."""
         tip = self.view
         if self.phase is not Phase.UPDATING or self.source is not None or tip is None:
             return
-        names = {seat.member for seat in self.ready} & self.in_reach
+        names = {seat.member for seat in self.heard.ready} & self.heard.in_reach
         source = min(names, default=None)
         if source is not None:
             self._start_update(source, tip, beside=False)
@@ -563,7 +548,7 @@ class Member:
         tip = self.view
         if not self.choice.may_begin or self.choice.is_free:
             return None
-        names = self.in_reach | {self.config.member}
+        names = self.heard.in_reach | {self.config.member}
         if tip is None:
             return "found" if self.config.electors <= names or self._may_found(names) else None
         if not tip.is_open:
@@ -578,9 +563,9 @@ class Member:
             return "leave"
         if self.closes:
             return "close"
-        if self.guests:
+        if self.heard.guests:
             return "take in"
-        if any(seat.member not in names - self.replaced for seat in tip.members):
+        if self.heard.lacks(tip, self.seat):
             return "give up"
         return None
 
@@ -590,22 +575,24 @@ class Member:
 
     def _begin(self, now: float) -> None:
         self.tries += 1
-        self._take(now, self.choice.begin(also=self.in_reach))
+        self._take(now, self.choice.begin(also=self.heard.in_reach))
 
     def _consider(self, now: float, *, is_patient: bool) -> None:
         """Decide on the next view, if the ballot is free for one."""
         if not self.choice.is_free:
             return
-        if is_patient and self._expected() - {item.seat.member for item in self.answers}:
+        if is_patient and self.heard.silent(self._expected()):
             return
         lineage = self.record.lineage
         weak = frozenset(rule for rule in self.left_out if isinstance(rule, Weakness))
         self.leave_told = self.leaves
-        evidence = Evidence.of(lineage, self._without_copies({*self.answers, self.status}), weak)
+        answers = {*self.heard.answers, self.status}
+        own = {item for item in answers if not self.is_copy(item.seat)}
+        evidence = Evidence.of(lineage, own, weak)
         proposer = Proposer(
             config=self.config,
             seat=self.seat,
-            guests=frozenset(seat for seat in self.guests if not self.is_copy(seat)),
+            guests=frozenset(seat for seat in self.heard.guests if not self.is_copy(seat)),
             closes=self.closes,
             nonce=self._nonce(),
             time=self.epoch + int(now * 1000),
@@ -618,19 +605,10 @@ class Member:
             # What these stores say cannot be: a fork, or data that was changed from outside.
             self._out.say(Waiting("3.4", IMPOSSIBLE, Reason.NO_CLEAN_STORE, str(error)))
 
-    def _without_copies(self, answers: set[Answer]) -> set[Answer]:
-        return {item for item in answers if not self.is_copy(item.seat)}
-
     def is_copy(self, seat: Seat) -> bool:
         """Return whether another member has a store with this id; the members' are their own."""
-        if Lapse.COPIES in self.left_out:
-            return False
-        tip = self.view
-        own = {self.seat} | (tip.members | tip.electors if tip is not None else set())
-        if seat in own:
-            return False
-        others = own | self.guests | {item.seat for item in self.answers}
-        return any(one.store_id == seat.store_id and one != seat for one in others)
+        is_lax = Lapse.COPIES in self.left_out
+        return not is_lax and self.heard.is_copy(seat, self.view, self.seat)
 
     def _propose(self, now: float, proposer: Proposer, evidence: Evidence) -> None:
         table, case = proposer.decide(evidence)
@@ -643,11 +621,11 @@ class Member:
         else:
             view = proposer.view(case.outcome.kind, evidence)
             self._out.say(Proposes(case.label, case.name, view, table.name))
-            self.answers = frozenset()  # of no more use: another attempt asks again
+            self.heard = self.heard.without_answers()  # another attempt asks again
             self._take(now, self.choice.propose(view))
 
     def _say_who_is_silent(self) -> None:
-        silent = sorted(self._expected() - {item.seat.member for item in self.answers})
+        silent = sorted(self.heard.silent(self._expected()))
         detail = f"no answer from {', '.join(silent)}"
         self._out.say(Waiting("I1", SILENT, Reason.TOO_FEW_MEMBERS, detail))
 
@@ -658,7 +636,7 @@ class Member:
         the more answer, the more data is there.
         """
         tip = self.view
-        names = set(self.in_reach)
+        names = set(self.heard.in_reach)
         if tip is None:
             names |= self.config.electors
         elif self.ready_in != tip.id:
@@ -681,9 +659,7 @@ class Member:
             answer = message.answer
             if answer is None or answer.seat != message.voter or answer.seat.member != peer:
                 raise Malformed("answer", Said(str(answer)), f"the status of {peer}, who sent it")
-            # A member has one store: an answer of its former life is worth nothing now.
-            others = frozenset(item for item in self.answers if item.seat.member != peer)
-            self.answers = others | {answer}
+            self.heard = self.heard.answered(answer)
         self._take(now, step)
 
     def _collects(self, promise: Promise) -> bool:
@@ -695,7 +671,7 @@ class Member:
         """Go where the choice leads, and do what it asks for."""
         self.choice = step.choice
         if self.choice.is_frozen:
-            self.ready = frozenset()
+            self.heard = self.heard.without_ready()
         for effect in step.effects:
             match effect:
                 case PersistRecord(record):
@@ -727,19 +703,12 @@ class Member:
         before = self.record.lineage.find(views[0].parent) if views[0].parent else None
         tip = views[-1]
         self._out.say(*map(Learned, views))
-        self.answers = frozenset()
-        self.ready = frozenset()
-        self.frozen_peers = frozenset()
-        self.strangers = frozenset()
-        self.replaced = frozenset()
+        self.heard = self.heard.in_view(tip)
         self.source = None
         self.was_active = False
         self.free_until = None
         self.tries = 0
         self.patience_until = None
-        self.guests = frozenset(
-            seat for seat in self.guests if seat not in tip.members and tip.is_open
-        )
         was_ready = before is not None and self.ready_in == before.id
         if not tip.is_open and (was_ready or self.closes):
             self.is_done = True
@@ -763,7 +732,7 @@ class Member:
         else:
             others = tip.electors - {self.seat}
             enough = len(others) // 2 + 1
-        if len(self.ready & others) >= enough or not others:
+        if len(self.heard.ready & others) >= enough or not others:
             self.is_done = True
 
     # -- messages of members -----------------------------------------------------------------
@@ -777,7 +746,7 @@ class Member:
             lineage.length,
             lineage.initial,
             self.config.cluster_name,
-            frozenset() if tip is not None and self.seat in tip.members else self.in_reach,
+            frozenset() if tip is not None and self.seat in tip.members else self.heard.in_reach,
         )
 
     def _hello_to_members(self) -> None:
@@ -787,7 +756,7 @@ class Member:
     def _neighbours(self) -> list[str]:
         tip = self.view
         if tip is None:
-            return sorted(self.in_reach)
+            return sorted(self.heard.in_reach)
         names = {seat.member for seat in tip.members}
         parent = None if tip.parent is None else self.record.lineage.find(tip.parent)
         if parent is not None:
@@ -815,8 +784,7 @@ class Member:
             case Admit.UPDATE if tip is not None and self.phase is Phase.ACTIVE:
                 self._send(peer, Welcome(tip.id))
             case Admit.TAKE_IN if tip is not None and self.seat in tip.members:
-                others = (seat for seat in self.guests if seat.member != peer)
-                self.guests = frozenset({hello.status.seat, *others})
+                self.heard = self.heard.with_guest(hello.status.seat)
                 self._soon(now)
             case Admit.KNOWN if tip is not None and self.ready_in == tip.id:
                 self._send(peer, Ready(tip.id, self.seat))
@@ -828,7 +796,7 @@ class Member:
             self.record.lineage,
             self.config,
             is_active=self.was_active,
-            in_reach=frozenset() if Lapse.APART in self.left_out else self.in_reach,
+            in_reach=frozenset() if Lapse.APART in self.left_out else self.heard.in_reach,
         )
         if self.is_copy(hello.status.seat):
             found = f"store {hello.status.seat.store_id}, which another member has as well"
@@ -836,12 +804,8 @@ class Member:
         return row
 
     def _notice(self, seat: Seat) -> None:
-        """Who is here with another store is not the member that the tip knows."""
-        tip = self.view
-        if tip is None or seat in tip.members or Lapse.REPLACED in self.left_out:
-            return
-        if seat.member in {one.member for one in tip.members}:
-            self.replaced |= {seat.member}
+        if Lapse.REPLACED not in self.left_out:
+            self.heard = self.heard.noticing(seat, self.view)
 
     def _hear_welcome(self, peer: str, welcome: Welcome) -> None:
         tip = self.view
@@ -865,25 +829,18 @@ class Member:
         """
         tip = self.view
         seats = frozenset() if tip is None else tip.members | tip.electors
-        configured = self.config.electors
-        names = configured | {seat.member for seat in seats}
+        names = self.config.electors | {seat.member for seat in seats}
         if peer not in names:
             return
-        self.strangers |= {peer}
+        self.heard = self.heard.with_stranger(peer)
         if tip is None or not tip.is_open:
             is_over = True
         elif self.seat not in tip.members:
-            is_over = not (names & self.in_reach) - self.strangers
+            is_over = not (names & self.heard.in_reach) - self.heard.strangers
         elif verdict.reason is not Reason.WRONG_STORE or self.phase is Phase.ACTIVE:
             is_over = False
-        elif self.config.outside:
-            left = {seat for seat in tip.members if seat.member not in self.strangers}
-            is_over = len(left) < tip.wait_for
         else:
-            left = {seat for seat in tip.electors if seat.member not in self.strangers}
-            others = configured - {self.seat.member}
-            is_alone = bool(others) and others <= self.strangers
-            is_over = is_alone or not tip.is_majority(left)
+            is_over = self.heard.is_cut_off(tip, self.seat, self.config)
         if is_over:
             self.verdict = verdict
 
@@ -892,9 +849,9 @@ class Member:
         if tip is None or heard.view != tip.id or heard.seat.member != peer:
             return
         # Who is frozen becomes neither ready nor active in this view any more.
-        if heard.seat in self.ready or self.choice.is_frozen:
+        if heard.seat in self.heard.ready or self.choice.is_frozen:
             return
-        self.ready |= {heard.seat}
+        self.heard = self.heard.with_ready(heard.seat)
         if self.ready_in == tip.id and heard.seat in tip.members:
             # It may have learned of the view after we said so.
             self._send(peer, Ready(tip.id, self.seat))
@@ -911,13 +868,13 @@ class Member:
         lineage = self.record.lineage
         known = lineage.id_at(beat.number) if beat.number else None
         if beat.number > lineage.length or (beat.number and known != beat.tip):
-            self.frozen_peers |= {beat.seat}
+            self.heard = self.heard.with_beyond(beat.seat)
             self._send(peer, self._hello())
         elif beat.number < lineage.length:
-            self.frozen_peers -= {beat.seat}
+            self.heard = self.heard.without_beyond(beat.seat)
             self._tell(peer, beat.tip, beat.number)
         elif beat.is_frozen:
-            self.frozen_peers |= {beat.seat}
+            self.heard = self.heard.with_beyond(beat.seat)
         elif self._waits_for(beat.seat):
             # Our hello was lost, or came before anybody was active; nobody else begins again.
             self._send(peer, self._hello())
@@ -931,15 +888,15 @@ class Member:
         """Return whether an answer to a hello would help: a Welcome, or that `seat` is ready."""
         if self.phase in (Phase.JOINING, Phase.UPDATING):
             return self.source is None
-        return self.phase is Phase.READY and seat not in self.ready
+        return self.phase is Phase.READY and seat not in self.heard.ready
 
     def _abort_all(self, reason: Reason) -> None:
         """The initial members cannot start together: all of them stop, nothing is written."""
-        theirs = sorted({f"{item.options} at {item.seat.member}" for item in self.answers})
+        theirs = sorted({f"{item.options} at {item.seat.member}" for item in self.heard.answers})
         found = ", ".join([f"{self.config.digest} at {self.config.member}", *theirs])
         expected = "the same in all members"
         self.verdict = Abort(reason, found, expected, False)
-        for item in sorted(self.answers, key=lambda one: _by_name(one.seat)):
+        for item in sorted(self.heard.answers, key=lambda one: _by_name(one.seat)):
             self._send(item.seat.member, Refused(reason, found, expected))
 
     # -- small parts -------------------------------------------------------------------------
@@ -962,7 +919,7 @@ class Member:
 
     def _patience(self) -> float:
         """Return how long it waits: the least of those in reach goes first, others back off."""
-        rank = sum(1 for name in self.in_reach if name < self.config.member)
+        rank = sum(1 for name in self.heard.in_reach if name < self.config.member)
         # Longer each time: where disks are slow, a ballot takes longer than patience, and the
         # next one makes its promises worthless.  Two rivals fall out of step, too.
         return self.config.patience * (1 + rank) * 2.0 ** min(max(0, self.tries - 1), TRIES_MAX)

@@ -1269,7 +1269,7 @@ def test_an_answer_in_the_name_of_another_is_refused() -> None:
     bus["a"].member.receive(bus.now, "b", forged)
 
     assert isinstance(bus["a"].member.poll().events[-1], Refusal)
-    assert frozenset() == bus["a"].member.answers
+    assert frozenset() == bus["a"].member.heard.answers
 
 
 def test_a_member_that_has_ended_hears_nothing() -> None:

@@ -1,0 +1,131 @@
+"""What a member has heard of the others: a value, forgotten when its process ends.
+
+Nothing here is on a disk, and most of it is about the tip, so a new view makes it worthless.
+
+Source: join protocol, 3.3 to 3.6.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve, frozen
+
+from joinproto.core.chain.answers import Answer
+from joinproto.core.chain.config import Config
+from joinproto.core.chain.view import Seat, View
+
+
+@frozen(kw_only=True, cache_hash=True)
+class Heard:
+    """Of whom, and what.
+
+    `in_reach`: names of peers to whom there is a connection.  `answers`: to the present ballot
+    about the tip.  `ready`: others that are ready in the tip.  `guests`: newcomers to take in.
+    `beyond`: who is known to have answered a ballot about the tip, or to know a later view.
+    `strangers`: names of peers with stores of another cluster.  `replaced`: names of members of
+    the tip that are here with other stores.
+    """
+
+    in_reach: frozenset[str] = frozenset()
+    answers: frozenset[Answer] = frozenset()
+    ready: frozenset[Seat] = frozenset()
+    guests: frozenset[Seat] = frozenset()
+    beyond: frozenset[Seat] = frozenset()
+    strangers: frozenset[str] = frozenset()
+    replaced: frozenset[str] = frozenset()
+
+    # -- what changes it -------------------------------------------------------------------
+
+    def up(self, peer: str) -> Heard:
+        return evolve(self, in_reach=self.in_reach | {peer})
+
+    def down(self, peer: str) -> Heard:
+        """Return what is left when `peer` is not heard of any more."""
+        return evolve(
+            self,
+            in_reach=self.in_reach - {peer},
+            strangers=self.strangers - {peer},
+            replaced=self.replaced - {peer},
+            guests=frozenset(seat for seat in self.guests if seat.member != peer),
+        )
+
+    def in_view(self, tip: View) -> Heard:
+        """Return what still counts in a new tip."""
+        guests = frozenset(seat for seat in self.guests if seat not in tip.members and tip.is_open)
+        return Heard(in_reach=self.in_reach, guests=guests)
+
+    def answered(self, answer: Answer) -> Heard:
+        """A member has one store: an answer of its former life is worth nothing now."""
+        name = answer.seat.member
+        others = (item for item in self.answers if item.seat.member != name)
+        return evolve(self, answers=frozenset({answer, *others}))
+
+    def without_answers(self) -> Heard:
+        return evolve(self, answers=frozenset())
+
+    def with_ready(self, seat: Seat) -> Heard:
+        return evolve(self, ready=self.ready | {seat})
+
+    def without_ready(self) -> Heard:
+        return evolve(self, ready=frozenset()) if self.ready else self
+
+    def with_guest(self, guest: Seat) -> Heard:
+        others = (seat for seat in self.guests if seat.member != guest.member)
+        return evolve(self, guests=frozenset({guest, *others}))
+
+    def with_beyond(self, seat: Seat) -> Heard:
+        return evolve(self, beyond=self.beyond | {seat})
+
+    def without_beyond(self, seat: Seat) -> Heard:
+        return evolve(self, beyond=self.beyond - {seat})
+
+    def with_stranger(self, peer: str) -> Heard:
+        return evolve(self, strangers=self.strangers | {peer})
+
+    def noticing(self, seat: Seat, tip: View | None) -> Heard:
+        """Who is here with another store is not the member that the tip knows."""
+        if tip is None or seat in tip.members or seat.member not in _names(tip.members):
+            return self
+        return evolve(self, replaced=self.replaced | {seat.member})
+
+    # -- what follows from it --------------------------------------------------------------
+
+    def is_majority(self, tip: View, me: Seat) -> bool:
+        """Return whether most electors of the tip are heard, and none of these has gone on."""
+        gone_on = self.beyond | {item.seat for item in self.answers}
+        heard = {
+            seat
+            for seat in tip.electors
+            if seat == me or (seat.member in self.in_reach and seat not in gone_on)
+        }
+        return tip.is_majority(heard)
+
+    def silent(self, expected: set[str]) -> set[str]:
+        """Return who of these has not answered."""
+        return expected - {item.seat.member for item in self.answers}
+
+    def lacks(self, tip: View, me: Seat) -> bool:
+        """Return whether a member of the tip is not there, or not with its store."""
+        here = (self.in_reach | {me.member}) - self.replaced
+        return not _names(tip.members) <= here
+
+    def is_copy(self, seat: Seat, tip: View | None, me: Seat) -> bool:
+        """Return whether another one has a store with this id; the members' are their own."""
+        own = {me} | (tip.members | tip.electors if tip is not None else set())
+        if seat in own:
+            return False
+        others = own | self.guests | {item.seat for item in self.answers}
+        return any(one.store_id == seat.store_id and one != seat for one in others)
+
+    def is_cut_off(self, tip: View, me: Seat, config: Config) -> bool:
+        """Return whether a member of the tip would wait for ever: too many are strangers."""
+        if config.outside:
+            left = {seat for seat in tip.members if seat.member not in self.strangers}
+            return len(left) < tip.wait_for
+        left = {seat for seat in tip.electors if seat.member not in self.strangers}
+        others = config.electors - {me.member}
+        is_alone = bool(others) and others <= self.strangers
+        return is_alone or not tip.is_majority(left)
+
+
+def _names(seats: frozenset[Seat]) -> set[str]:
+    return {seat.member for seat in seats}
