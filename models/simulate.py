@@ -151,7 +151,7 @@ def simulate(
         distinct=walker.distinct,
         calls=walker.search.tables.codes.calls,
         seconds=time.perf_counter() - began,
-        members=len(world.members),
+        members=world.size,
         claims=claims,
         # The same report as of a search, of what was drawn.
         coverage=coverage_of(walker.search),

@@ -46,7 +46,7 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
         value = getattr(world, name)
         if value is not None and not callable(value):
             yield f"{name} is {_a(value)}", "a function"
-    for name in ("interchangeable", "labels"):
+    for name in ("interchangeable", "labels", "beside"):
         value = getattr(world, name)
         if isinstance(value, str) or not all(isinstance(item, str) for item in value):
             yield f"{name} is {value!r}", "a list of texts"

@@ -49,6 +49,7 @@ class World:
     more than its number; no pairs: it is kept for ever.  Drop only what changes nothing any
     more when it arrives.
     `labels`: every case of every table in use; those never taken are reported.
+    `beside`: which of `members` are something else, such as a register: not counted in reports.
     """
 
     name: str
@@ -64,6 +65,7 @@ class World:
     expiry: Callable[[str, str | None, Any], Iterable[tuple[str, int]]] | None = None
     interchangeable: Sequence[str] = ()
     labels: Sequence[str] = ()
+    beside: Sequence[str] = ()
     about: str = ""
     expected: Literal["holds", "violated"] = "holds"
     source: Mapping[str, Any] = field(default=Factory(dict), repr=False)
@@ -78,12 +80,13 @@ class World:
                 f"world {self.name} claims nothing",
                 next="add a property: always(...), sometimes(...)",
             )
-        unknown = [name for name in self.interchangeable if name not in self.members]
-        if unknown:
-            raise ModelProblem(
-                f"interchangeable names {', '.join(unknown)}, which are no members",
-                next=f"members are {', '.join(self.members)}",
-            )
+        for field_name in ("interchangeable", "beside"):
+            unknown = [name for name in getattr(self, field_name) if name not in self.members]
+            if unknown:
+                raise ModelProblem(
+                    f"{field_name} names {', '.join(unknown)}, which are no members",
+                    next=f"members are {', '.join(self.members)}",
+                )
         names = [item.name for item in self.properties]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -102,3 +105,8 @@ class World:
                         f"property {item.name!r} is among {name!r}, which is no member",
                         next=f"members are {', '.join(self.members)}",
                     )
+
+    @property
+    def size(self) -> int:
+        """Return how many members there are, without what is beside them."""
+        return len(self.members) - len(set(self.beside))

@@ -60,7 +60,7 @@ def of_frontier(frontier: Frontier, context: Any, spent: Spent) -> Report:
         reductions=reductions_of(search),
         properties=properties,
         coverage=coverage,
-        members=len(world.members),
+        members=world.size,
         expected=world.expected,
         row_bits=search.row_bits,
         bytes_per_state=frontier.bytes_per_state,

@@ -168,6 +168,7 @@ def build(
         ),
         start="down" if live and beats else "up",
         monitor=partial(Ledger, wait_for, lapse is HostLapse.ALL_HAVE_IT, chosen),
+        beside=() if votes else (REGISTER,),
         # Numbers say nothing about views of other chains.
         expiry=None if foreign else partial(expiry, names, votes, mutant != Lapse.FENCING.value),
         together=partial(_together, deeds) if deeds else None,

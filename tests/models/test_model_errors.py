@@ -365,6 +365,7 @@ def test_a_claim_that_asks_for_what_is_not_shown_hears_what_is() -> None:
         ({"properties": []}, "claims nothing"),
         ({"properties": [TRUE, TRUE]}, "is there twice"),
         ({"interchangeable": ["a", "c"]}, "interchangeable names c, which are no members"),
+        ({"beside": ["c"]}, "beside names c, which are no members"),
         (
             {"properties": [always_each("x", bool, among=["a", "c"])]},
             "property 'x' is among 'c', which is no member",
