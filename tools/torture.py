@@ -14,11 +14,15 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
 
 from joinproto.errors import JoinprotoError
+from tools.faults import namespaces
+from tools.faults.namespaces import Namespaces
+from tools.faults.network import Network
 from tools.faults.nodes import CLOCK, Fleet
 from tools.faults.storm import KINDS, Storm
 from tools.faults.verdict import Judged, judge
@@ -50,6 +54,13 @@ MUTANTS = (
 @click.option(
     "--mutant", type=click.Choice(MUTANTS), help="A rule that no node keeps: the run must fail."
 )
+@click.option(
+    "--network",
+    type=click.Choice(["auto", "namespaces", "proxy"]),
+    default="auto",
+    show_default=True,
+    help="What lies between the nodes: a network of their own, or proxies on loopback.",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Keep everything in this directory.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="Do not tell each fault.")
@@ -58,12 +69,20 @@ def main(
     seed: int | None,
     members: int,
     mutant: str | None,
+    network: str,
     out: Path | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Let nodes run, and do to them what happens in a year."""
     seed = time.time_ns() % 1_000_000 if seed is None else seed
+    try:
+        kind = namespaces.possible(network)
+        if kind == "namespaces" and not namespaces.is_inside():
+            namespaces.begin_inside("tools.torture", sys.argv[1:])
+    except JoinprotoError as error:
+        click.echo(f"torture: {error.message}\n  next: {error.next}", err=True)
+        sys.exit(error.code)
     top = Path(tempfile.mkdtemp(prefix="joinproto-torture-", dir=_memory())) if out is None else out
     top.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
@@ -74,7 +93,7 @@ def main(
 
     # Whoever ends this ends the nodes, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    fleet = make_fleet(top, members, mutant)
+    fleet = make_fleet(top, members, mutant, Namespaces if kind == "namespaces" else None)
     storm = Storm(fleet, seed, say=say)
     failure = ""
     try:
@@ -86,17 +105,23 @@ def main(
     finally:
         fleet.close()
     holds = not judged.problems and not failure
-    _report(storm, judged, failure, seed=seed, top=top, as_json=as_json)
+    _report(storm, judged, failure, seed=seed, top=top, kind=kind, as_json=as_json)
     if holds and out is None:
         shutil.rmtree(top)
     sys.exit(0 if holds else 1)
 
 
-def make_fleet(top: Path, members: int, mutant: str | None) -> Fleet:
+def make_fleet(
+    top: Path,
+    members: int,
+    mutant: str | None,
+    network: Callable[[Mapping[str, int]], Network] | None = None,
+) -> Fleet:
     """Return the nodes of a storm: quick to suspect each other, and with clocks that can jump."""
     testing = [f'clock_offset = "{CLOCK}"'] + ([f'mutants = ["{mutant}"]'] if mutant else [])
     tables = "[timing]\npatience = 0.4\nheartbeat = 0.2\nsilence = 1.5\n[testing]\n"
-    return Fleet.make(top, NAMES[:members], tables=tables + "\n".join(testing))
+    tables += "\n".join(testing)
+    return Fleet.make(top, NAMES[:members], tables=tables, network=network)
 
 
 def _memory() -> str | None:
@@ -107,7 +132,14 @@ def _memory() -> str | None:
 
 
 def _report(
-    storm: Storm, judged: Judged, failure: str, *, seed: int, top: Path, as_json: bool
+    storm: Storm,
+    judged: Judged,
+    failure: str,
+    *,
+    seed: int,
+    top: Path,
+    kind: str,
+    as_json: bool,
 ) -> None:
     ledger, logs = storm.ledger, judged.logs
     problems = [*([failure] if failure else []), *judged.problems]
@@ -115,6 +147,7 @@ def _report(
         tree = {
             "result": "violated" if problems else "holds",
             "seed": seed,
+            "network": kind,
             "faults": {kind: storm.counts[kind] for kind in KINDS},
             "recoveries": dict(storm.verdicts),
             "writes": {
@@ -129,7 +162,7 @@ def _report(
         click.echo(json.dumps(tree))
         return
     faults = ", ".join(f"{storm.counts[kind]} {kind.replace('_', ' ')}" for kind in KINDS)
-    click.echo(f"seed {seed}: {storm.counts.total()} faults: {faults}")
+    click.echo(f"seed {seed}, {kind}: {storm.counts.total()} faults: {faults}")
     click.echo(f"recovered {sum(storm.verdicts.values())} times: {dict(storm.verdicts)}")
     click.echo(
         f"{len(ledger.acknowledged)} writes acknowledged, {len(ledger.refused)} refused,"

@@ -39,14 +39,14 @@ class BrokerNode(Node):
 def three(tmp_path: Path) -> Iterator[Fleet]:
     fleet = Fleet.make(tmp_path, "abc", tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
     for name, node in fleet.nodes.items():
-        fleet.nodes[name] = BrokerNode(name, node.top, node.port, node.clients)
+        fleet.nodes[name] = BrokerNode(name, node.top, node.port, node.clients, node.network)
     yield fleet
     fleet.close()
 
 
 def is_open(node: Node) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", node.clients), 1).close()
+        socket.create_connection((node.clients.host, node.clients.port), 1).close()
     except OSError:
         return False
     return True
@@ -67,7 +67,7 @@ class Client:
         self.client.on_message = self._on_message
         self.client.on_disconnect = lambda *_: self.gone.set()
         self.client.on_connect = lambda *_: self.here.set()
-        self.client.connect("127.0.0.1", node.clients)
+        self.client.connect(node.clients.host, node.clients.port)
         self.client.loop_start()
         assert self.here.wait(SECONDS)
 
@@ -160,12 +160,12 @@ def test_a_suspended_member_cuts_its_clients_off(
     alone = client(three["a"])
     other = client(three["b"])
 
-    three.isolate("a")
+    three.network.isolate(["a"])
 
     assert alone.gone.wait(SECONDS)
     until(lambda: not is_open(three["a"]), SECONDS)
     until(lambda: _retained(client, three["b"], "lamp", b"without a"), SECONDS)
-    three.heal()
+    three.network.heal()
     all_open(three)
     client(three["a"]).hears("lamp", b"without a")
     other.close()
@@ -187,7 +187,7 @@ def test_what_was_retained_outlives_a_total_failure(three: Fleet) -> None:
     """Published, all killed, recovered, started again, and read by a client nobody here wrote."""
     three.start()
     all_open(three)
-    said = ["-h", "127.0.0.1", "-p", str(three["a"].clients), "-t", "lamp", "-q", "1"]
+    said = ["-h", "127.0.0.1", "-p", str(three["a"].clients.port), "-t", "lamp", "-q", "1"]
     subprocess.run(["mosquitto_pub", *said, "-r", "-m", "on"], check=True, timeout=SECONDS)
     for name in "abc":
         three[name].kill()
@@ -197,7 +197,7 @@ def test_what_was_retained_outlives_a_total_failure(three: Fleet) -> None:
     all_open(three)
 
     for name in "abc":
-        asked = ["-h", "127.0.0.1", "-p", str(three[name].clients), "-t", "lamp", "-C", "1"]
+        asked = ["-h", "127.0.0.1", "-p", str(three[name].clients.port), "-t", "lamp", "-C", "1"]
         heard = subprocess.run(
             ["mosquitto_sub", *asked], check=True, timeout=SECONDS, capture_output=True
         )

@@ -152,7 +152,7 @@ def test_one_against_two_suspends_itself_and_acknowledges_nothing(fleet: Make) -
     alone = Connection(three["a"].clients, seconds=60)
     assert b"ok 1" == alone.ask("append before")
 
-    three.isolate("a")
+    three.network.isolate(["a"])
     cut = time.monotonic()
     until(lambda: not three["a"].status()["serves"])
     suspended_after = time.monotonic() - cut
@@ -162,7 +162,7 @@ def test_one_against_two_suspends_itself_and_acknowledges_nothing(fleet: Make) -
     assert refused.startswith(b"no not-active suspended")
     assert b"ok 2" == write(three, "b", "the majority goes on")
     assert not three["a"].status()["serves"]
-    three.heal()
+    three.network.heal()
     three.wait_active()
     assert ["before", "the majority goes on"] == texts(three, "a")
     # Silence, then the next look at the clock; a loaded machine is given some more.
@@ -224,10 +224,10 @@ def test_one_way_is_no_connection(fleet: Make) -> None:
     three.start()
     three.wait_active()
 
-    three.drop("a", "b")
+    three.network.drop("a", "b")
     until(lambda: "b" not in three["a"].status()["peers"])
     until(lambda: any(write(three, name, "on we go").startswith(b"ok") for name in "abc"))
-    three.heal()
+    three.network.heal()
     three.wait_active()
 
     assert {tuple(texts(three, name)) for name in "abc"} == {tuple(texts(three, "a"))}
@@ -239,7 +239,7 @@ def test_with_one_link_cut_two_serve_and_do_not_take_turns_with_the_third(fleet:
     three.start()
     three.wait_active()
 
-    three.cut("a", "b")
+    three.network.cut("a", "b")
 
     def waits() -> bool:
         phases = [three[name].status()["phase"] for name in "abc"]
@@ -252,7 +252,7 @@ def test_with_one_link_cut_two_serve_and_do_not_take_turns_with_the_third(fleet:
         assert write(three, "c", "on we go").startswith(b"ok")
         assert waits()
     assert view == three["c"].status()["view"]
-    three.heal()
+    three.network.heal()
     three.wait_active()
     assert 1 == len({tuple(texts(three, name)) for name in "abc"})
 

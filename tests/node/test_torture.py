@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from tools.faults.clients import Ledger
+from tools.faults.namespaces import missing
 from tools.faults.nodes import ROOT
 from tools.faults.storm import KINDS
 from tools.faults.verdict import compare
@@ -28,11 +30,16 @@ def torture(*words: str) -> tuple[int, Any]:
 
 
 @pytest.mark.slow
-def test_a_short_storm_holds() -> None:
+@pytest.mark.parametrize("network", ["proxy", "namespaces"])
+def test_a_short_storm_holds(network: str) -> None:
     """Faults of several kinds, clients all the time, and nothing acknowledged is lost."""
-    code, found = torture("--minutes", "0.4", "--seed", "4")
+    if network == "namespaces" and missing():
+        pytest.skip(missing())
+
+    code, found = torture("--minutes", "0.4", "--seed", "4", "--network", network)
 
     assert (0, "holds", []) == (code, found["result"], found["problems"])
+    assert network == found["network"]
     assert set(KINDS) == set(found["faults"])
     assert sum(found["faults"].values()) >= 3
     assert found["writes"]["acknowledged"] > 10
@@ -50,12 +57,29 @@ def test_a_short_storm_holds() -> None:
 )
 def test_a_storm_with_a_mutant_fails_and_says_why(mutant: str, says: str, tmp_path: Path) -> None:
     code, found = torture(
-        "--minutes", "0.2", "--seed", "4", "--mutant", mutant, "--out", str(tmp_path / "out")
+        *("--minutes", "0.2", "--seed", "4", "--mutant", mutant),
+        *("--network", "proxy", "--out", str(tmp_path / "out")),
     )
 
     assert (1, "violated") == (code, found["result"])
     assert any(says in problem for problem in found["problems"])
     assert (tmp_path / "out" / "events").is_dir()
+
+
+def test_a_network_of_ones_own_needs_the_tools_for_it(tmp_path: Path) -> None:
+    """A clear error; without being asked for, it is proxies."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.torture", "--network", "namespaces"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": str(tmp_path)},
+    )
+
+    assert 4 == done.returncode
+    assert "no ip, unshare, nsenter" in done.stderr
+    assert "--network proxy" in done.stderr
 
 
 def test_a_mutant_that_no_storm_finds_is_refused() -> None:

@@ -11,6 +11,8 @@ from typing import BinaryIO
 
 from attrs import define, field
 
+from joinproto.drivers.addresses import Address
+
 SECONDS = 10.0
 
 
@@ -43,7 +45,7 @@ class Ledger:
 class Connection:
     """One client's connection to a node."""
 
-    port: int
+    address: Address
     seconds: float = SECONDS
     _socket: socket.socket | None = None
     _lines: BinaryIO | None = None
@@ -52,7 +54,7 @@ class Connection:
         """Return the answer's first line, b"" where the connection broke before."""
         if self._lines is None:
             try:
-                self._socket = socket.create_connection(("127.0.0.1", self.port), self.seconds)
+                self._socket = self._connect()
             except OSError:
                 return b"no connection"  # so nothing was sent
             self._lines = self._socket.makefile("rb")
@@ -66,6 +68,9 @@ class Connection:
             self.close()
             return b""
         return answer.rstrip(b"\n")
+
+    def _connect(self) -> socket.socket:
+        return socket.create_connection((self.address.host, self.address.port), self.seconds)
 
     def read_all(self) -> list[tuple[int, str]] | None:
         """Return the whole log; None: the node does not answer, or does not serve."""
@@ -93,8 +98,10 @@ class Connection:
 class Writers:
     """Threads that write, each a text nobody wrote before, at a node that takes it."""
 
-    def __init__(self, ports: list[int], ledger: Ledger, *, count: int, seed: int = 0) -> None:
-        self.ports = ports
+    def __init__(
+        self, addresses: list[Address], ledger: Ledger, *, count: int, seed: int = 0
+    ) -> None:
+        self.addresses = addresses
         self.ledger = ledger
         self._over = threading.Event()
         self._threads = [
@@ -113,7 +120,7 @@ class Writers:
 
     def _write(self, number: int, chance: random.Random) -> None:
         at, written = 0, 0
-        connections = [Connection(port) for port in self.ports]
+        connections = [Connection(address) for address in self.addresses]
         while not self._over.is_set():
             text = f"w{number}.{written}"
             written += 1

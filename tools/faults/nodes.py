@@ -4,35 +4,41 @@ from __future__ import annotations
 
 import json
 import resource
+import secrets
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field
 
-from joinproto.drivers.addresses import dials
+from joinproto.drivers.addresses import Address
 from joinproto.errors import EnvironmentProblem, JoinprotoError
 from joinproto.node.control import ask_control
+from tools.faults.network import Network, Proxies
 from tools.faults.ports import free_ports
-from tools.faults.proxy import Link
 
 ROOT = Path(__file__).resolve().parents[2]
 STEP = 0.02
 CLOCK = "clock"
+SECRET = "secret"
 
 
 @define
 class Node:
-    """One member's place, and the process that runs there now."""
+    """One member's place, and the process that runs there now.
+
+    `port`, `clients`: where it listens for members, and for clients.  `network`: where it runs.
+    """
 
     name: str
     top: Path
     port: int
-    clients: int
+    clients: Address
+    network: Network
     process: subprocess.Popen[bytes] | None = None
     starts: int = 0
 
@@ -62,7 +68,10 @@ class Node:
         self.starts += 1
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "joinproto", "node", "--config", str(self.config)],
+                [
+                    *self.network.enter(self.name),
+                    *(sys.executable, "-m", "joinproto", "node", "--config", str(self.config)),
+                ],
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -111,11 +120,11 @@ class Node:
 
 @define
 class Fleet:
-    """Some nodes of one cluster; whoever calls another one does so through a link."""
+    """Some nodes of one cluster, and the network between them."""
 
     top: Path
+    network: Network
     nodes: dict[str, Node] = field(factory=dict)
-    links: dict[tuple[str, str], Link] = field(factory=dict)
 
     @classmethod
     def make(
@@ -125,19 +134,22 @@ class Fleet:
         *,
         electors: Iterable[str] | None = None,
         tables: str = "",
+        network: Callable[[Mapping[str, int]], Network] | None = None,
         **settings: Any,
     ) -> Fleet:
-        """Write the configurations; `tables` is TOML to stand at the end."""
+        """Write the configurations; `tables` is TOML to stand at the end.
+
+        `network`: makes it, from the ports on which the members listen; None: proxies.
+        """
         names = list(names)
         voters = list(names if electors is None else electors)
-        ports = free_ports(2 * len(names))
-        fleet = cls(top)
-        for at, name in enumerate(names):
-            fleet.nodes[name] = Node(name, top, ports[2 * at], ports[2 * at + 1])
-        for caller in names:
-            for called in names:
-                if caller != called and dials(caller, called, voters):
-                    fleet.links[caller, called] = Link(fleet.nodes[called].port)
+        free = free_ports(2 * len(names))
+        ports = dict(zip(names, free, strict=False))
+        between = Proxies(ports, voters) if network is None else network(ports)
+        fleet = cls(top, between)
+        for name, port in zip(names, free[len(names) :], strict=True):
+            clients = Address(between.host(name), port)
+            fleet.nodes[name] = Node(name, top, ports[name], clients, between)
         for node in fleet.nodes.values():
             fleet._write(node, voters, tables, settings)
         return fleet
@@ -149,8 +161,8 @@ class Fleet:
             "data": node.name,
             "electors": voters,
             "wait_for": len(voters) // 2 + 1,
-            "listen": f"127.0.0.1:{node.port}",
-            "clients": f"127.0.0.1:{node.clients}",
+            "listen": str(Address(self.network.host(node.name), node.port)),
+            "clients": str(node.clients),
             "control": node.control.name,
             "events": "events",
         } | settings
@@ -159,9 +171,10 @@ class Fleet:
         lines = [f"{name} = {json.dumps(value)}" for name, value in given.items()]
         lines += ["[members]"]
         for other in self.nodes:
-            link = self.links.get((node.name, other))
-            port = self.nodes[other].port if link is None else link.port
-            lines.append(f'{other} = "127.0.0.1:{port}"')
+            lines.append(f'{other} = "{self.network.way(node.name, other)}"')
+        if self.network.is_open:
+            (self.top / SECRET).write_text(secrets.token_hex(32))
+            lines += ["[security]", f'secret_file = "{SECRET}"']
         node.config.write_text("\n".join([*lines, tables, ""]))
 
     def __getitem__(self, name: str) -> Node:
@@ -172,39 +185,12 @@ class Fleet:
             self.nodes[name].start()
 
     def close(self) -> None:
-        """Leave no process and no link behind."""
+        """Leave no process and no network behind."""
         for node in self.nodes.values():
             node.signal(signal.SIGCONT)
             if node.process is not None:
                 node.kill()
-        for link in self.links.values():
-            link.close()
-
-    # -- the network ---------------------------------------------------------------------------
-
-    def cut(self, one: str, other: str) -> None:
-        """Let nothing through between two nodes."""
-        for pair in ((one, other), (other, one)):
-            if pair in self.links:
-                self.links[pair].cut()
-
-    def drop(self, sender: str, receiver: str) -> None:
-        """Let nothing through in one direction."""
-        if (sender, receiver) in self.links:
-            self.links[sender, receiver].cut(back=False)
-        else:
-            self.links[receiver, sender].cut(there=False)
-
-    def isolate(self, *names: str) -> None:
-        """Part these from all others."""
-        for one in names:
-            for other in self.nodes:
-                if other not in names:
-                    self.cut(one, other)
-
-    def heal(self) -> None:
-        for link in self.links.values():
-            link.heal()
+        self.network.close()
 
     # -- waiting -------------------------------------------------------------------------------
 

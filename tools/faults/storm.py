@@ -53,8 +53,8 @@ class Storm:
         fleet = self.fleet
         fleet.start()
         fleet.wait_active(seconds=STUCK_SECONDS)
-        ports = [node.clients for node in fleet.nodes.values()]
-        writers = Writers(ports, self.ledger, count=self.writers, seed=self.seed)
+        addresses = [node.clients for node in fleet.nodes.values()]
+        writers = Writers(addresses, self.ledger, count=self.writers, seed=self.seed)
         try:
             end = time.monotonic() + seconds
             while time.monotonic() < end:
@@ -96,23 +96,23 @@ class Storm:
         count = self.chance.randrange(1, (len(self.names) + 1) // 2 + 1)
         side = self.chance.sample(self.names, count)
         self.say(f"partition {' '.join(sorted(side))}")
-        self.fleet.isolate(*side)
+        self.fleet.network.isolate(side)
         self._pause(0.5, 4.0)
-        self.fleet.heal()
+        self.fleet.network.heal()
 
     def _one_way(self) -> None:
         sender, receiver = self.chance.sample(self.names, 2)
         self.say(f"drop {sender} -> {receiver}")
-        self.fleet.drop(sender, receiver)
+        self.fleet.network.drop(sender, receiver)
         self._pause(0.5, 4.0)
-        self.fleet.heal()
+        self.fleet.network.heal()
 
     def _link(self) -> None:
         one, other = self.chance.sample(self.names, 2)
         self.say(f"cut {one} - {other}")
-        self.fleet.cut(one, other)
+        self.fleet.network.cut(one, other)
         self._pause(0.5, 4.0)
-        self.fleet.heal()
+        self.fleet.network.heal()
 
     def _full_disk(self) -> None:
         name = self.chance.choice(self.names)
@@ -156,7 +156,7 @@ class Storm:
 
     def calm(self, seconds: float = CALM_SECONDS) -> None:
         """Let the cluster come back, as an operator would: what is down is started."""
-        self.fleet.heal()
+        self.fleet.network.heal()
         end = time.monotonic() + seconds
         while True:
             for node in self.fleet.nodes.values():

@@ -1,0 +1,162 @@
+"""A network of our own: a namespace for each node, and a bridge between them.
+
+Needs Linux with `ip`, `unshare` and `nsenter`, and either root or user namespaces; nothing of the
+machine's own network is touched, because the bridge is in a namespace, too: `begin_inside`
+begins the program again there.
+
+A direction is dropped by a neighbour entry that leads nowhere: the packets leave, and are for
+nobody.  A node is isolated by taking its link down.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import NoReturn
+
+from joinproto.drivers.addresses import Address
+from joinproto.errors import EnvironmentProblem
+from tools.faults.network import Network
+
+BRIDGE, NOBODY = "bridge", "02:00:00:00:00:00"
+MARK = "JOINPROTO_TORTURE_INSIDE"
+
+
+def missing() -> str:
+    """Return what this machine lacks for namespaces, "" if nothing."""
+    lacks = [name for name in ("ip", "unshare", "nsenter") if shutil.which(name) is None]
+    if lacks:
+        return f"no {', '.join(lacks)}"
+    probe = [*_unshare(), "ip", "link", "add", BRIDGE, "type", "bridge"]
+    done = subprocess.run(probe, capture_output=True, text=True, check=False)
+    said = done.stderr.strip()
+    return f"no bridge in a namespace: {said or done.returncode}" if done.returncode else ""
+
+
+def _unshare() -> list[str]:
+    rights = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    return ["unshare", *rights, "--net"]
+
+
+def possible(wanted: str) -> str:
+    """Return which network it will be, "namespaces" or "proxy", for one of these or "auto"."""
+    if wanted == "proxy" or is_inside():
+        return "proxy" if wanted == "proxy" else "namespaces"
+    lacks = missing()
+    if lacks and wanted != "auto":
+        raise EnvironmentProblem(lacks, next="install iproute2 and util-linux, or --network proxy")
+    return "proxy" if lacks else "namespaces"
+
+
+def is_inside() -> bool:
+    return MARK in os.environ
+
+
+def begin_inside(module: str, arguments: list[str]) -> NoReturn:
+    """Begin a program in a network namespace, in the place of this one."""
+    words = [*_unshare(), sys.executable, "-m", module, *arguments]
+    sys.stdout.flush()
+    os.execvpe("unshare", words, {**os.environ, MARK: "1"})
+
+
+class Namespaces(Network):
+    """`ports`: where the nodes listen, each on an address of its own."""
+
+    is_open = True
+
+    def __init__(self, ports: Mapping[str, int]) -> None:
+        self.names, self._ports = tuple(ports), ports
+        self._hosts = {name: f"10.77.0.{at}" for at, name in enumerate(ports, 1)}
+        self._holders: dict[str, subprocess.Popen[bytes]] = {}
+        self._dropped: set[tuple[str, str]] = set()
+        self._down: set[str] = set()
+        _ip("link", "set", "lo", "up")
+        _ip("link", "add", BRIDGE, "type", "bridge")
+        _ip("addr", "add", "10.77.0.254/24", "dev", BRIDGE)
+        _ip("link", "set", BRIDGE, "up")
+        for name in ports:
+            self._join(name)
+
+    def _join(self, name: str) -> None:
+        # A namespace lives as long as a process in it; nodes come and go.  This one ends with us.
+        words = ["unshare", "--net", "sh", "-c", "echo; exec cat >&2"]
+        holder = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        self._holders[name] = holder
+        port, place = _port(name), str(holder.pid)
+        _ip("link", "add", "dev", port, "type", "veth", "peer", "name", "eth0", "netns", place)
+        _ip("link", "set", port, "master", BRIDGE)
+        _ip("link", "set", port, "up")
+        self._at(name, "addr", "add", f"{self._hosts[name]}/24", "dev", "eth0")
+        for device in ("lo", "eth0"):
+            self._at(name, "link", "set", device, "up")
+
+    def _at(self, name: str, *words: str) -> None:
+        _run([*self.enter(name), "ip", *words])
+
+    def host(self, name: str) -> str:
+        return self._hosts[name]
+
+    def way(self, caller: str, called: str) -> Address:
+        return Address(self._hosts[called], self._ports[called])
+
+    def enter(self, name: str) -> list[str]:
+        return ["nsenter", f"--net=/proc/{self._holders[name].pid}/ns/net", "--"]
+
+    def drop(self, sender: str, receiver: str) -> None:
+        self._dropped.add((sender, receiver))
+        nobody = ("lladdr", NOBODY, "dev", "eth0", "nud", "permanent")
+        self._at(sender, "neigh", "replace", self._hosts[receiver], *nobody)
+
+    def isolate(self, names: Collection[str]) -> None:
+        """One alone loses its link; several go on hearing each other."""
+        if len(names) > 1:
+            super().isolate(names)
+            return
+        for name in names:
+            self._down.add(name)
+            _ip("link", "set", _port(name), "down")
+
+    def heal(self) -> None:
+        for sender, receiver in self._dropped:
+            self._at(sender, "neigh", "del", self._hosts[receiver], "dev", "eth0")
+        for name in self._down:
+            _ip("link", "set", _port(name), "up")
+        self._dropped.clear()
+        self._down.clear()
+
+    def close(self) -> None:
+        for holder in self._holders.values():
+            with suppress(ProcessLookupError):
+                holder.kill()
+            holder.wait()
+            for pipe in (holder.stdin, holder.stdout):
+                if pipe is not None:
+                    pipe.close()
+        for name in (*map(_port, self._holders), BRIDGE):
+            subprocess.run(["ip", "link", "del", name], capture_output=True, check=False)
+
+
+def _port(name: str) -> str:
+    """Return the bridge's port for a node."""
+    return f"port-{name}"
+
+
+def _ip(*words: str) -> None:
+    _run(["ip", *words])
+
+
+def _run(words: list[str]) -> None:
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise EnvironmentProblem(
+            f"{' '.join(words)}: {done.stderr.strip() or done.returncode}",
+            next="--network proxy needs no namespaces",
+        )
