@@ -24,6 +24,12 @@ from tools.faults.network import Network
 
 BRIDGE, NOBODY = "bridge", "02:00:00:00:00:00"
 MARK = "JOINPROTO_TORTURE_INSIDE"
+PROBE = f"""
+ip link add dev {BRIDGE} type bridge
+ip link add dev one type veth peer name other
+ip link set one master {BRIDGE}
+unshare --net nsenter --net=/proc/self/ns/net -- ip link set lo up
+"""
 
 
 def missing() -> str:
@@ -31,10 +37,11 @@ def missing() -> str:
     lacks = [name for name in ("ip", "unshare", "nsenter") if shutil.which(name) is None]
     if lacks:
         return f"no {', '.join(lacks)}"
-    probe = [*_unshare(), "ip", "link", "add", BRIDGE, "type", "bridge"]
-    done = subprocess.run(probe, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*_unshare(), "sh", "-ec", PROBE], capture_output=True, text=True, check=False
+    )
     said = done.stderr.strip()
-    return f"no bridge in a namespace: {said or done.returncode}" if done.returncode else ""
+    return f"no network in a namespace: {said or done.returncode}" if done.returncode else ""
 
 
 def _unshare() -> list[str]:
