@@ -8,7 +8,7 @@ Bounds: a chain has at most `views` views, a client writes at most `frames` fram
 has at most `rounds` rounds.  Reductions: the first `proposers` members propose, the others
 only answer; messages that nobody can use any more are dropped (`expiry`).  Loss, doubling and
 reordering are free: the network is a set.  A deadline comes at any moment, and so does the
-suspicion that the others are gone.
+suspicion that one of the others is gone.
 """
 
 from __future__ import annotations
