@@ -16,10 +16,11 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
-from joinproto.errors import JoinprotoError
+from joinproto.errors import EnvironmentProblem, JoinprotoError
 from tools.faults import namespaces
 from tools.faults.namespaces import Namespaces
 from tools.faults.network import Network
@@ -80,9 +81,8 @@ def main(
         kind = namespaces.possible(network)
         if kind == "namespaces" and not namespaces.is_inside():
             namespaces.begin_inside("tools.torture", sys.argv[1:])
-    except JoinprotoError as error:
-        click.echo(f"torture: {error.message}\n  next: {error.next}", err=True)
-        sys.exit(error.code)
+    except EnvironmentProblem as error:
+        _give_up(error)
     top = Path(tempfile.mkdtemp(prefix="joinproto-torture-", dir=_memory())) if out is None else out
     top.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
@@ -93,12 +93,18 @@ def main(
 
     # Whoever ends this ends the nodes, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    fleet = make_fleet(top, members, mutant, Namespaces if kind == "namespaces" else None)
+    try:
+        fleet = make_fleet(top, members, mutant, Namespaces if kind == "namespaces" else None)
+    except EnvironmentProblem as error:
+        _give_up(error)
     storm = Storm(fleet, seed, say=say)
     failure = ""
     try:
         try:
             storm.run(60 * minutes)
+        except EnvironmentProblem as error:
+            # The storm could not be made: that says nothing about the nodes.
+            _give_up(error)
         except JoinprotoError as error:
             failure = str(error)
         judged = judge(fleet, storm.ledger)
@@ -109,6 +115,11 @@ def main(
     if holds and out is None:
         shutil.rmtree(top)
     sys.exit(0 if holds else 1)
+
+
+def _give_up(error: EnvironmentProblem) -> NoReturn:
+    click.echo(f"torture: {error.message}\n  next: {error.next}", err=True)
+    sys.exit(error.code)
 
 
 def make_fleet(
@@ -148,7 +159,7 @@ def _report(
             "result": "violated" if problems else "holds",
             "seed": seed,
             "network": kind,
-            "faults": {kind: storm.counts[kind] for kind in KINDS},
+            "faults": {one: storm.counts[one] for one in KINDS},
             "recoveries": dict(storm.verdicts),
             "writes": {
                 "acknowledged": len(ledger.acknowledged),
@@ -161,7 +172,7 @@ def _report(
         }
         click.echo(json.dumps(tree))
         return
-    faults = ", ".join(f"{storm.counts[kind]} {kind.replace('_', ' ')}" for kind in KINDS)
+    faults = ", ".join(f"{storm.counts[one]} {one.replace('_', ' ')}" for one in KINDS)
     click.echo(f"seed {seed}, {kind}: {storm.counts.total()} faults: {faults}")
     click.echo(f"recovered {sum(storm.verdicts.values())} times: {dict(storm.verdicts)}")
     click.echo(

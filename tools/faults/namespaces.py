@@ -85,8 +85,12 @@ class Namespaces(Network):
         _ip("link", "add", BRIDGE, "type", "bridge")
         _ip("addr", "add", "10.77.0.254/24", "dev", BRIDGE)
         _ip("link", "set", BRIDGE, "up")
-        for name in ports:
-            self._join(name)
+        try:
+            for name in ports:
+                self._join(name)
+        except BaseException:
+            self.close()
+            raise
 
     def _join(self, name: str) -> None:
         # A namespace lives as long as a process in it; nodes come and go.  This one ends with us.
@@ -94,9 +98,11 @@ class Namespaces(Network):
         holder = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
-        assert holder.stdout is not None
-        holder.stdout.readline()
         self._holders[name] = holder
+        if holder.stdout is None or not holder.stdout.readline():
+            raise EnvironmentProblem(
+                f"unshare --net ended for node {name}", next="--network proxy needs no namespaces"
+            )
         port, place = _port(name), str(holder.pid)
         _ip("link", "add", "dev", port, "type", "veth", "peer", "name", "eth0", "netns", place)
         _ip("link", "set", port, "master", BRIDGE)
@@ -132,12 +138,11 @@ class Namespaces(Network):
             _ip("link", "set", _port(name), "down")
 
     def heal(self) -> None:
-        for sender, receiver in self._dropped:
+        while self._dropped:
+            sender, receiver = self._dropped.pop()
             self._at(sender, "neigh", "del", self._hosts[receiver], "dev", "eth0")
-        for name in self._down:
-            _ip("link", "set", _port(name), "up")
-        self._dropped.clear()
-        self._down.clear()
+        while self._down:
+            _ip("link", "set", _port(self._down.pop()), "up")
 
     def close(self) -> None:
         for holder in self._holders.values():

@@ -147,6 +147,8 @@ class Fleet:
         ports = dict(zip(names, free, strict=False))
         between = Proxies(ports, voters) if network is None else network(ports)
         fleet = cls(top, between)
+        if between.is_open:
+            (top / SECRET).write_text(secrets.token_hex(32))
         for name, port in zip(names, free[len(names) :], strict=True):
             clients = Address(between.host(name), port)
             fleet.nodes[name] = Node(name, top, ports[name], clients, between)
@@ -173,7 +175,6 @@ class Fleet:
         for other in self.nodes:
             lines.append(f'{other} = "{self.network.way(node.name, other)}"')
         if self.network.is_open:
-            (self.top / SECRET).write_text(secrets.token_hex(32))
             lines += ["[security]", f'secret_file = "{SECRET}"']
         node.config.write_text("\n".join([*lines, tables, ""]))
 
@@ -186,11 +187,13 @@ class Fleet:
 
     def close(self) -> None:
         """Leave no process and no network behind."""
-        for node in self.nodes.values():
-            node.signal(signal.SIGCONT)
-            if node.process is not None:
-                node.kill()
-        self.network.close()
+        try:
+            for node in self.nodes.values():
+                node.signal(signal.SIGCONT)
+                if node.process is not None:
+                    node.kill()
+        finally:
+            self.network.close()
 
     # -- waiting -------------------------------------------------------------------------------
 
