@@ -36,7 +36,7 @@ class Clerk:
     """Answers for one search.
 
     `wide`: rows have more than one word, and may get more.  `numbered`: for each level that
-    executors asked about, how many outcomes there were after its last question.
+    executors asked about, how many outcomes there were after its last new cell.
     """
 
     search: Search
@@ -97,8 +97,8 @@ class Clerk:
             wanted = np.array(new, np.int64)
             tables.fill(wanted)
             self.log.add(tables, wanted)
-        # Before it may turn out that all must be packed anew: nobody asks for these again.
-        self.numbered[level] = len(tables.outcomes)
+            # Before it may turn out that all must be packed anew: nobody asks for these again.
+            self.numbered[level] = len(tables.outcomes)
         self._settle()
 
     def _is_open(self, row: list[int]) -> bool:

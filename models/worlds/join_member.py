@@ -279,7 +279,7 @@ class Node:
                 member.tick(0)
             case Suspect():
                 before = member.heard.in_reach
-                member.heard = evolve(member.heard, in_reach=before - {min(before)})
+                member.heard = evolve(member.heard, in_reach=before - {min(before, default="")})
                 member.patience_until = 0
                 member.tick(0)
                 member.heard = evolve(member.heard, in_reach=before)

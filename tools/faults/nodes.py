@@ -1,4 +1,4 @@
-"""Nodes as processes, with a link between any two: started, killed, stopped, asked."""
+"""Nodes as processes in a network that can be broken: started, killed, stopped, asked."""
 
 from __future__ import annotations
 

@@ -148,6 +148,7 @@ def newcomer(
     """Return the row for whoever said `hello`, seen by a store with the lineage `own`.
 
     `in_reach`: whom that store's member hears.
+
     Nothing is guessed: an unknown tip with a higher number may be ahead, and is asked for
     its views; the answer shows whether they go on where ours end.
     """

@@ -548,8 +548,8 @@ class Member:
         tip = self.view
         if not self.choice.may_begin or self.choice.is_free:
             return None
-        names = self.heard.in_reach | {self.config.member}
         if tip is None:
+            names = self.heard.in_reach | {self.config.member}
             return "found" if self.config.electors <= names or self._may_found(names) else None
         if not tip.is_open:
             return "restart"
