@@ -6,8 +6,8 @@ in the order given; where the world has crashes, one can fall between any two of
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Final
+from collections import deque
+from typing import Any, Final
 
 from attrs import frozen
 
@@ -28,7 +28,7 @@ class Message:
     """Event: `content` arrives from `sender` (a member's name)."""
 
     sender: str
-    content: Hashable
+    content: Any
 
     def __str__(self) -> str:
         return f"{plain(self.content)} from {self.sender}"
@@ -41,7 +41,7 @@ class Maybe:
     Yielded by `choices`; the member receives `event` itself.
     """
 
-    event: Hashable
+    event: Any
 
 
 @frozen
@@ -49,14 +49,14 @@ class Send:
     """Effect: `content` goes into the network, addressed to the member named `to`."""
 
     to: str
-    content: Hashable
+    content: Any
 
 
 @frozen
 class Broadcast:
     """Effect: `content` goes to every other member."""
 
-    content: Hashable
+    content: Any
 
 
 @frozen
@@ -68,7 +68,7 @@ class Persist:
 class Record:
     """Effect: the world's monitor receives `event` within the same step."""
 
-    event: Hashable
+    event: Any
 
 
 @frozen
@@ -86,10 +86,14 @@ def plain(value: object) -> str:
         return value
     if isinstance(value, enum.Enum):
         return str(value.value) if isinstance(value.value, str) else value.name.lower()
-    if isinstance(value, frozenset):
+    if isinstance(value, (frozenset, set)):
         return "{" + ", ".join(sorted(plain(item) for item in value)) + "}"
     if isinstance(value, tuple):
         return "(" + ", ".join(plain(item) for item in value) + ")"
+    if isinstance(value, (list, deque)):
+        return "[" + ", ".join(plain(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{plain(k)}: {plain(v)}" for k, v in value.items()) + "}"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:

@@ -1,98 +1,583 @@
-"""The state of a Python object as a hashable value, and back.
+"""What a member holds, as a hashable value, and back.
 
-Lists, dicts and sets may be used inside a member; they are frozen here.  What compares by
-identity cannot be part of a state: two equal states would count as two, for ever.
+A frozen value is equal to another one exactly if what was frozen is equal *and of one type*,
+all the way down: `0`, `False` and `0.0` are three values, and so are a tuple and a named tuple
+of the same content.  `thaw` gives back what was frozen: equal, of the same type, and with every
+list, dict or set new, so that a step may change it.  Where two places named one list, they
+name one list again (`freeze_all`, `thaw_all`).
+
+Not kept: the order in which a dict or a set was filled.  Two dicts that are equal are one
+value; `thaw` fills them in one order, or in the opposite one (`backwards`), so that whoever
+counts on an order is found out.
+
+What compares by identity cannot be part of a state: two equal states would count as two, for
+ever.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import enum
+import functools
+import sys
 import types
-from collections.abc import Callable, Hashable, Iterable
+from abc import ABC, abstractmethod
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
-
-from attrs import frozen
 
 from models.problems import ModelProblem
 
+HOLD = "hold plain values, tuples, lists, dicts, sets, enums, dataclasses or frozen attrs objects"
 
-@frozen
-class _Frozen:
-    """A mutable container as a value; `kind` says which."""
-
-    kind: str
-    items: Any
+_SAME = frozenset({int, str, bytes, type(None)})
+"""Kinds whose values stand for themselves, and equal nothing of another of these kinds."""
 
 
-_ATOMS = {int, str, bool, float, bytes, type(None), complex, range}
-_by_value: dict[type, bool] = {}
+class _Flag:
+    """True or False, unequal to 1 and 0.  There are two of them."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: bool) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+    def __reduce__(self) -> str:
+        return "_TRUE" if self.value else "_FALSE"
 
 
-def _compares_by_value(kind: type) -> bool:
-    known = _by_value.get(kind)
-    if known is None:
-        known = issubclass(
-            kind, (enum.Enum, type, types.FunctionType, types.BuiltinFunctionType)
-        ) or kind.__hash__ not in (None, object.__hash__)
-        _by_value[kind] = known
-    return known
+_TRUE, _FALSE = _Flag(True), _Flag(False)
+
+
+class Frozen:
+    """A value of `kind`, as its hashable `parts`.
+
+    `whole`: the value itself where nothing in it can change, so that it need not be made again;
+    equality asks kind and parts alone.
+    """
+
+    __slots__ = ("_hash", "kind", "parts", "whole")
+
+    def __init__(self, kind: Any, parts: Any, whole: Any = None) -> None:
+        self.kind = kind
+        self.parts = parts
+        self.whole = whole
+        self._hash = hash((kind, parts))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            type(other) is Frozen
+            and self._hash == other._hash
+            and self.kind is other.kind
+            and bool(self.parts == other.parts)
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return repr(thaw(self))
+
+    def __reduce__(self) -> Any:
+        # Without the hash: that of a text is another one in each process.
+        return Frozen, (self.kind, self.parts, self.whole)
+
+
+class _Walk:
+    """One freezing.  `met`: what can change, in the order it was met; `again`: of those met
+    more than once, by identity, their numbers, given when they are met for the first time.
+    """
+
+    __slots__ = ("again", "met", "numbers")
+
+    def __init__(self, again: frozenset[int] = frozenset()) -> None:
+        self.met: list[Any] = []
+        self.again = again
+        self.numbers: dict[int, int] = {}
+
+
+class _Named:
+    """Kind of a frozen value that other places name, too; parts: its number, the value."""
+
+
+class _Again:
+    """Kind of a place that names it; part: its number."""
+
+
+# -- freezing ----------------------------------------------------------------------------
 
 
 def freeze(value: Any) -> Hashable:
-    """Return a hashable value equal exactly when `value` is equal; raises `ModelProblem`."""
+    """Return `value` as a hashable value; raises `ModelProblem` where it cannot be one."""
+    return value if type(value) in _SAME else freeze_all((value,))[0]
+
+
+def freeze_all(values: Iterable[Any]) -> tuple[Hashable, ...]:
+    """Return all of `values` frozen; what several of them name stays one thing."""
+    values = tuple(values)
+    walk = _Walk()
+    found = tuple([value if type(value) in _SAME else _freeze(value, walk) for value in values])
+    if len(walk.met) > 1:
+        ids = Counter(map(id, walk.met))
+        if len(ids) < len(walk.met):
+            walk = _Walk(frozenset(key for key, count in ids.items() if count > 1))
+            return tuple([_freeze(value, walk) for value in values])
+    return found
+
+
+def _freeze(value: Any, walk: _Walk) -> Any:
     kind = type(value)
-    if kind in _ATOMS:
-        return value  # type: ignore[no-any-return]
+    if kind in _SAME:
+        return value
+    if kind is bool:
+        return _TRUE if value else _FALSE
     if kind is tuple:
-        for item in value:
-            if type(item) not in _ATOMS:
-                return tuple([freeze(item) for item in value])
-        return value  # type: ignore[no-any-return]
-    if kind is frozenset:
-        for item in value:
-            if type(item) not in _ATOMS:
-                return frozenset([freeze(item) for item in value])
-        return value  # type: ignore[no-any-return]
-    if kind is list:
-        return _Frozen("list", tuple([freeze(item) for item in value]))
-    if kind is set:
-        return _Frozen("set", frozenset([freeze(item) for item in value]))
-    if kind is dict:
-        return _Frozen("dict", frozenset([(freeze(k), freeze(v)) for k, v in value.items()]))
-    if not _compares_by_value(kind):
-        raise ModelProblem(
-            f"a {_name_of(kind)} cannot be part of a state: "
-            + ("it is not hashable" if kind.__hash__ is None else "it compares by identity"),
-            next="hold plain values, tuples, lists, dicts, sets, enums or frozen attrs objects",
-        )
-    try:
-        hash(value)
-    except TypeError as error:
-        raise ModelProblem(
-            f"a {_name_of(kind)} cannot be part of a state: {error}",
-            next="hold plain values, tuples, lists, dicts, sets, enums or frozen attrs objects",
-        ) from error
-    return value  # type: ignore[no-any-return]
+        return _same_or(value, [v if type(v) in _SAME else _freeze(v, walk) for v in value], tuple)
+    way = _ways.get(kind) or _way_of(kind)
+    if not way.can_change:
+        return way.freeze(value, walk)
+    key = id(value)
+    if key in walk.again:
+        if key in walk.numbers:
+            return Frozen(_Again, walk.numbers[key])
+        number = walk.numbers[key] = len(walk.numbers)
+        return Frozen(_Named, (number, way.freeze(value, walk)))
+    walk.met.append(value)
+    return way.freeze(value, walk)
 
 
-def _name_of(kind: type) -> str:
-    # The module of somebody's own file has a private name, `my_model@36d0c1f2`: see files.py.
-    return f"{kind.__module__.partition('@')[0]}.{kind.__qualname__}"
-
-
-def thaw(value: Any) -> Any:
-    """Return what `freeze` was given; containers are new, so that a step may change them."""
-    kind = type(value)
-    if kind is _Frozen:
-        if value.kind == "list":
-            return [thaw(item) for item in value.items]
-        if value.kind == "set":
-            return {thaw(item) for item in value.items}
-        # Sorted by text: the order in which a dict was filled is not part of the state.
-        return {thaw(k): thaw(v) for k, v in sorted(value.items, key=lambda item: repr(item[0]))}
-    if kind is tuple:
-        return tuple([thaw(item) for item in value])
+def _same_or(value: Any, items: list[Any], make: Callable[[list[Any]], Any]) -> Any:
+    """Return `value` itself where its items are `items`, else what `make` makes of them."""
+    for one, other in zip(value, items, strict=True):
+        if one is not other:
+            return make(items)
     return value
+
+
+# -- thawing -----------------------------------------------------------------------------
+
+
+def thaw(value: Any, *, backwards: bool = False) -> Any:
+    """Return what `freeze` was given; what can change is new.
+
+    `backwards`: dicts and sets go through their items in the opposite order.
+    """
+    return value if type(value) in _SAME else _thaw(value, _Thaw(backwards))
+
+
+def thaw_all(values: Iterable[Any], *, backwards: bool = False) -> list[Any]:
+    """Return what `freeze_all` was given."""
+    thawed = _Thaw(backwards)
+    return [value if type(value) in _SAME else _thaw(value, thawed) for value in values]
+
+
+class _Thaw:
+    __slots__ = ("backwards", "named")
+
+    def __init__(self, backwards: bool) -> None:
+        self.backwards = backwards
+        self.named: dict[int, Any] = {}
+
+
+def _thaw(value: Any, walk: _Thaw) -> Any:
+    kind = type(value)
+    if kind in _SAME:
+        return value
+    if kind is _Flag:
+        return value.value
+    if kind is tuple:
+        return _same_or(value, [v if type(v) in _SAME else _thaw(v, walk) for v in value], tuple)
+    if kind is Frozen:
+        if value.whole is not None:
+            return value.whole
+        if value.kind is _Again:
+            return walk.named[value.parts]
+        if value.kind is _Named:
+            number, inner = value.parts
+            made = walk.named[number] = _thaw(inner, walk)
+            return made
+        return (_ways.get(value.kind) or _way_of(value.kind)).thaw(value, walk)
+    if kind is frozenset:
+        found = _same_or(value, [_thaw(item, walk) for item in value], frozenset)
+        return _BackwardsFrozenset(found) if walk.backwards and len(found) > 1 else found
+    return value
+
+
+# -- the ways of each kind ---------------------------------------------------------------
+
+
+class _Way(ABC):
+    """How values of one kind are frozen.  `can_change`: its values do, in place."""
+
+    can_change = False
+
+    @abstractmethod
+    def freeze(self, value: Any, walk: _Walk) -> Any: ...
+
+    def thaw(self, value: Frozen, walk: _Thaw) -> Any:
+        """Return the value again; called where `value.whole` is not there."""
+        return value.whole
+
+    def map(self, value: Frozen, change: Callable[[str], str]) -> Frozen:
+        """Return the frozen `value` with every text in it changed."""
+        parts = map_strings(value.parts, change)
+        return value if parts is value.parts else Frozen(value.kind, parts)
+
+
+class _Itself(_Way):
+    """Enums, classes and functions: there is one of each."""
+
+    def freeze(self, value: Any, walk: _Walk) -> Any:
+        owner = getattr(value, "__self__", None)
+        if type(value) in _METHODS and not isinstance(owner, (types.ModuleType, type(None))):
+            raise _no_part(type(value), "it belongs to one object; hold the method's name")
+        return value
+
+
+_METHODS = (types.MethodType, types.BuiltinMethodType)
+
+
+class _Wrapped(_Way):
+    """Values that another kind's may equal: a float, a number that is an enum, a Decimal.
+
+    `parts_of`: what tells two of them apart.
+    """
+
+    def __init__(self, parts_of: Callable[[Any], Any] = lambda value: value) -> None:
+        self.parts_of = parts_of
+
+    def freeze(self, value: Any, walk: _Walk) -> Any:
+        try:
+            return Frozen(type(value), self.parts_of(value), value)
+        except (TypeError, ValueError) as error:
+            raise _no_part(type(value), str(error)) from error
+
+    def map(self, value: Frozen, change: Callable[[str], str]) -> Frozen:
+        return value
+
+
+class _Frozenset(_Way):
+    def freeze(self, value: Any, walk: _Walk) -> Any:
+        return _same_or(value, [_freeze(item, walk) for item in value], frozenset)
+
+
+class _BackwardsWay(_Way):
+    """A set that was thawed to be gone through backwards."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+        self.can_change = kind is set
+
+    def freeze(self, value: Any, walk: _Walk) -> Any:
+        items = frozenset([_freeze(item, walk) for item in self.kind.__iter__(value)])  # type: ignore[attr-defined]
+        return items if self.kind is frozenset else Frozen(set, items)
+
+
+class _Sequence(_Way):
+    """Containers whose order counts.  `items_of` takes one apart, `make` makes it again."""
+
+    can_change = True
+
+    def __init__(
+        self,
+        items_of: Callable[[Any], Iterable[Any]] = tuple,
+        make: Callable[[list[Any]], Any] = list,
+    ) -> None:
+        self.items_of, self.make = items_of, make
+
+    def freeze(self, value: Any, walk: _Walk) -> Any:
+        items = [v if type(v) in _SAME else _freeze(v, walk) for v in self.items_of(value)]
+        return Frozen(type(value), tuple(items))
+
+    def thaw(self, value: Frozen, walk: _Thaw) -> Any:
+        return self.make([v if type(v) in _SAME else _thaw(v, walk) for v in value.parts])
+
+
+class _Set(_Way):
+    can_change = True
+
+    def freeze(self, value: Any, walk: _Walk) -> Any:
+        return Frozen(set, frozenset([_freeze(item, walk) for item in value]))
+
+    def thaw(self, value: Frozen, walk: _Thaw) -> Any:
+        items = [_thaw(item, walk) for item in _in_order(value.parts, lambda item: item)]
+        return _BackwardsSet(items) if walk.backwards and len(items) > 1 else set(items)
+
+
+class _Mapping(_Way):
+    """Dicts, whatever order they were filled in."""
+
+    can_change = True
+
+    def __init__(self, fresh: Callable[[Any], Any], about: Callable[[Any], Any] | None = None):
+        self.fresh, self.about = fresh, about
+
+    def freeze(self, value: Any, walk: _Walk) -> Any:
+        pairs: Iterable[tuple[Any, Any]] = [(_freeze(k, walk), v) for k, v in value.items()]
+        if walk.again:
+            # Who is met first shall not depend on the order in which the dict was filled.
+            pairs = _in_order(pairs, lambda pair: pair[0])
+        items = frozenset([(key, _freeze(item, walk)) for key, item in pairs])
+        return Frozen(type(value), items if self.about is None else (self.about(value), items))
+
+    def thaw(self, value: Frozen, walk: _Thaw) -> Any:
+        about, items = (None, value.parts) if self.about is None else value.parts
+        found = self.fresh(about)
+        # First in one order, because what is named twice is named in it.
+        made = [
+            (_thaw(key, walk), _thaw(item, walk))
+            for key, item in _in_order(items, lambda pair: pair[0])
+        ]
+        for key, item in reversed(made) if walk.backwards else made:
+            found[key] = item
+        return found
+
+
+class _Record(_Way):
+    """Objects that are their attributes.  `names`: of these; None: those it has."""
+
+    def __init__(self, kind: type, names: tuple[str, ...] | None, *, can_change: bool) -> None:
+        self.kind, self.names, self.can_change = kind, names, can_change
+        # A class with cache_hash=True computes it when it is None; unset would raise.
+        self.resets_hash = "__attrs_attrs__" in vars(kind) and (
+            names is None or hasattr(kind, "_attrs_cached_hash")
+        )
+
+    def freeze(self, value: Any, walk: _Walk) -> Any:
+        if not self.can_change and not walk.again:
+            known = _memory.get(id(value))
+            if known is not None and known[0] is value:
+                return known[1]
+        names = attributes(value) if self.names is None else self.names
+        met = len(walk.met)
+        parts = [
+            v if type(v) in _SAME else _freeze(v, walk)
+            for v in [getattr(value, name) for name in names]
+        ]
+        if self.names is None:
+            parts.append(names)
+        if self.can_change or walk.again or len(walk.met) > met:
+            return Frozen(self.kind, tuple(parts))
+        found = Frozen(self.kind, tuple(parts), value)
+        if len(_memory) >= _MEMORY_MAX:
+            _memory.clear()
+        _memory[id(value)] = value, found
+        return found
+
+    def thaw(self, value: Frozen, walk: _Thaw) -> Any:
+        names = value.parts[-1] if self.names is None else self.names
+        made: Any = object.__new__(self.kind)
+        for name, part in zip(names, value.parts, strict=False):
+            object.__setattr__(made, name, part if type(part) in _SAME else _thaw(part, walk))
+        if self.resets_hash:
+            object.__setattr__(made, "_attrs_cached_hash", None)
+        if not self.can_change and is_fixed(value):
+            value.whole = made
+        return made
+
+    def map(self, value: Frozen, change: Callable[[str], str]) -> Frozen:
+        if self.names is not None:
+            return super().map(value, change)
+        parts = map_strings(value.parts[:-1], change)
+        return value if parts == value.parts[:-1] else Frozen(self.kind, (*parts, value.parts[-1]))
+
+
+class _NamedTuple(_Way):
+    def freeze(self, value: Any, walk: _Walk) -> Any:
+        met = len(walk.met)
+        parts = tuple([_freeze(item, walk) for item in value])
+        is_whole = len(walk.met) == met and not walk.again
+        return Frozen(type(value), parts, value if is_whole else None)
+
+    def thaw(self, value: Frozen, walk: _Thaw) -> Any:
+        return tuple.__new__(value.kind, [_thaw(item, walk) for item in value.parts])
+
+
+_MEMORY_MAX = 1 << 16
+_memory: dict[int, tuple[Any, Frozen]] = {}
+"""Objects that cannot change, by identity, with what they are when frozen: a member's parts
+go from state to state, and most are the same objects as before."""
+
+
+def _float_parts(value: float) -> str:
+    # Not the number: -0.0 equals 0.0 and behaves otherwise, and no nan equals itself.
+    return value.hex()
+
+
+_ways: dict[type, _Way] = {
+    float: _Wrapped(_float_parts),
+    complex: _Wrapped(lambda value: (value.real.hex(), value.imag.hex())),
+    range: _Wrapped(lambda value: (value.start, value.stop, value.step)),
+    frozenset: _Frozenset(),
+    list: _Sequence(),
+    deque: _Sequence(
+        lambda value: (value.maxlen, *value), lambda items: deque(items[1:], items[0])
+    ),
+    OrderedDict: _Sequence(lambda value: value.items(), OrderedDict),
+    bytearray: _Sequence(lambda value: (bytes(value),), lambda items: bytearray(items[0])),
+    set: _Set(),
+    dict: _Mapping(lambda about: {}),
+    Counter: _Mapping(lambda about: Counter()),
+    defaultdict: _Mapping(defaultdict, lambda value: value.default_factory),
+}
+
+
+def _way_of(kind: type) -> _Way:
+    """Return how values of `kind` are frozen; raises `ModelProblem` for a kind that cannot be."""
+    way = _ways[kind] = _found_way(kind)
+    return way
+
+
+def _found_way(kind: type) -> _Way:
+    if issubclass(kind, enum.Enum):
+        # An enum's value that is also a number or a text equals plain ones.
+        return _Wrapped() if kind.__eq__ is not object.__eq__ else _Itself()
+    if issubclass(kind, (type, types.FunctionType, *_METHODS)):
+        return _Itself()
+    if issubclass(kind, tuple):
+        return _NamedTuple()
+    is_record = {"__attrs_attrs__", "__dataclass_fields__"} & vars(kind).keys()
+    if is_record and kind.__eq__ is not object.__eq__:
+        # With a __dict__, an object may hold more than its fields.
+        names = None if kind.__dictoffset__ else _fields(kind)
+        return _Record(kind, names, can_change=not _is_frozen(kind))
+    if kind.__hash__ in (None, object.__hash__):
+        raise _no_part(
+            kind, "it is not hashable" if kind.__hash__ is None else "it compares by identity"
+        )
+    own = kind.__module__ not in sys.stdlib_module_names
+    has_parts = kind.__dictoffset__ or any(vars(base).get("__slots__") for base in kind.__mro__)
+    if own and has_parts and all(base.__flags__ & _HEAP for base in kind.__mro__[:-1]):
+        # It may change in place, and its == may overlook what its steps look at.
+        return _Record(kind, None, can_change=True)
+    return _Wrapped()
+
+
+_HEAP = 1 << 9
+"""Py_TPFLAGS_HEAPTYPE: a class that a program made; others have a content of their own."""
+
+
+def _fields(kind: type) -> tuple[str, ...]:
+    fields = vars(kind).get("__attrs_attrs__")
+    if fields is None:
+        fields = dataclasses.fields(kind)
+    return tuple(item.name for item in fields)
+
+
+def _is_frozen(kind: type) -> bool:
+    if "__dataclass_params__" in vars(kind):
+        return bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+    return "frozen" in kind.__setattr__.__name__  # as attrs calls the one that it puts there
+
+
+def attributes(value: object) -> tuple[str, ...]:
+    """Return the names of all attributes that an object has, in one order."""
+    kind = type(value)
+    names = [item.name for item in getattr(kind, "__attrs_attrs__", ())]
+    # A class that is derived from an attrs class without being one has more than its fields.
+    names += [
+        name
+        for name in getattr(value, "__dict__", {})
+        if name not in names
+        and name not in _NO_CONTENT
+        and not isinstance(getattr(kind, name, None), functools.cached_property)
+    ]
+    for base in reversed(kind.__mro__):
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in _NO_CONTENT and name not in names and hasattr(value, name):
+                names.append(name)
+    return tuple(names)
+
+
+_NO_CONTENT = ("__dict__", "__weakref__", "_attrs_cached_hash")
+
+
+def _no_part(kind: type, reason: str) -> ModelProblem:
+    # The module of somebody's own file has a private name, `my_model@36d0c1f2`: see files.py.
+    name = f"{kind.__module__.partition('@')[0]}.{kind.__qualname__}"
+    return ModelProblem(f"a {name} cannot be part of a state: {reason}", next=HOLD)
+
+
+# -- orders ------------------------------------------------------------------------------
+
+
+def _in_order(items: Iterable[Any], key: Callable[[Any], Any]) -> list[Any]:
+    """Return `items` in an order that only their content decides."""
+    listed = list(items)
+    if len(listed) < 2:
+        return listed
+    kinds = {type(key(item)) for item in listed}
+    if kinds == {str} or kinds == {int}:
+        return sorted(listed, key=key)
+    return sorted(listed, key=lambda item: _text(key(item)))
+
+
+def _text(value: Any) -> str:
+    """Return a text that is the same for equal frozen values, in every process."""
+    kind = type(value)
+    if kind is tuple:
+        return f"({','.join(map(_text, value))})"
+    if kind is frozenset:
+        return f"{{{','.join(sorted(map(_text, value)))}}}"
+    if kind is Frozen:
+        return f"{value.kind.__qualname__}:{_text(value.parts)}"
+    if isinstance(value, (type, types.FunctionType)):
+        return value.__qualname__
+    return f"{kind.__name__}:{value!r}"
+
+
+class _BackwardsSet(set[Any]):
+    """A set that is gone through the other way round."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([*super().__iter__()][::-1])
+
+    def pop(self) -> Any:
+        item = next(iter(self)) if self else super().pop()
+        self.discard(item)
+        return item
+
+
+class _BackwardsFrozenset(frozenset[Any]):
+    def __iter__(self) -> Iterator[Any]:
+        return iter([*super().__iter__()][::-1])
+
+
+_ways[_BackwardsSet] = _BackwardsWay(set)
+_ways[_BackwardsFrozenset] = _BackwardsWay(frozenset)
+
+
+def has_order(value: Any) -> bool:
+    """Return whether a dict or a set of more than one item is in the frozen `value`.
+
+    What stands in an object that cannot change is not looked at: it is thawed as it was.
+    """
+    kind = type(value)
+    if kind is tuple:
+        return any(has_order(item) for item in value if type(item) not in _SAME)
+    if kind is frozenset:
+        return len(value) > 1 or any(map(has_order, value))
+    return kind is Frozen and value.whole is None and has_order(value.parts)
+
+
+def is_fixed(value: Any) -> bool:
+    """Return whether nothing in the frozen `value` can change once it is thawed."""
+    kind = type(value)
+    if kind is tuple or kind is frozenset:
+        return all(is_fixed(item) for item in value)
+    if kind is Frozen:
+        if value.whole is not None:
+            return True
+        way = _ways.get(value.kind)
+        return way is not None and not way.can_change and is_fixed(value.parts)
+    return True
+
+
+# -- renaming ----------------------------------------------------------------------------
 
 
 def rename(value: Any, names: dict[str, str]) -> Any:
@@ -101,33 +586,15 @@ def rename(value: Any, names: dict[str, str]) -> Any:
 
 
 def map_strings(value: Any, change: Callable[[str], str]) -> Any:
-    """Return `value` with every string in it changed; itself where nothing is, as for DOWN."""
+    """Return the frozen `value` with every text in it changed; itself where nothing is."""
     kind = type(value)
     if kind is str:
         return change(value)
-    if kind in _ATOMS or isinstance(value, (enum.Enum, type)):
-        return value
     if kind is tuple or kind is frozenset:
-        items = [map_strings(item, change) for item in value]
-        return value if _all_same(items, value) else kind(items)
-    if kind is _Frozen:
-        moved = map_strings(value.items, change)
-        return value if moved is value.items else _Frozen(value.kind, moved)
-    fields = getattr(kind, "__attrs_attrs__", None)
-    if fields is not None:
-        old = [getattr(value, field.name) for field in fields]
-        new = [map_strings(item, change) for item in old]
-        if _all_same(new, old):
-            return value
-        copy = object.__new__(kind)
-        for field, item in zip(fields, new, strict=True):
-            object.__setattr__(copy, field.name, item)
-        if hasattr(value, "_attrs_cached_hash"):
-            # A class with cache_hash=True computes it when it is None; unset would raise.
-            object.__setattr__(copy, "_attrs_cached_hash", None)
-        return copy
+        return _same_or(value, [map_strings(item, change) for item in value], kind)
+    if kind is Frozen:
+        if value.kind is _Named or value.kind is _Again:
+            parts = map_strings(value.parts, change)
+            return value if parts is value.parts else Frozen(value.kind, parts)
+        return (_ways.get(value.kind) or _way_of(value.kind)).map(value, change)
     return value
-
-
-def _all_same(some: Iterable[Any], others: Iterable[Any]) -> bool:
-    return all(one is other for one, other in zip(some, others, strict=True))

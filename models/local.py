@@ -9,22 +9,33 @@ from __future__ import annotations
 
 import enum
 import traceback
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NoReturn
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from models.events import (
     NOT_ENABLED,
     Broadcast,
     Maybe,
+    Message,
     Persist,
     Record,
     Rule,
     Send,
     plain,
 )
-from models.freeze import freeze, thaw
+from models.freeze import (
+    Frozen,
+    attributes,
+    freeze,
+    freeze_all,
+    has_order,
+    rename,
+    thaw,
+    thaw_all,
+)
+from models.network import FifoLinks, MessageSet
 from models.problems import ModelProblem
 from models.shared import Shared
 from models.twice import (
@@ -41,11 +52,14 @@ from models.world import World
 
 @frozen(cache_hash=True)
 class LocalState:
-    """`values`: the attributes in order, empty when stopped; `disk`: the durable ones."""
+    """`values`: the attributes in order, empty when stopped; `disk`: the durable ones; both
+    frozen.  `ended`: stopped for good, in a world without restarts.
+    """
 
     up: bool
     values: tuple[Hashable, ...]
     disk: tuple[Hashable, ...]
+    ended: bool = False
 
 
 Cost = Literal["", "crash", "wipe"]
@@ -94,20 +108,39 @@ START, CRASH, WIPE = Lifecycle
 class Offline:
     """An event that reaches a stopped member's disk: the operator's tools."""
 
-    event: Hashable
+    event: Any
 
 
-def _attributes(member: object) -> tuple[str, ...]:
-    fields = getattr(type(member), "__attrs_attrs__", ())
-    names = [item.name for item in fields]
-    # A class that is derived from an attrs class without being one has more than its fields.
-    names += [name for name in getattr(member, "__dict__", {}) if name not in names]
-    for kind in reversed(type(member).__mro__):
-        slots = kind.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__", *names) and hasattr(member, name):
-                names.append(name)
-    return tuple(names)
+# -- events, frozen: what is in a Message or Offline is, and they themselves are not ------
+
+
+def freeze_event(event: Any) -> Hashable:
+    """Return an event as a hashable value."""
+    if type(event) is Message:
+        return Message(event.sender, freeze(event.content))
+    return Offline(freeze(event.event)) if type(event) is Offline else freeze(event)
+
+
+def thaw_event(event: Hashable, *, backwards: bool = False) -> Any:
+    """Return an event as a member gets it."""
+    if type(event) is Message:
+        return Message(event.sender, thaw(event.content, backwards=backwards))
+    if type(event) is Offline:
+        return Offline(thaw(event.event, backwards=backwards))
+    return thaw(event, backwards=backwards)
+
+
+def rename_event(event: Hashable, names: dict[str, str]) -> Hashable:
+    """Return a frozen event with members' names exchanged."""
+    if type(event) is Message:
+        return Message(names.get(event.sender, event.sender), rename(event.content, names))
+    return Offline(rename(event.event, names)) if type(event) is Offline else rename(event, names)
+
+
+ORDER = (
+    "go through it in an order of your own, as sorted(...) does, or hold a list or an"
+    " OrderedDict, whose order is part of the state"
+)
 
 
 class MemberCode:
@@ -125,6 +158,9 @@ class MemberCode:
         self._show = world.show
         self._show_disk = world.show_disk
         self._restarts = world.faults.restarts
+        self._in_set = isinstance(world.network, MessageSet)
+        self._in_order = isinstance(world.network, FifoLinks)
+        self._has_joint_steps = world.together is not None
         fails = name not in world.faults.spared
         self._crash_points = fails and world.faults.crashes > 0
         self._wipes = fails and world.faults.wipes > 0
@@ -132,7 +168,7 @@ class MemberCode:
         self.kind = type(fresh)
         if not callable(getattr(fresh, "receive", None)):
             raise self._problem(f"{self.kind.__qualname__} has no method receive(event)")
-        self.names = _attributes(fresh)
+        self.names = attributes(fresh)
         persistent = getattr(fresh, "persistent", ())
         if isinstance(persistent, str):
             raise self._problem(
@@ -142,7 +178,6 @@ class MemberCode:
         for item in self.persistent:
             if item not in self.names:
                 raise self._problem(f"persistent names {item!r}, which is no attribute")
-        self._at = tuple(self.names.index(item) for item in self.persistent)
         self._plain = not hasattr(fresh, "__dict__")
         self._has_choices = callable(getattr(fresh, "choices", None))
         self._has_start = callable(getattr(fresh, "start", None))
@@ -151,7 +186,7 @@ class MemberCode:
         self._has_horizon = callable(getattr(fresh, "horizon", None))
         self._has_offline = callable(getattr(fresh, "offline", None))
         made = self._values(fresh)
-        self._empty = self._disk(made)
+        self._empty = self._disk(fresh)
         self._repetition = Repetition()
         # What this code can reach beside the member: told by `Codes`, which knows all.
         self.reach = Shared([])
@@ -183,39 +218,48 @@ class MemberCode:
     # -- objects and values ------------------------------------------------------------
 
     def _values(self, member: Any) -> tuple[Hashable, ...]:
-        if not self._plain and (extra := set(_attributes(member)) ^ set(self.names)):
+        if not self._plain and (extra := set(attributes(member)) ^ set(self.names)):
             raise self._comes_or_goes(min(extra))
-        values = []
-        for name in self.names:
-            try:
-                values.append(freeze(getattr(member, name)))
-            except AttributeError as error:
-                raise self._comes_or_goes(name) from error
-            except ModelProblem as problem:
-                raise self._problem(
-                    f"attribute {name!r}: {problem.message}", next=problem.next
-                ) from problem
-            except RecursionError as error:
-                raise self._problem(
-                    f"attribute {name!r} holds itself, or is nested too deeply",
-                    next="hold flat values",
-                ) from error
-        return tuple(values)
+        return self._frozen(member, self.names)
 
-    def _disk(self, values: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
-        return tuple([values[at] for at in self._at])
+    def _disk(self, member: Any) -> tuple[Hashable, ...]:
+        return self._frozen(member, self.persistent)
 
-    def _object(self, values: tuple[Hashable, ...]) -> Any:
+    def _frozen(self, member: Any, names: tuple[str, ...]) -> tuple[Hashable, ...]:
+        try:
+            return freeze_all([getattr(member, name) for name in names])
+        except (AttributeError, ModelProblem, RecursionError):
+            for name in names:
+                self._refuse_attribute(member, name)
+            raise
+
+    def _refuse_attribute(self, member: Any, name: str) -> None:
+        try:
+            freeze(getattr(member, name))
+        except AttributeError as error:
+            raise self._comes_or_goes(name) from error
+        except ModelProblem as problem:
+            raise self._problem(
+                f"attribute {name!r}: {problem.message}", next=problem.next
+            ) from problem
+        except RecursionError as error:
+            raise self._problem(
+                f"attribute {name!r} holds itself, or is nested too deeply",
+                next="hold flat values",
+            ) from error
+
+    def _object(self, values: tuple[Hashable, ...], *, backwards: bool = False) -> Any:
         member = object.__new__(self.kind)
         put = object.__setattr__
-        for name, value in zip(self.names, values, strict=True):
-            put(member, name, thaw(value))
+        for name, value in zip(self.names, thaw_all(values, backwards=backwards), strict=True):
+            put(member, name, value)
         return member
 
-    def _from_disk(self, disk: tuple[Hashable, ...]) -> Any:
+    def _from_disk(self, disk: tuple[Hashable, ...], *, backwards: bool = False) -> Any:
         member = self._guarded("making the member", self._make)
-        for name, value in zip(self.persistent, disk, strict=True):
-            object.__setattr__(member, name, thaw(value))
+        values = thaw_all(disk, backwards=backwards)
+        for name, value in zip(self.persistent, values, strict=True):
+            object.__setattr__(member, name, value)
         return member
 
     # -- what can happen ---------------------------------------------------------------
@@ -228,7 +272,7 @@ class MemberCode:
         """Return the steps the member may take by itself, the world's faults included."""
         found: list[Choice] = []
         if not local.up:
-            if self._restarts or local.disk == self._empty:
+            if not local.ended:
                 found.append(Choice(START))
             if self._wipes and local.disk != self._empty:
                 found.append(Choice(WIPE, fair=False, fault=True))
@@ -258,7 +302,7 @@ class MemberCode:
         found = []
         for item in self._guarded("choices()", call):
             whim = isinstance(item, Maybe)
-            event = self._value(item.event if whim else item, "choices()")
+            event = self._value(item.event if whim else item, "choices()", freeze_event)
             found.append(Choice(event, fair=not whim))
         return found
 
@@ -277,32 +321,41 @@ class MemberCode:
                 _asked(event),
                 outcomes,
                 lambda: self._run(local, event),
-                lambda one, other: between_outcomes(self.names, self.persistent, one, other),
+                self._between,
             )
+            self._refuse_order(local, event, outcomes)
         return outcomes
 
-    def _run(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
+    def _run(
+        self, local: LocalState, event: Hashable, *, backwards: bool = False
+    ) -> tuple[Outcome, ...] | None:
         if isinstance(event, Lifecycle):
             if event is CRASH:
-                return (Outcome(LocalState(False, (), local.disk), cost="crash"),)
+                return (Outcome(self._stopped(local.disk), cost="crash"),)
             if event is WIPE:
-                return (Outcome(LocalState(False, (), self._empty), cost="wipe"),)
-            member = self._from_disk(local.disk)
+                return (Outcome(LocalState(False, (), self._empty, local.ended), cost="wipe"),)
+            member = self._from_disk(local.disk, backwards=backwards)
             effects = member.start if self._has_start else tuple
-            return self._perform(member, local, effects, "start()")
+            return self._perform(member, local, event, effects)
+        given = thaw_event(event, backwards=backwards)
         if isinstance(event, Offline):
-            return self._offline(local, event.event)
+            return self._offline(local, given.event, backwards=backwards)
         if not local.up:
             return None
-        member = self._object(local.values)
-        return self._perform(member, local, lambda: member.receive(event), "receive()")
+        member = self._object(local.values, backwards=backwards)
+        return self._perform(member, local, event, lambda: member.receive(given))
 
-    def _offline(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
+    def _stopped(self, disk: tuple[Hashable, ...]) -> LocalState:
+        return LocalState(False, (), disk, ended=not self._restarts)
+
+    def _offline(
+        self, local: LocalState, event: Any, *, backwards: bool
+    ) -> tuple[Outcome, ...] | None:
         if local.up:
             return None
         if not self._has_offline:
             raise self._problem(f"{self.kind.__qualname__} has no method offline(event)")
-        member = self._from_disk(local.disk)
+        member = self._from_disk(local.disk, backwards=backwards)
         self.calls += 1
         rules: list[str] = []
 
@@ -317,13 +370,15 @@ class MemberCode:
 
         if not self._guarded("offline()", call):
             return None
-        after = LocalState(False, (), self._disk(self._values(member)))
+        self._values(member)  # refuses what cannot be part of a state
+        after = LocalState(False, (), self._disk(member), local.ended)
         return (Outcome(after, rules=tuple(rules)),)
 
     def _perform(
-        self, member: Any, local: LocalState, call: Callable[[], Any], what: str
+        self, member: Any, local: LocalState, event: Hashable, call: Callable[[], Any]
     ) -> tuple[Outcome, ...] | None:
         self.calls += 1
+        what = _method(event)
         sent: list[tuple[str | None, Hashable]] = []
         recorded: list[Hashable] = []
         rules: list[str] = []
@@ -352,7 +407,7 @@ class MemberCode:
                     elif type(effect) is Broadcast:
                         sent.append((None, freeze(effect.content)))
                     elif type(effect) is Persist:
-                        disk = tuple([freeze(getattr(member, name)) for name in self.persistent])
+                        disk = self._disk(member)
                     elif type(effect) is Record:
                         recorded.append(freeze(effect.event))
                     elif type(effect) is Rule:
@@ -385,18 +440,34 @@ class MemberCode:
         if not points:
             return (step,)
         outcomes = [step]
-        seen = {(local.disk, 0, 0), (disk, len(sent), len(recorded))}
+        # A crash right after the step leads to the state of this one.
+        seen = {(disk, len(sent), len(recorded))}
+        if not self._leaves_a_mark(event):
+            seen.add((local.disk, 0, 0))  # and so does one right before it
         for done, sends, records, durable in points:
-            # Only what differs from a crash before the step, or right after it.
             if (durable, sends, records) not in seen:
                 seen.add((durable, sends, records))
-                after = LocalState(False, (), durable)
                 outcomes.append(
                     Outcome(
-                        after, tuple(sent[:sends]), tuple(recorded[:records]), "crash", done, labels
+                        self._stopped(durable),
+                        tuple(sent[:sends]),
+                        tuple(recorded[:records]),
+                        "crash",
+                        done,
+                        labels,
                     )
                 )
         return tuple(outcomes)
+
+    def _leaves_a_mark(self, event: Hashable) -> bool:
+        """Return whether a step of which nothing was done is still no crash before the step.
+
+        The message is gone from its bag or queue; others took their part of a joint step; a
+        member that was down could not crash.
+        """
+        if event is START or self._has_joint_steps:
+            return True
+        return type(event) is Message and not self._in_set
 
     def _addressee(self, name: str, what: str, answer: Any) -> str:
         if name != self.name and name not in self.others:
@@ -418,6 +489,47 @@ class MemberCode:
             )
 
     # -- asked again -------------------------------------------------------------------
+
+    def _between(self, first: Sequence[Outcome] | None, second: Sequence[Outcome] | None) -> str:
+        return between_outcomes(self.names, self.persistent, first, second)
+
+    def _refuse_order(
+        self, local: LocalState, event: Hashable, outcomes: tuple[Outcome, ...] | None
+    ) -> None:
+        """Refuse a step that depends on the order of a dict or set: no state knows it."""
+        content = event.content if type(event) is Message else event
+        held = local.values if local.up else local.disk
+        if isinstance(event, Lifecycle) and event is not START:
+            return
+        if not (has_order(held) or has_order(getattr(content, "event", content))):
+            return
+        calls = self.calls
+        try:
+            others = self._run(local, event, backwards=True)
+        finally:
+            self.calls = calls
+        one, other = self._whatever_order(outcomes), self._whatever_order(others)
+        if one != other:
+            raise self._problem(
+                f"{self.kind.__qualname__}.{_method(event)} depends on the order in which a dict"
+                f" or a set is gone through{_asked(event)}: {self._between(one, other)}",
+                next=ORDER,
+                method=_method(event),
+            )
+
+    def _whatever_order(self, outcomes: tuple[Outcome, ...] | None) -> tuple[Outcome, ...]:
+        """Return the step without its crashes, and with its messages in one order.
+
+        Which of several messages leaves first is seen only at one and the same addressee, and
+        only in queues.
+        """
+        found = []
+        for outcome in outcomes[:1] if outcomes else ():
+            is_seen = self._in_order and any(to is None for to, _ in outcome.sent)
+            key = (lambda sent: sent[0]) if self._in_order else repr
+            sent = outcome.sent if is_seen else tuple(sorted(outcome.sent, key=key))
+            found.append(evolve(outcome, sent=sent))
+        return tuple(found)
 
     def _again(
         self,
@@ -479,11 +591,11 @@ class MemberCode:
     # -- what it shows -----------------------------------------------------------------
 
     def shows(self, local: LocalState) -> Hashable:
-        """Return what properties see of the running member, or `DOWN`."""
+        """Return what properties see of the running member, or `DOWN`, frozen."""
         if not local.up:
-            return DOWN
+            return freeze(DOWN)
         if self._show is None and not self._has_shows:
-            return Seen(tuple(zip(self.names, local.values, strict=True)))
+            return _seen(self.names, local.values)
         what = "shows()" if self._show is None else "show(member)"
 
         def ask() -> Hashable:
@@ -503,12 +615,12 @@ class MemberCode:
         return int(self._guarded("horizon()", member.horizon))
 
     def shows_disk(self, local: LocalState) -> Hashable:
-        """Return what properties see of the disk, or None where the world shows none."""
+        """Return what properties see of the disk, frozen; None where the world shows none."""
         if self._show_disk is None:
             return None
-        show = self._show_disk
-        seen = Seen(tuple(zip(self.persistent, local.disk, strict=True)))
-        return freeze(self._guarded("show_disk(disk)", lambda: show(seen)))
+        show, seen = self._show_disk, thaw(_seen(self.persistent, local.disk))
+        what = "show_disk(disk)"
+        return self._value(self._guarded(what, lambda: show(seen)), what)
 
     def describe(self, local: LocalState) -> dict[str, str]:
         """Return the local state for a person: attribute to text; durable ones end in `*`.
@@ -517,26 +629,25 @@ class MemberCode:
         """
         if not local.up:
             text = {"": "down"}
-            text.update(
-                {
-                    f"{name}*": plain(value)
-                    for name, value in zip(self.persistent, local.disk, strict=True)
-                }
-            )
+            text.update({f"{name}*": plain(value) for name, value in self.on_disk(local)})
             return text
         if self._has_story:
             story = self._guarded("story()", self._object(local.values).story)
             text = {name: plain(value) for name, value in story.items()}
         else:
             hidden = {"name", "me", "peers", "members", "others"}
-            text = {
-                name: plain(value)
-                for name, value in zip(self.names, local.values, strict=True)
-                if name not in hidden
-            }
-        for name, kept in zip(self.persistent, local.disk, strict=True):
+            text = {name: plain(value) for name, value in self.held(local) if name not in hidden}
+        for name, kept in self.on_disk(local):
             text[f"{name}*"] = plain(kept)
         return text
+
+    def held(self, local: LocalState) -> Iterator[tuple[str, Any]]:
+        """Yield the running member's attributes, as the member has them."""
+        return zip(self.names, thaw_all(local.values), strict=True)
+
+    def on_disk(self, local: LocalState) -> Iterator[tuple[str, Any]]:
+        """Yield the durable attributes, as the member had them."""
+        return zip(self.persistent, thaw_all(local.disk), strict=True)
 
     # -- problems ----------------------------------------------------------------------
 
@@ -565,9 +676,11 @@ class MemberCode:
             next="set every attribute in __init__",
         )
 
-    def _value(self, value: Any, what: str) -> Hashable:
+    def _value(
+        self, value: Any, what: str, frozen_by: Callable[[Any], Hashable] = freeze
+    ) -> Hashable:
         try:
-            return freeze(value)
+            return frozen_by(value)
         except ModelProblem as problem:
             raise self._problem(
                 f"{what}: {problem.message}", next=problem.next, method=what
@@ -586,6 +699,11 @@ class MemberCode:
         return ModelProblem(f"member {self.name}: {message}", next=next, place=place)
 
 
+def _seen(names: tuple[str, ...], values: tuple[Hashable, ...]) -> Hashable:
+    """Return `Seen`, frozen, of attributes that are."""
+    return Frozen(Seen, (tuple(zip(names, values, strict=True)),))
+
+
 def _method(event: Hashable) -> str:
     if event is START:
         return "start()"
@@ -595,12 +713,15 @@ def _method(event: Hashable) -> str:
 def _asked(event: Hashable) -> str:
     if event is START:
         return ""
-    return f" to {plain(event.event if isinstance(event, Offline) else event)!r}"
+    given = thaw_event(event)
+    return f" to {plain(given.event if isinstance(given, Offline) else given)!r}"
 
 
 def between_choices(first: list[Choice], second: list[Choice]) -> str:
     """Return in words how what is offered differs."""
-    one, other = [[plain(choice.event) for choice in found] for found in (first, second)]
+    one, other = [
+        [plain(thaw_event(choice.event)) for choice in found] for found in (first, second)
+    ]
     if one == other:
         return "an event is Maybe(...) once, the other time it is not"
     return between_shown(tuple(one), tuple(other))
@@ -660,8 +781,6 @@ class Codes:
 
 
 def _without_faults(world: World) -> World:
-    from attrs import evolve
-
     from models.faults import Faults
 
     return evolve(world, faults=Faults(), show=None, show_disk=None)

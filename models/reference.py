@@ -13,7 +13,8 @@ from attrs import Factory, define, evolve, frozen
 
 from models.environment import Environment, Surroundings
 from models.events import Message
-from models.local import START, Codes, LocalState, Outcome
+from models.freeze import thaw
+from models.local import START, Codes, LocalState, Outcome, freeze_event
 from models.network import FifoLinks, MessageSet
 from models.properties import Property
 from models.report import Step, Trace
@@ -120,7 +121,7 @@ class Reference:
         ways = []
         for name, event in step.events.items():
             at = self.codes.names.index(name)
-            outcomes = self.codes.members[at].run(state.locals[at], event)
+            outcomes = self.codes.members[at].run(state.locals[at], freeze_event(event))
             if not outcomes:
                 return
             ways.append((name, outcomes))
@@ -168,7 +169,9 @@ class Reference:
                 after = evolve(after, messages=after.messages | {(name, to, content)})
                 continue
             for other in self.codes.names if to is None else (to,):
-                if other != name or to is not None:
+                # What it sent itself before it crashed is under way to it, and lost.
+                lost = other == name and outcome.cost == "crash" and self.is_fifo
+                if (other != name or to is not None) and not lost:
                     held = dict(after.links).get((name, other), ())
                     after = self._with_link(after, (name, other), (*held, content))
         monitor = after.monitor
@@ -189,7 +192,7 @@ class Reference:
         }
 
         def is_of_use(sender: str, to: str | None, content: Hashable) -> bool:
-            stamps = list(expiry(sender, to, content))
+            stamps = list(expiry(sender, to, thaw(content)))
             return not stamps or any(horizons[name] <= stamp for name, stamp in stamps)
 
         kept = frozenset(message for message in state.messages if is_of_use(*message))
@@ -200,17 +203,17 @@ class Reference:
     def view(self, state: State) -> View:
         codes, world = self.codes, self.world
         shown = tuple(
-            code.shows(local) for code, local in zip(codes.members, state.locals, strict=True)
+            thaw(code.shows(local)) for code, local in zip(codes.members, state.locals, strict=True)
         )
         disks: tuple[Any, ...] = ()
         if world.show_disk is not None:
             disks = tuple(
-                code.shows_disk(local)
+                thaw(code.shows_disk(local))
                 for code, local in zip(codes.members, state.locals, strict=True)
             )
         monitor = None
         if codes.monitor is not None and state.monitor is not None:
-            monitor = codes.monitor.shows(state.monitor)
+            monitor = thaw(codes.monitor.shows(state.monitor))
         return View(codes.names, shown, disks, monitor, state.around.split)
 
     def holds(self, item: Property, state: State) -> bool:

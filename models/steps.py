@@ -8,7 +8,8 @@ from typing import Literal
 from attrs import frozen
 
 from models.events import Message, plain
-from models.local import Codes, LocalState, Offline, Outcome
+from models.freeze import thaw
+from models.local import Codes, LocalState, Offline, Outcome, thaw_event
 from models.report import MessageText, Step
 from models.world import Together
 
@@ -19,7 +20,10 @@ Sent = tuple[str, str | None, Hashable]
 
 @frozen
 class Move:
-    """A step.  `outcomes`: what each member taking it does, in the world's order."""
+    """A step.  `outcomes`: what each member taking it does, in the world's order.
+
+    `event` and what is in `message` are frozen.
+    """
 
     kind: Kind
     outcomes: tuple[tuple[str, Outcome], ...] = ()
@@ -57,7 +61,7 @@ def words(move: Move) -> tuple[str, str]:
         return "split", "off " + " ".join(sorted(move.split))
     if move.kind in ("choice", "receive"):
         outcome = move.outcomes[0][1]
-        event = move.event
+        event = thaw_event(move.event)
         if isinstance(event, Offline):
             event = event.event
         base = "receive" if isinstance(event, Message) else plain(event)
@@ -70,7 +74,7 @@ def words(move: Move) -> tuple[str, str]:
 
 def text_of(message: Sent) -> MessageText:
     sender, to, content = message
-    return MessageText(sender, to, plain(content))
+    return MessageText(sender, to, plain(thaw(content)))
 
 
 def states_of(

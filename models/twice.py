@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import Factory, define, frozen
 
-from models.freeze import thaw
+from models.freeze import thaw, thaw_all
 
 if TYPE_CHECKING:
     from models.local import Outcome
@@ -108,9 +108,10 @@ def between_values(
     names: Sequence[str], first: Sequence[Hashable], second: Sequence[Hashable]
 ) -> str:
     """Return the first attribute that differs, in words, or nothing."""
-    for name, one, other in zip(names, first, second, strict=False):
+    said = zip(map(_text, thaw_all(first)), map(_text, thaw_all(second)), strict=False)
+    for name, one, other, (text, other_text) in zip(names, first, second, said, strict=False):
         if one != other:
-            return f"attribute {name!r} is {_said(one)} once, {_said(other)} the other time"
+            return f"attribute {name!r} is {text} once, {other_text} the other time"
     return ""
 
 
@@ -126,5 +127,9 @@ def _messages(sent: Sequence[tuple[str | None, Hashable]]) -> str:
 
 
 def _said(value: Hashable) -> str:
-    text = repr(thaw(value))
+    return _text(thaw(value))
+
+
+def _text(value: Any) -> str:
+    text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

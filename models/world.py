@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from attrs import Factory, field, frozen
@@ -26,7 +26,7 @@ class Together:
     """
 
     action: str
-    events: Mapping[str, Hashable]
+    events: Mapping[str, Any]
     detail: str = ""
     fair: bool = True
     fault: bool = False
@@ -59,8 +59,8 @@ class World:
     faults: Faults = Faults()
     start: Literal["up", "down"] = "up"
     monitor: Callable[[], Any] | None = None
-    show: Callable[[Any], Hashable] | None = None
-    show_disk: Callable[[Any], Hashable] | None = None
+    show: Callable[[Any], Any] | None = None
+    show_disk: Callable[[Any], Any] | None = None
     together: Callable[[View], Iterable[Together]] | None = None
     expiry: Callable[[str, str | None, Any], Iterable[tuple[str, int]]] | None = None
     interchangeable: Sequence[str] = ()

@@ -23,6 +23,7 @@ from models.engine.layout import Layout
 from models.engine.search import Search
 from models.environment import Surroundings
 from models.events import plain
+from models.freeze import thaw
 from models.view import DOWN, Seen
 
 LEFT = ("crashes", "wipes", "losses", "duplicates", "partitions")
@@ -159,7 +160,7 @@ def columns_of(search: Search) -> Columns:
 
 def _told(code: Any, local: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"up": local.up}
-    shown = code.shows(local)
+    shown = thaw(code.shows(local))
     if shown is not DOWN:
         found.update(_flat(shown))
     for name, text in code.describe(local).items():

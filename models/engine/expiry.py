@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.engine.layout import Layout
+from models.freeze import thaw
 from models.problems import ModelProblem
 from models.world import World
 
@@ -51,7 +52,7 @@ class Expiry:
         """Take note of the next message, in the order of their numbers."""
         if self._expiry is None:
             return
-        stamps = list(self._expiry(sender, to, content))
+        stamps = list(self._expiry(sender, to, thaw(content)))
         for name, _ in stamps:
             if name not in self._number_of:
                 raise ModelProblem(

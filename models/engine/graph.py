@@ -23,6 +23,8 @@ from models.engine.paths import move_of, states_text
 from models.engine.rowset import TooMany
 from models.engine.search import Search
 from models.events import plain
+from models.freeze import thaw
+from models.local import thaw_event
 from models.report import Step
 from models.steps import Move, order_of, to_step
 
@@ -305,12 +307,13 @@ class Graph:
         kind, rest = label >> 40, label & ((1 << 40) - 1)
         if kind == 0:
             member, column = rest >> 24, rest & 0xFFFFFF
-            return f"“{plain(tables.columns[member].values[column])}” of {tables.names[member]}"
+            event = thaw_event(tables.columns[member].values[column])
+            return f"“{plain(event)}” of {tables.names[member]}"
         if kind == 1:
             sender, _, content = tables.messages.values[rest >> 8]
-            return f"receiving {plain(content)} from {sender} by {tables.names[rest & 255]}"
+            return f"receiving {plain(thaw(content))} from {sender} by {tables.names[rest & 255]}"
         if kind == 2:
             sender, to = divmod(rest >> 24, tables.members)
-            content = tables.messages.values[rest & 0xFFFFFF]
-            return f"receiving {plain(content)} from {tables.names[sender]} by {tables.names[to]}"
+            content = plain(thaw(tables.messages.values[rest & 0xFFFFFF]))
+            return f"receiving {content} from {tables.names[sender]} by {tables.names[to]}"
         return "heal" if kind == 4 else "a joint step"

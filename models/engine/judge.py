@@ -21,7 +21,7 @@ from models.engine.combos import Combos
 from models.engine.memory import Budget
 from models.engine.tables import Tables
 from models.engine.watching import Fears, watch
-from models.freeze import freeze, rename
+from models.local import freeze_event, rename_event
 from models.problems import ModelProblem
 from models.properties import Property
 from models.view import DOWN, View
@@ -46,7 +46,7 @@ def _listed(together: Callable[[View], Any], view: View) -> list[Any]:
                 f"together(view) gives {step!r}", next="yield Together(action, {name: event})"
             )
         for name, event in step.events.items():
-            freeze(event)
+            freeze_event(event)
             if not isinstance(name, str):
                 raise ModelProblem(
                     f"joint step {step.action!r} names {name!r}", next="name members by their names"
@@ -60,7 +60,7 @@ def _deeds(steps: list[Together], names: dict[str, str]) -> set[Any]:
         (
             step.action,
             frozenset(
-                (names.get(name, name), rename(freeze(event), names))
+                (names.get(name, name), rename_event(freeze_event(event), names))
                 for name, event in step.events.items()
             ),
             step.fair,
@@ -141,18 +141,18 @@ class Judge:
         for field, other in itertools.product(among, among if item.scope == "pair" else monitor):
             if field == other:
                 continue
+            frozen, others = (self.tables.shown[at].values for at in (field, other))
             for number in range(counts[field]):
-                shown = self._shown(field, number)
-                if shown is DOWN:
+                if self._shown(field, number) is DOWN:
                     continue
                 first = before[other] if number < before[field] else 0
                 for other_number in range(first, counts[other]):
-                    other_shown = self._shown(other, other_number)
-                    if other_shown is DOWN:
+                    if self._shown(other, other_number) is DOWN:
                         continue
-                    key = (shown, other_shown)
+                    key = (frozen[number][0], others[other_number][0])
                     if key not in known:
-                        known[key] = self._ask(item, item.holds, shown, other_shown)
+                        pair = self._shown(field, number), self._shown(other, other_number)
+                        known[key] = self._ask(item, item.holds, *pair)
                     if not known[key]:
                         self._fear(item, (field, number, other, other_number))
 
@@ -164,7 +164,7 @@ class Judge:
         return [at for at in range(self.tables.members) if names[at] in (item.among or names)]
 
     def _shown(self, field: int, number: int) -> Any:
-        return self.tables.shown[field].values[number][0]
+        return self.tables.shown[field][number].shown
 
     def watch(self, rows: npt.NDArray[np.uint64], begin: int, end: int) -> npt.NDArray[np.int64]:
         """Return rows that break a claim about one member or a pair (at most 65,536)."""
@@ -196,8 +196,7 @@ class Judge:
 
     def seen(self, member: int) -> list[Any]:
         """Return what the member was seen to show, `DOWN` included."""
-        values = self.tables.shown[member].values
-        return [values[number][0] for number in sorted(self._seen_sets[member])]
+        return [self._shown(member, number) for number in sorted(self._seen_sets[member])]
 
     def reached(
         self, claim: Claim, rows: npt.NDArray[np.uint64], begin: int, end: int
@@ -207,13 +206,12 @@ class Judge:
         found = [np.empty(0, np.int64)]
         monitor = range(tables.members, self.watched)
         for member in monitor if item.scope == "monitor" else self._among(item):
-            values = tables.shown[member].values
             wanted = [
                 number
                 for number in range(self._tables_for[member])
                 if self._seen_now[int(self.fears.base[member]) + number]
-                and values[number][0] is not DOWN
-                and self._ask(item, item.holds, values[number][0])
+                and (seen := self._shown(member, number)) is not DOWN
+                and self._ask(item, item.holds, seen)
             ]
             if not wanted:
                 continue
@@ -234,7 +232,7 @@ class Judge:
         off, shown = tables.per_value.off, tables.per_value.arrays["shown"]
 
         def here(fields_of: Iterable[int]) -> list[Any]:
-            values = [tables.shown[f].values[shown[off[f] + fields[f]]][0] for f in fields_of]
+            values = [self._shown(f, int(shown[off[f] + fields[f]])) for f in fields_of]
             return [value for value in values if value is not DOWN]
 
         members, monitor = here(self._among(item)), here(range(tables.members, self.watched))
@@ -280,13 +278,17 @@ class Judge:
         """Return the view of one combination."""
         tables = self.tables
         fields = self._combos.shown(number)
-        seen = [tables.shown[m].values[fields[m]] for m in range(tables.members)]
-        disks = () if tables.world.show_disk is None else tuple(disk for _, disk in seen)
+        seen = [tables.shown[m][fields[m]] for m in range(tables.members)]
+        disks = () if tables.world.show_disk is None else tuple(item.disk for item in seen)
         monitor = None
         if tables.monitor >= 0:
-            monitor = tables.shown[tables.monitor].values[fields[tables.monitor]][0]
-        split = tables.shown[tables.env_field].values[fields[tables.env_field]]
-        return View(tables.names, tuple(shown for shown, _ in seen), disks, monitor, split)
+            monitor = tables.shown[tables.monitor][fields[tables.monitor]].shown
+        split = tables.shown[tables.env_field].values[fields[tables.env_field]][0]
+        return View(tables.names, tuple(item.shown for item in seen), disks, monitor, split)
+
+    def _is_fixed(self, number: int) -> bool:
+        shown = self.tables.shown
+        return all(shown[f][n].is_fixed for f, n in enumerate(self._combos.shown(number)))
 
     def _ask_new(self) -> None:
         count = self._combos.count
@@ -298,8 +300,10 @@ class Judge:
         for number in range(self._known, count):
             view = self.view(number)
             flags = 0
-            for claim in self.whole:
+            for at, claim in enumerate(self.whole):
                 item = claim.property
+                if at and not self._is_fixed(number):
+                    view = self.view(number)  # the last claim may have changed what it saw
                 if self._ask(item, item.holds, view):
                     flags |= 1 << claim.bit
                 if item.premise is not None and self._ask(item, item.premise, view):

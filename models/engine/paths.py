@@ -16,6 +16,7 @@ import numpy.typing as npt
 from models.engine import kernel
 from models.engine.rowset import RowSet
 from models.engine.search import Search
+from models.local import freeze_event
 from models.report import Step
 from models.steps import Kind, Move, order_of, states_of, to_step
 
@@ -38,7 +39,7 @@ def move_of(search: Search, info: int, row: Rows) -> Move:
         taken = []
         for name_, event in step.events.items():
             member = tables.number_of[name_]
-            column = tables.columns[member].of[event]
+            column = tables.column(member, freeze_event(event))
             cell = tables.cells.array[tables.cells.place(member, fields[member], column)]
             first = int(cell)
             upto = first

@@ -21,8 +21,8 @@ from models.engine.canonical import least_permutation, sort_members, swap
 from models.engine.growing import Growing
 from models.engine.tables import Tables
 from models.environment import Surroundings
-from models.freeze import rename
-from models.local import LocalState, Outcome
+from models.freeze import freeze, rename, thaw
+from models.local import LocalState, Outcome, rename_event, thaw_event
 from models.problems import ModelProblem
 from models.view import View
 
@@ -151,7 +151,9 @@ class Symmetry:
 
     @staticmethod
     def _renamed_local(value: LocalState, names: dict[str, str]) -> LocalState:
-        return LocalState(value.up, rename(value.values, names), rename(value.disk, names))
+        return LocalState(
+            value.up, rename(value.values, names), rename(value.disk, names), value.ended
+        )
 
     def refresh(self) -> bool:
         """Close all values and messages under renaming; returns whether anything was new."""
@@ -292,7 +294,7 @@ class Symmetry:
                     names = self._maps[j]
                     other = tables.codes.members[int(self.swap_field[j, field])]
                     theirs = other.choices(self._renamed_local(state, names))
-                    renamed = {(rename(event, names), fair) for event, fair in own}
+                    renamed = {(rename_event(event, names), fair) for event, fair in own}
                     if {(choice.event, choice.fair) for choice in theirs} != renamed:
                         raise ModelProblem(
                             f"{code.name} and {other.name} are not interchangeable: they choose "
@@ -317,7 +319,7 @@ class Symmetry:
             for j in range(self.swaps):
                 names = self._maps[j]
                 code = tables.codes.members[int(self.swap_field[j, field])]
-                moved = code.run(self._renamed_local(state, names), rename(event, names))
+                moved = code.run(self._renamed_local(state, names), rename_event(event, names))
                 wanted = [
                     self._renamed_outcome(o, names) for o in tables.outcomes[first : last + 1]
                 ]
@@ -325,7 +327,7 @@ class Symmetry:
                 if [self._comparable(o) for o in wanted] != got:
                     raise ModelProblem(
                         f"{tables.names[field]} and {code.name} are not interchangeable: "
-                        f"{event} leads to something else when {self.names[j]} and "
+                        f"{thaw_event(event)} leads to something else when {self.names[j]} and "
                         f"{self.names[j + 1]} are exchanged",
                         next="take them out of `interchangeable`, or run with --no-symmetry",
                     )
@@ -355,13 +357,13 @@ class Symmetry:
         views = []
         for names in self._maps:
             order = [self.tables.number_of[names.get(name, name)] for name in view]
-            shown = tuple(rename(view.values()[at], names) for at in order)
+            shown = tuple(_renamed(view.values()[at], names) for at in order)
             disks: tuple[Any, ...] = ()
             if view.disk:
                 every = list(view.disk.values())
-                disks = tuple(rename(every[at], names) for at in order)
-            split = None if view.split is None else rename(view.split, names)
-            other = View(tuple(view), shown, disks, rename(view.monitor, names), split)
+                disks = tuple(_renamed(every[at], names) for at in order)
+            split, monitor = _renamed(view.split, names), _renamed(view.monitor, names)
+            other = View(tuple(view), shown, disks, monitor, split)
             views.append((names, other))
         return views
 
@@ -456,3 +458,7 @@ class Symmetry:
             )
         else:
             least_permutation(rows, np.array(self._order, np.int64), *place, *swap)
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    return thaw(rename(freeze(value), names))

@@ -18,7 +18,8 @@ from models.engine.arrays import Arrays
 from models.engine.expiry import Expiry
 from models.environment import FAULTS, Environment, Surroundings
 from models.events import Message
-from models.local import Codes, LocalState, Outcome
+from models.freeze import is_fixed, thaw
+from models.local import Codes, LocalState, Outcome, freeze_event
 from models.network import FifoLinks, MessageSet
 from models.problems import ModelProblem
 from models.world import Together, World
@@ -45,6 +46,42 @@ class Numbers:
         self.of[value] = number
         self.values.append(value)
         return number, True
+
+
+class Observed:
+    """What a member shows, and its disk, as claims get it: anew each time where it can change."""
+
+    __slots__ = ("_disk", "_shown", "is_fixed")
+
+    def __init__(self, shown: Hashable, disk: Hashable) -> None:
+        self.is_fixed = is_fixed(shown) and is_fixed(disk)
+        self._shown: Any = thaw(shown) if self.is_fixed else shown
+        self._disk: Any = thaw(disk) if self.is_fixed else disk
+
+    @property
+    def shown(self) -> Any:
+        return self._shown if self.is_fixed else thaw(self._shown)
+
+    @property
+    def disk(self) -> Any:
+        return self._disk if self.is_fixed else thaw(self._disk)
+
+
+class Observations(Numbers):
+    """Numbered pairs of what is shown of a member and of its disk, frozen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._observed: list[Observed] = []
+
+    def __getitem__(self, number: int) -> Observed:
+        for at in range(len(self._observed), number + 1):
+            self._observed.append(Observed(*self.values[at]))
+        return self._observed[number]
+
+    def __reduce__(self) -> Any:
+        # What was thawed need not be kept in a file.
+        return Observations, (), {"of": self.of, "values": self.values}
 
 
 def _shape_of(world: World, *, has_monitor: bool) -> kernel.Shape:
@@ -86,7 +123,7 @@ class Tables(Arrays):
         self.messages = Numbers()  # (sender, to or None, content) in sets; contents in queues
         self.take_queue: list[int] = []
         self.joint_steps: list[Together] = []
-        self.shown = [Numbers() for _ in range(self.fields)]
+        self.shown = [Observations() for _ in range(self.fields)]
         self._number_environment()
 
     def value_counts(self) -> list[int]:
@@ -108,7 +145,7 @@ class Tables(Arrays):
         for state in env.states:
             number, _ = self.values[self.env_field].add(state)
             self.per_value.make_room(self.env_field, number + 1)
-            split, _ = self.shown[self.env_field].add(state.split)
+            split, _ = self.shown[self.env_field].add((state.split, None))
             self.per_value.arrays["shown"][self.per_value.off[self.env_field] + number] = split
         of = self.values[self.env_field].of
         count = len(env.states)
@@ -141,7 +178,7 @@ class Tables(Arrays):
     # -- numbering ---------------------------------------------------------------------
 
     def column(self, field: int, event: Hashable) -> int:
-        """Return the number of `event` at the member of that field."""
+        """Return the number of the frozen `event` at the member of that field."""
         number, new = self.columns[field].add(event)
         if new:
             self.cells.make_room(field, len(self.values[field]), number + 1)
@@ -297,6 +334,9 @@ class Tables(Arrays):
                         else [m for m in range(self.members) if m != field]
                     )
                     queued += [(self.queue(field, member), number) for member in receivers]
+                if outcome.cost == "crash" and self.fifo:
+                    # What it sent itself before it crashed is under way to it, and lost.
+                    queued = [pair for pair in queued if pair[0] % self.members != field]
                 for queue, number in queued:
                     self.content(queue, ())
                     self.adds_table.make_room(
@@ -340,7 +380,7 @@ class Tables(Arrays):
                     )
                 member = self.number_of[name]
                 j["part_member"].append(member)
-                j["part_column"].append(self.column(member, event))
+                j["part_column"].append(self.column(member, freeze_event(event)))
             self.joint_steps.append(step)
 
     # -- the first state ---------------------------------------------------------------

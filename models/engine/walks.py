@@ -24,6 +24,7 @@ from models.engine import kernel
 from models.engine.judge import Claim
 from models.engine.paths import Steps, move_of, states_text
 from models.engine.search import Limits, Search
+from models.local import freeze_event
 from models.report import Step
 from models.steps import to_step
 from models.world import World
@@ -278,7 +279,7 @@ class Walker:
             rows = before[joint[which == k]]
             for name, event in tables.joint_steps[k].events.items():
                 member = tables.number_of[name]
-                column = tables.columns[member].of[event]
+                column = tables.column(member, freeze_event(event))
                 local = (rows[:, layout.word[member]] >> layout.shift[member]) & layout.mask[member]
                 at = tables.cells.off[member] + local.astype(np.int64) * tables.cells.stride[member]
                 np.add.at(self._taken, tables.cells.array[at + column], 1)

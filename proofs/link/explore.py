@@ -14,6 +14,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from models.events import Message
+from models.freeze import thaw
 from models.local import LocalState, MemberCode, Outcome
 from models.reference import Reference, State
 from models.steps import Kind, Move, Sent
@@ -89,7 +90,8 @@ class Walk(Reference):
         # By their words, as `repr` of a set depends on the process, and a seed should not.
         if message not in self._texts:
             sender, to, content = message
-            self._texts[message] = f"{sender} {to} {type(content).__name__} {content}"
+            said = thaw(content)
+            self._texts[message] = f"{sender} {to} {type(said).__name__} {said}"
         return self._texts[message]
 
     def breadth_first(self) -> Iterator[Taken]:

@@ -77,12 +77,12 @@ class Lens(ABC):
         at = self.reference.codes.names.index(name)
         code, local = self.reference.codes.members[at], state.locals[at]
         if local.up:
-            return dict(zip(code.names, local.values, strict=True))
-        return dict(zip(code.persistent, local.disk, strict=True))
+            return dict(code.held(local))
+        return dict(code.on_disk(local))
 
     def monitor_of(self, state: State) -> dict[str, Any]:
         """Return the monitor's attributes."""
         code, local = self.reference.codes.monitor, state.monitor
         assert code is not None
         assert local is not None
-        return dict(zip(code.names, local.values, strict=True))
+        return dict(code.held(local))

@@ -10,6 +10,7 @@ from attrs import frozen
 
 from joinproto.core.chain.choice_messages import Accept, Promise
 from joinproto.core.chain.store import Accepted, Ballot
+from models.freeze import thaw
 from models.reference import Reference, State
 from proofs import register
 from proofs.layer import Layer
@@ -73,7 +74,7 @@ class RegisterLens(Lens):
                     found[register.proposed].add((attempt.ballot, attempt.proposed.id))
         for vote in self.monitor_of(state)["votes"]:
             found[register.vote].add((vote.seat.store_id, *_of(vote.accepted)))
-        for _, _, message in state.messages:
+        for message in (thaw(content) for _, _, content in state.messages):
             match message:
                 case Promise(ballot=ballot, voter=voter, accepted=accepted):
                     self._add_answer(found, voter.store_id, ballot, accepted)

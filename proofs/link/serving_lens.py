@@ -11,6 +11,7 @@ from attrs import frozen
 from joinproto.core.chain.ids import Name
 from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.view import Kind
+from models.freeze import thaw
 from models.reference import State
 from models.worlds.join_member import REGISTER
 from proofs import serving
@@ -38,7 +39,8 @@ class ServingLens(Lens):
             if name != REGISTER:
                 kept = self.values_of(state, name)["kept"]
                 local = state.locals[at]
-                shown = self.reference.codes.members[at].shows(local) if local.up else None
+                code = self.reference.codes.members[at]
+                shown = thaw(code.shows(local)) if local.up else None
                 _add_member(found, kept, shown)
         return {relation: frozenset(rows) for relation, rows in found.items()}
 

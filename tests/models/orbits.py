@@ -9,6 +9,7 @@ from typing import Any
 from attrs import evolve, fields, has
 
 from models.environment import Surroundings
+from models.freeze import Frozen, freeze
 from models.local import LocalState
 from models.reference import Explored, State
 
@@ -16,6 +17,10 @@ from models.reference import Explored, State
 def renamed(value: Any, names: Mapping[str, str]) -> Any:
     """Return `value` with members' names exchanged in it."""
     match value:
+        case Frozen(whole=whole) if whole is not None:
+            return freeze(renamed(whole, names))
+        case Frozen():
+            return Frozen(value.kind, renamed(value.parts, names))
         case str():
             return names.get(value, value)
         case tuple():

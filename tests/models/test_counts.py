@@ -16,6 +16,7 @@ import pytest
 from models.catalogue import ENTRIES, load_world
 from models.check import check
 from models.entry import Entry
+from models.freeze import thaw
 from models.reference import explore
 from models.worlds.paxos_founding import Accepted
 
@@ -250,8 +251,8 @@ def test_what_is_learned_is_what_a_majority_accepted() -> None:
     for state in found.level_of:
         votes = Counter(
             (to, content.founder)
-            for _, to, content in state.messages
-            if isinstance(content, Accepted)
+            for _, to, frozen in state.messages
+            if isinstance(content := thaw(frozen), Accepted)
         )
         chosen = {founder for (_, founder), count in votes.items() if count == 2}
         learned = {shown.founder for shown in found.reference.view(state).values()} - {None}
