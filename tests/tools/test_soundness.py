@@ -1,0 +1,151 @@
+"""Random models in ordinary Python: the checker says what a search says that shares no code.
+
+`python -m tools.soundness --models 100000` asks of many more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from models import freeze, local
+from tools.soundness import compare
+from tools.soundness.__main__ import main
+from tools.soundness.plain_search import Setting, search
+from tools.soundness.random_model import Model, write
+
+STATES_MAX = 60
+
+
+def different(seeds: Iterable[int]) -> list[tuple[int, str]]:
+    found = [(seed, compare.compare(write(seed), states_max=STATES_MAX)) for seed in seeds]
+    return [(seed, item.said) for seed, item in found if item.verdict == "different"]
+
+
+def test_random_models_are_searched_as_a_plain_search_does() -> None:
+    assert [] == different(range(60))
+
+
+@pytest.mark.slow
+def test_three_thousand_random_models_are_searched_as_a_plain_search_does() -> None:
+    assert [] == different(range(1_000, 4_000))
+
+
+def test_the_same_seed_is_the_same_model() -> None:
+    assert write(7) == write(7)
+    assert write(7).source != write(8).source
+
+
+# -- what the checker once did, put back -------------------------------------------------
+
+
+def no_types(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(freeze, "_TRUE", 1)
+    patch.setattr(freeze, "_FALSE", 0)
+
+
+def no_floats(patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(freeze._ways, float, freeze._Itself())
+
+
+def no_second_names(patch: pytest.MonkeyPatch) -> None:
+    def frozen_alone(values: Iterable[Any]) -> tuple[Any, ...]:
+        return tuple([freeze.freeze(value) for value in values])
+
+    patch.setattr(local, "freeze_all", frozen_alone)
+
+
+def dropped_crashes(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(local.MemberCode, "_leaves_a_mark", lambda code, event: False)
+
+
+def restarts_for_all(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(
+        local.MemberCode, "_stopped", lambda code, disk: local.LocalState(False, (), disk)
+    )
+
+
+def private_types(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(local, "thaw_event", lambda event, backwards=False: event)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        no_types,
+        no_floats,
+        no_second_names,
+        dropped_crashes,
+        restarts_for_all,
+        private_types,
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_each_old_mistake_is_found_again(
+    break_it: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_it(monkeypatch)
+
+    # One is enough: the first that differs ends the search for it.
+    assert any(different([seed]) for seed in range(2_000))
+
+
+# -- the plain search itself, and the command --------------------------------------------
+
+
+class Light:
+    """Turns itself on, once."""
+
+    def __init__(self) -> None:
+        self.on = False
+
+    def choices(self) -> list[str]:
+        return [] if self.on else ["on"]
+
+    def receive(self, event: object) -> None:
+        self.on = True
+
+
+def test_the_plain_search_counts_what_can_be_counted_by_hand() -> None:
+    """Two lights and one crash: 4 states; with one of two down, 2 by 2; restarted, 4 again."""
+    makers = {"a": Light, "b": Light}
+
+    assert 4 == len(search(Setting(makers, "bag"), states_max=100).states)
+    assert (1, 2, 1) == search(Setting(makers, "bag"), states_max=100).levels()
+    ended = search(Setting(makers, "bag", crashes=1, restarts=False), states_max=100)
+    assert 4 + 2 * 2 == len(ended.states)
+    again = search(Setting(makers, "bag", crashes=1), states_max=100)
+    assert 4 + 2 * 2 + 4 == len(again.states)
+
+
+def test_a_difference_ends_the_command_with_1_and_its_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    restarts_for_all(monkeypatch)
+
+    done = CliRunner().invoke(main, ["--models", "30", "--states", "40", "--json"])
+
+    assert 1 == done.exit_code
+    found = json.loads(done.stdout)
+    assert found["different"]
+    assert 30 == found["models"]
+
+
+def test_no_difference_is_said_in_one_line() -> None:
+    done = CliRunner().invoke(main, ["--models", "3", "--states", "30"])
+
+    assert 0 == done.exit_code
+    assert "3 models from seed 0" in done.stdout
+    assert "0 different" in done.stdout
+
+
+def test_what_may_be_refused_says_so() -> None:
+    models: list[Model] = [write(seed) for seed in range(200)]
+
+    assert any(model.may_refuse for model in models)
+    assert all("default=[]" in model.source for model in models if model.may_refuse)

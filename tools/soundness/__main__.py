@@ -1,0 +1,96 @@
+"""`python -m tools.soundness`: random models, searched by the checker and by the plain search.
+
+    0  no difference        1  a difference: its seed, what differs, and the model's source
+
+`--models N` from `--seed S` on: one model for each seed, so that a difference is found again
+with `--seed THAT --models 1 --show`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+
+import click
+
+from tools.soundness.compare import Compared, compare
+from tools.soundness.random_model import write
+
+PIECE = 50
+
+
+def piece(first: int, count: int, states_max: int) -> list[tuple[int, Compared]]:
+    """Compare the models of `count` seeds; returns what is not the same, and the rest counted."""
+    return [
+        (seed, compare(write(seed), states_max=states_max)) for seed in range(first, first + count)
+    ]
+
+
+def pieces(
+    seed: int, models: int, jobs: int, states_max: int
+) -> Iterator[list[tuple[int, Compared]]]:
+    wanted = [
+        (at, min(PIECE, seed + models - at), states_max) for at in range(seed, seed + models, PIECE)
+    ]
+    if jobs == 1:
+        yield from (piece(*item) for item in wanted)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from pool.map(piece, *zip(*wanted, strict=True))
+
+
+@click.command()
+@click.option("--models", type=click.IntRange(min=1), default=1000, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--states", "states_max", type=click.IntRange(min=1), default=80, show_default=True)
+@click.option("--show", is_flag=True, help="Print the source of each model.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def main(models: int, seed: int, jobs: int, states_max: int, show: bool, as_json: bool) -> None:
+    """Compare the checker with a search that shares no code with it, on random models."""
+    counts: Counter[str] = Counter()
+    different: list[tuple[int, str]] = []
+    began = said = time.monotonic()
+    states = 0
+    for found in pieces(seed, models, jobs, states_max):
+        for at, compared in found:
+            counts[compared.verdict] += 1
+            states += compared.states
+            if compared.verdict == "different":
+                different.append((at, compared.said))
+            if show or (compared.verdict == "different" and not as_json):
+                click.echo(f"seed {at}: {compared.verdict} {compared.said}\n{write(at).source}")
+        if time.monotonic() - said > 10:
+            said = time.monotonic()
+            click.echo(f"{counts.total():,} models, {len(different)} different", err=True)
+    seconds = time.monotonic() - began
+    if as_json:
+        click.echo(
+            json.dumps(
+                {
+                    "models": counts.total(),
+                    "seed": seed,
+                    "states": states,
+                    "seconds": round(seconds, 1),
+                    **{
+                        key.replace(" ", "_"): counts[key]
+                        for key in ("same", "refused", "too large")
+                    },
+                    "different": [{"seed": at, "said": text} for at, text in different],
+                }
+            )
+        )
+    else:
+        click.echo(
+            f"{counts.total():,} models from seed {seed}: {counts['same']:,} the same ({states:,}"
+            f" states), {counts['refused']:,} refused as they must be, {counts['too large']:,} too"
+            f" large, {len(different):,} different; {seconds:.0f} s"
+        )
+    raise SystemExit(1 if different else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,297 @@
+"""Random models as Python source, with the values that people really write.
+
+Nested lists and dicts, two names of one object, enums, dataclasses, attrs objects, floats beside
+ints and bools, default arguments, shared tuples; members that persist, crash, stay down, time
+out, send what they hold and hold what they get.  The source alone says what a model is.
+"""
+
+from __future__ import annotations
+
+import random
+
+from attrs import frozen
+
+HEAD = '''"""A random model: seed {seed}."""
+
+import enum
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import attrs
+
+from joinproto.checking import (
+    NOT_ENABLED, Broadcast, Maybe, Message, Persist, Send,
+)
+
+
+class Colour(enum.Enum):
+    RED = 0
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Pair(NamedTuple):
+    one: Any
+    other: Any
+
+
+@dataclass
+class Box:
+    n: Any
+
+
+@dataclass(frozen=True)
+class Key:
+    n: Any
+
+
+@attrs.frozen
+class Point:
+    x: Any
+
+
+@attrs.define
+class Job:
+    n: Any
+'''
+
+PLAIN = ["0", "1", "False", "True", "0.0", "1.0", "-0.0", "None", "'x'", "b'x'", "Colour.RED",
+         "Level.LOW", "(0,)", "(False,)", "Key(1)", "Key(True)", "Point(0)", "Point(0.0)",
+         "Pair(0, 1)", "(0, 1)", "frozenset({1})", "frozenset({True})"]  # fmt: skip
+
+NUMBERS = ["0", "1", "False", "True", "0.0", "1.0", "-0.0"]
+
+NETWORKS = ("set", "bag", "fifo")
+
+
+@frozen
+class Model:
+    """`source`: a module with the class `Member` and `CLAIMS`, each (kind, function of a dict
+    of what is seen).  `may_refuse`: it does what the checker refuses, with the reason.
+    """
+
+    seed: int
+    source: str
+    members: int
+    network: str
+    crashes: int
+    restarts: bool
+    losses: int
+    duplicates: int
+    may_refuse: bool
+
+
+class _Writer:
+    def __init__(self, seed: int) -> None:
+        self.dice = random.Random(seed)
+        self.may_refuse = False
+        self.kinds: dict[str, str] = {}
+
+    def one(self, *items: str) -> str:
+        return self.dice.choice(items)
+
+    def chance(self, of: float) -> bool:
+        return self.dice.random() < of
+
+    def lit(self) -> str:
+        return self.dice.choice(NUMBERS if self.chance(0.4) else PLAIN)
+
+    def value(self) -> str:
+        """Return an expression of a fresh value."""
+        return self.one(
+            self.lit(), self.lit(), f"[{self.lit()}]", f"{{'k': {self.lit()}}}",
+            f"[{self.lit()}, [{self.lit()}]]", f"({self.lit()}, [{self.lit()}])", "{1, 2}",
+            f"Box({self.lit()})", f"Job([{self.lit()}])", f"deque([{self.lit()}])",
+            f"Point([{self.lit()}])",
+        )  # fmt: skip
+
+    def attributes(self) -> list[str]:
+        lines = []
+        for at in range(self.dice.randint(2, 4)):
+            name = f"x{at}"
+            kind = self.one(
+                "plain", "list", "dict", "set", "box", "again", "again", "tuple", "deque"
+            )
+            lists = [n for n, k in self.kinds.items() if k == "list"]
+            dicts = [n for n, k in self.kinds.items() if k == "dict"]
+            match kind:
+                case "again" if lists:
+                    source, kind = f"self.{self.dice.choice(lists)}", "list"
+                case "again" if dicts:
+                    source, kind = f"self.{self.dice.choice(dicts)}['a']", "list"
+                case "list":
+                    source = self.one("[]", f"[{self.lit()}]")
+                case "dict":
+                    source = self.one("{'a': [], 'b': []}", "{'a': [0]}")
+                case "set":
+                    source = self.one("set()", "{1}")
+                case "box":
+                    source = self.one(f"Box({self.lit()})", f"Job({self.lit()})")
+                case "deque":
+                    source = self.one("deque()", "deque(maxlen=1)")
+                case "tuple" if lists:
+                    source = f"({self.lit()}, self.{self.dice.choice(lists)})"
+                case _:
+                    source, kind = self.lit(), "plain"
+            self.kinds[name] = kind
+            lines.append(f"self.{name} = {source}")
+        return lines
+
+    def deed(self) -> str:
+        """Return a statement that keeps what is held within bounds."""
+        name = self.dice.choice(list(self.kinds))
+        me, lit = f"self.{name}", self.lit()
+        lists = [n for n, k in self.kinds.items() if k == "list"]
+        dicts = [n for n, k in self.kinds.items() if k == "dict"]
+        other = f"self.{self.dice.choice(lists)}" if lists else "[]"
+        match self.kinds[name]:
+            case "list":
+                inner = f"self.{self.dice.choice(dicts)}['a']" if dicts else other
+                return self.one(
+                    f"if len({me}) < 2: {me}.append({lit})", f"{me}.clear()", f"{me} = [{lit}]",
+                    f"{me} = list({me})", f"{me} = {other}", f"{me} = {inner}",
+                    f"{me}[:1] = [{lit}]",
+                )  # fmt: skip
+            case "dict":
+                return self.one(
+                    f"{me}['a'] = [{lit}]", f"{me}['b'] = {me}['a']", f"{me}['a'] = {other}",
+                    f"if len({me}['a']) < 2: {me}['a'].append({lit})", f"{me}.pop('b', None)",
+                    f"{me} = dict({me})",
+                )  # fmt: skip
+            case "set":
+                return self.one(
+                    f"{me}.add({self.one('1', '2', 'True', '3.5')})", f"{me}.discard(1)"
+                )
+            case "box":
+                return self.one(f"{me}.n = {lit}", f"{me}.n = {other}", f"{me} = Box({lit})")
+            case "deque":
+                return self.one(f"if len({me}) < 2: {me}.append({lit})", f"{me}.clear()")
+            case "tuple":
+                return self.one(f"{me} = ({lit}, {other})", f"{me}[1][:1] = [{lit}]")
+        return self.one(f"{me} = {lit}", f"{me} = {lit}", f"{me} = ({lit}, {lit})")
+
+    def content(self) -> str:
+        held = f"self.{self.dice.choice(list(self.kinds))}"
+        return self.one(self.value(), held, f"[{held}, {held}]", f"{{'v': {held}}}")
+
+    def condition(self) -> str:
+        name = self.dice.choice(list(self.kinds))
+        me = f"self.{name}"
+        test = f"bool({me})" if self.kinds[name] != "box" else f"{me}.n == {self.lit()}"
+        return self.one("True", "True", test, f"not ({test})", f"{me} == {self.lit()}")
+
+    def handler(self, indent: str) -> list[str]:
+        """Return a body: deeds and effects, as a list or as a generator."""
+        steps: list[str] = []
+        is_generator = self.chance(0.4)
+        effects: list[str] = []
+        for _ in range(self.dice.randint(1, 4)):
+            match self.one("deed", "deed", "send", "persist", "cast"):
+                case "deed":
+                    steps.append(self.deed())
+                case "persist":
+                    effects.append("Persist()")
+                    steps += ["yield Persist()"] if is_generator else []
+                case what:
+                    to = self.one("self.others[0]", "self.others[-1]", "self.me")
+                    made = f"Send({to}, {self.content()})"
+                    if what == "cast":
+                        made = f"Broadcast({self.content()})"
+                    effects.append(made)
+                    steps += [f"yield {made}"] if is_generator else []
+        if is_generator:
+            return [indent + line for line in [*steps, "self.fuel -= 1"]] + [
+                f"{indent}yield from ()"
+            ]
+        listed = ", ".join(effects)
+        return [indent + line for line in [*steps, "self.fuel -= 1", f"return [{listed}]"]]
+
+    def claims(self, *, shows: str) -> list[str]:
+        found = []
+        for _ in range(3):
+            who = self.one("'a'", "'b'")
+            part = "" if shows else f".{self.dice.choice(list(self.kinds))}"
+            seen = f"v[{who}]{part}"
+            down = f"type(v[{who}]).__name__ == 'Down'"
+            test = self.one(
+                f"({seen} == {self.value()})", f"({seen} == {self.value()})",
+                f"(type({seen}) is {self.one('list', 'int', 'bool', 'float', 'dict', 'tuple')})",
+                f"(hasattr({seen}, '__len__') and len({seen}) == 2)",
+            )  # fmt: skip
+            test = self.one(f"{down} or {test}", f"not ({down}) and {test}", down)
+            kind = self.one("always", "always", "sometimes", "sometimes", "always possible")
+            if kind == "always" and self.chance(0.7):
+                test = f"not ({test})"
+            found.append(f"    ({kind!r}, lambda v: {test}),")
+        return found
+
+
+def write(seed: int) -> Model:
+    """Return the model of that seed."""
+    w = _Writer(seed)
+    dice = w.dice
+    network = dice.choice(NETWORKS)
+    attributes = w.attributes()
+    default = ""
+    if w.chance(0.03):
+        default, w.may_refuse = ", default=[]", True
+        w.kinds["late"] = "list"
+        attributes.append("self.late = default")
+    lines = ["", "", "class Member:"]
+    if w.chance(0.6):
+        kept = dice.sample(list(w.kinds), dice.randint(1, min(2, len(w.kinds))))
+        lines.append(f"    persistent = {tuple(kept)!r}")
+    fuel = dice.randint(1, 2)
+    lines += [
+        f"    def __init__(self, me, others{default}):",
+        f"        self.me, self.others, self.fuel = me, others, {fuel}",
+        *(f"        {line}" for line in attributes),
+    ]
+    if w.chance(0.4):
+        lines += ["    def start(self):", *w.handler("        ")]
+    choices = dice.sample(["'timeout'", "['ask', {'n': 1}]", "('tick', 0)", "('tick', False)"], 2)
+    lines += ["    def choices(self):"]
+    for item in choices[: dice.randint(1, 2)]:
+        who = w.one("True", "self.me == 'a'")
+        offered = f"Maybe({item})" if w.chance(0.2) else item
+        lines.append(f"        if self.fuel > 0 and {who} and {w.condition()}: yield {offered}")
+    lines += ["    def receive(self, event):", "        if type(event) is Message:"]
+    if w.chance(0.5):
+        lines.append(f"            if not ({w.condition()}): return NOT_ENABLED")
+    keeps = [name for name, kind in w.kinds.items() if kind == "plain"]
+    if keeps and w.chance(0.6):
+        lines.append(f"            self.{dice.choice(keeps)} = event.content")
+    lines += [f"            if self.fuel <= 0: return {w.one('None', 'NOT_ENABLED')}"]
+    # A function with a yield in it is a generator as a whole: handlers are methods of their own.
+    lines += ["            return self.on_message(event)"]
+    names = {}
+    for number, item in enumerate(choices):
+        names[item] = f"on_{number}"
+        test = f"event == {item}"
+        if "tick" in item:
+            test = f"type(event) is tuple and type(event[1]) is type({item}[1]) and {test}"
+        lines.append(f"        if {test}: return self.on_{number}()")
+    lines += ["        raise ValueError(event)"]
+    lines += ["    def on_message(self, event):", *w.handler("        ")]
+    for name in names.values():
+        lines += [f"    def {name}(self):", *w.handler("        ")]
+    shows = ""
+    if w.chance(0.7):
+        held = [f"self.{name}" for name in w.kinds]
+        shows = w.one(dice.choice(held), f"[{dice.choice(held)}, {dice.choice(held)}]", "self.fuel")
+        lines += ["    def shows(self):", f"        return {shows}"]
+    lines += ["", "", "CLAIMS = [", *w.claims(shows=shows), "]", ""]
+    return Model(
+        seed,
+        HEAD.format(seed=seed) + "\n".join(lines),
+        2,
+        network,
+        crashes=dice.choice([0, 1, 1, 2]),
+        restarts=w.chance(0.7),
+        losses=dice.choice([0, 0, 1]) if network != "set" else 0,
+        duplicates=dice.choice([0, 0, 1]) if network == "bag" else 0,
+        may_refuse=w.may_refuse,
+    )
