@@ -105,9 +105,7 @@ class Clerk:
         kind, x, y, z = row
         tables = self.search.tables
         grid = tables.cells if kind == kernel.ASK_CELL else tables.adds_table
-        if y >= grid.rows[x] or z >= grid.columns[x]:
-            return True
-        content = int(grid.array[grid.place(x, y, z)])
+        content = grid.get(x, y, z)
         return content < 0 and content != kernel.REFUSED
 
     def _settle(self) -> None:

@@ -15,7 +15,7 @@ from attrs import Factory, define
 
 from models.engine import kernel
 from models.engine.arrays import Arrays
-from models.engine.growing import Grids, Growing
+from models.engine.growing import Growing
 from models.engine.layout import Layout
 
 Ints = npt.NDArray[np.int64]
@@ -42,25 +42,18 @@ class Log:
     @classmethod
     def of(cls, arrays: Arrays) -> Log:
         """Return all cells that are filled now."""
-        return cls(_filled(arrays.cells), _filled(arrays.adds_table))
+        grids = (arrays.cells, arrays.adds_table)
+        return cls(
+            *([c for c in grid.filled() if c[3] >= 0 or c[3] == kernel.REFUSED] for grid in grids)
+        )
 
     def add(self, arrays: Arrays, asked: npt.NDArray[np.int64]) -> None:
         """Take note of the cells that answer `asked`."""
         for kind, x, y, z in asked.tolist():
             cell = kind == kernel.ASK_CELL
             grid = arrays.cells if cell else arrays.adds_table
-            content = int(grid.array[grid.place(x, y, z)])
+            content = grid.get(x, y, z)
             (self.cells if cell else self.adds).append((x, y, z, content))
-
-
-def _filled(grids: Grids) -> list[tuple[int, int, int, int]]:
-    found = []
-    for field, (rows, columns) in enumerate(zip(grids.rows, grids.columns, strict=True)):
-        begin = int(grids.off[field])
-        block = grids.array[begin : begin + rows * columns].reshape(rows, columns)
-        for row, column in np.argwhere((block >= 0) | (block == kernel.REFUSED)).tolist():
-            found.append((field, row, column, int(block[row, column])))
-    return found
 
 
 def since(
@@ -174,8 +167,8 @@ class Copy(Arrays):
         for queue in range(self.queue_count):
             count = max(1, values[self.queue_field + queue])
             self.adds_table.make_room(queue, count, max(1, self._messages))
-        _put(self.cells, parts["cells"])
-        _put(self.adds_table, parts["adds"])
+        self.cells.put_all(parts["cells"])
+        self.adds_table.put_all(parts["adds"])
         self.broken += [tuple(row) for row in parts["broken"].tolist()]
         for number, name in enumerate(("cells", "adds", "broken")):
             self._counts[number] += len(parts[name])
@@ -203,8 +196,3 @@ class Copy(Arrays):
     def grow_layout(self, layout: Layout | None = None) -> Layout:
         words, slots, *widths = self._given
         return super().grow_layout(layout or Layout(widths, slots, words))
-
-
-def _put(grids: Grids, rows: Ints) -> None:
-    at = grids.off[rows[:, 0]] + rows[:, 1] * grids.stride[rows[:, 0]] + rows[:, 2]
-    grids.array[at] = rows[:, 3]

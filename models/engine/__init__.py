@@ -124,6 +124,7 @@ def _load_loops() -> Kept:
         from models.engine import (  # noqa: F401
             canonical,
             fingerprint,
+            grids,
             kernel,
             layout,
             merging,

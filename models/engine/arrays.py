@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from models.engine import kernel
-from models.engine.growing import Grids, Growing, Ragged
+from models.engine.grids import Grids
+from models.engine.growing import Growing, Ragged
 from models.engine.layout import Layout
 
 
@@ -162,6 +163,8 @@ class Arrays(ABC):
             self.adds_table.make_room(
                 queue, max(1, values[self.queue_field + queue]), max(1, self.message_count())
             )
+        self.cells.make_room_for_asks()
+        self.adds_table.make_room_for_asks()
         needed, horizons = self.needed_messages()
         layout, per, out = self.layout, self.per_value.arrays, self.out
         return kernel.Lookup(

@@ -64,37 +64,3 @@ class Ragged:
             for f, room in enumerate(old_room):
                 grown[self.off[f] : self.off[f] + room] = array[old_off[f] : old_off[f] + room]
             self.arrays[name] = grown
-
-
-class Grids:
-    """One table (value, column) of int32 for each field, all in one array."""
-
-    def __init__(self, fields: int, fill: int) -> None:
-        self.rows = [8] * fields
-        self.columns = [8] * fields
-        self.fill = fill
-        self.off = np.arange(fields, dtype=np.int64) * 64
-        self.stride = np.full(fields, 8, np.int64)
-        self.array: npt.NDArray[np.int32] = np.full(64 * max(fields, 1), fill, np.int32)
-
-    def make_room(self, field: int, rows: int, columns: int) -> None:
-        if rows <= self.rows[field] and columns <= self.columns[field]:
-            return
-        old = (self.off, list(self.rows), list(self.columns), self.array)
-        while self.rows[field] < rows:
-            self.rows[field] *= 2
-        while self.columns[field] < columns:
-            self.columns[field] *= 2
-        sizes = [r * c for r, c in zip(self.rows, self.columns, strict=True)]
-        self.off = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-        self.stride = np.array(self.columns, np.int64)
-        self.array = np.full(sum(sizes), self.fill, np.int32)
-        old_off, old_rows, old_columns, old_array = old
-        for f, (r, c) in enumerate(zip(old_rows, old_columns, strict=True)):
-            block = old_array[old_off[f] : old_off[f] + r * c].reshape(r, c)
-            size = self.rows[f] * self.columns[f]
-            new = self.array[self.off[f] : self.off[f] + size].reshape(self.rows[f], -1)
-            new[:r, :c] = block
-
-    def place(self, field: int, row: int, column: int) -> int:
-        return int(self.off[field]) + row * int(self.stride[field]) + column

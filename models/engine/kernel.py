@@ -17,6 +17,7 @@ import numpy.typing as npt
 from numba import njit
 
 from models.engine.bits import trailing_zeros
+from models.engine.grids import find, mark
 
 I8 = npt.NDArray[np.int8]
 I32 = npt.NDArray[np.int32]
@@ -163,9 +164,43 @@ def _ask(ask: Any, asked: Any, kind: Any, x: Any, y: Any, z: Any) -> Any:
     ask[asked, 3] = z
 
 
+@njit(inline="always")
+def _cell(t: Any, cells: Any, member: Any, local: Any, column: Any) -> Any:
+    """Return the first outcome, or what stands there instead."""
+    if cells is None:
+        return t.cell[t.cell_off[member] + local * t.cell_stride[member] + column]
+    return find(cells, member, local, column)
+
+
+@njit(inline="always")
+def _await_cell(t: Any, cells: Any, member: Any, local: Any, column: Any) -> None:
+    if cells is None:
+        t.cell[t.cell_off[member] + local * t.cell_stride[member] + column] = ASKED
+    else:
+        mark(cells, member, local, column, ASKED)
+
+
+@njit(inline="always")
+def _add(t: Any, adds: Any, queue: Any, content: Any, message: Any) -> Any:
+    """Return what the queue holds with one message more, or what stands there instead."""
+    if adds is None:
+        return t.add[t.add_off[queue] + content * t.add_stride[queue] + message]
+    return find(adds, queue, content, message)
+
+
+@njit(inline="always")
+def _await_add(t: Any, adds: Any, queue: Any, content: Any, message: Any) -> None:
+    if adds is None:
+        t.add[t.add_off[queue] + content * t.add_stride[queue] + message] = ASKED
+    else:
+        mark(adds, queue, content, message, ASKED)
+
+
 @njit(cache=True)
 def expand(
     t: Any,
+    cells: Any,
+    adds: Any,
     s: Any,
     rows: Any,
     picked: Any,
@@ -188,6 +223,8 @@ def expand(
     successors do not fit any more is not begun; where not even one state fits, the first is
     `begin`, and the caller comes back with larger buffers.  `quiet`: plain steps that lead
     back to where they began are counted (loops), not written.
+
+    `cells`, `adds`: as `Grids.sparse` gives them; None compiles a loop that knows blocks alone.
 
     Plain steps are written at once; the others are listed in `todo` (outcome, member, info,
     queue, its rest) and written by the one loop below.  Two-dimensional indexing throughout:
@@ -220,10 +257,9 @@ def expand(
             local = here[member]
             at = t.off[member] + local
             first = t.choice_first[at]
-            base = t.cell_off[member] + local * t.cell_stride[member]
             for k in range(first, first + t.choice_count[at]):
                 column = t.choice_column[k]
-                o = t.cell[base + column]
+                o = _cell(t, cells, member, local, column)
                 if o >= 0:
                     if t.plain[o] != 0 and n < room and n_loops < room:
                         if quiet and t.adds[o] == 0 and t.next[o] == local:
@@ -249,7 +285,7 @@ def expand(
                     if o == UNKNOWN and asked < room_ask:
                         _ask(ask, asked, ASK_CELL, member, local, column)
                         asked += 1
-                        t.cell[base + column] = ASKED
+                        _await_cell(t, cells, member, local, column)
         # Messages of a set.
         for w in range(words):
             bits = rows[r, w] & t.slot_mask[w]
@@ -263,8 +299,7 @@ def expand(
                         continue
                     member = np.int64(t.to_member[k])
                     column = t.to_column[k]
-                    at = t.cell_off[member] + here[member] * t.cell_stride[member] + column
-                    o = t.cell[at]
+                    o = _cell(t, cells, member, here[member], column)
                     if o >= 0:
                         if t.plain[o] != 0 and n < room and n_loops < room:
                             if quiet and t.adds[o] == 0 and t.next[o] == here[member]:
@@ -290,7 +325,7 @@ def expand(
                         if o == UNKNOWN and asked < room_ask:
                             _ask(ask, asked, ASK_CELL, member, here[member], column)
                             asked += 1
-                            t.cell[at] = ASKED
+                            _await_cell(t, cells, member, here[member], column)
         # Messages of queues and bags: received, lost, doubled.
         for q in range(s.queue_count):
             field = s.queues + q
@@ -304,8 +339,7 @@ def expand(
             for k in range(first, first + t.take_count[at]):
                 if up:
                     column = t.take_column[k]
-                    at = t.cell_off[member] + here[member] * t.cell_stride[member] + column
-                    o = t.cell[at]
+                    o = _cell(t, cells, member, here[member], column)
                     if o >= 0:
                         if steps < len(todo):
                             todo[steps, 0] = o
@@ -319,7 +353,7 @@ def expand(
                         if o == UNKNOWN and asked < room_ask:
                             _ask(ask, asked, ASK_CELL, member, here[member], column)
                             asked += 1
-                            t.cell[at] = ASKED
+                            _await_cell(t, cells, member, here[member], column)
                 after = t.spend[COST_LOSE, env]
                 if after >= 0:
                     if steps < len(todo):
@@ -330,8 +364,7 @@ def expand(
                     steps += 1
                 after = t.spend[COST_DOUBLE, env]
                 if after >= 0:
-                    at = t.add_off[q] + content * t.add_stride[q] + t.take_message[k]
-                    more = t.add[at]
+                    more = _add(t, adds, q, content, t.take_message[k])
                     if more >= 0:
                         if steps < len(todo):
                             todo[steps, 0] = after
@@ -344,7 +377,7 @@ def expand(
                         if more == UNKNOWN and asked < room_ask:
                             _ask(ask, asked, ASK_ADD, q, content, t.take_message[k])
                             asked += 1
-                            t.add[at] = ASKED
+                            _await_add(t, adds, q, content, t.take_message[k])
         # The world splits or heals.
         first = t.move_first[env]
         for k in range(first, first + t.move_count[env]):
@@ -362,8 +395,7 @@ def expand(
                 for j in range(part, part + t.part_count[k]):
                     member = np.int64(t.part_member[j])
                     column = t.part_column[j]
-                    at = t.cell_off[member] + here[member] * t.cell_stride[member] + column
-                    o = t.cell[at]
+                    o = _cell(t, cells, member, here[member], column)
                     if o < 0:
                         possible = False
                         if o != REFUSED:
@@ -371,7 +403,7 @@ def expand(
                             if o == UNKNOWN and asked < room_ask:
                                 _ask(ask, asked, ASK_CELL, member, here[member], column)
                                 asked += 1
-                                t.cell[at] = ASKED
+                                _await_cell(t, cells, member, here[member], column)
                 if not possible:
                     continue
                 if steps < len(todo):
@@ -381,8 +413,7 @@ def expand(
                 # One of them may crash in the middle of it.
                 for j in range(part, part + t.part_count[k]):
                     member = np.int64(t.part_member[j])
-                    at = t.cell_off[member] + here[member] * t.cell_stride[member]
-                    o = t.cell[at + t.part_column[j]]
+                    o = _cell(t, cells, member, here[member], t.part_column[j])
                     while t.last[o] == 0:
                         o += 1
                         if steps < len(todo):
@@ -434,8 +465,7 @@ def expand(
                 for j in range(parts):
                     if kind == TOGETHER:
                         member = np.int64(t.part_member[part + j])
-                        at = t.cell_off[member] + here[member] * t.cell_stride[member]
-                        o = np.int64(t.cell[at + t.part_column[part + j]])
+                        o = _cell(t, cells, member, here[member], t.part_column[part + j])
                         if todo[i, 0] >= 0 and todo[i, 1] == part + j:
                             o = todo[i, 0]
                     cost = t.cost[o]
@@ -451,16 +481,14 @@ def expand(
                             out[n, w] |= t.added[o, w]
                     if t.tells[o] >= 0:
                         local = _get(out, n, t, s.monitor)
-                        at = t.cell_off[s.monitor] + local * t.cell_stride[s.monitor]
-                        at += t.tells[o]
-                        told = t.cell[at]
+                        told = _cell(t, cells, s.monitor, local, t.tells[o])
                         if told < 0:
                             possible = False
                             whole = False
                             if told == UNKNOWN and asked < room_ask:
                                 _ask(ask, asked, ASK_CELL, s.monitor, local, t.tells[o])
                                 asked += 1
-                                t.cell[at] = ASKED
+                                _await_cell(t, cells, s.monitor, local, t.tells[o])
                             break
                         _put(out, n, t, s.monitor, t.next[told])
                     if s.queue_count > 0:
@@ -472,15 +500,14 @@ def expand(
                         for k in range(first, first + t.send_count[o]):
                             q = t.send_queue[k]
                             content = _get(out, n, t, s.queues + q)
-                            at = t.add_off[q] + content * t.add_stride[q] + t.send_message[k]
-                            more = t.add[at]
+                            more = _add(t, adds, q, content, t.send_message[k])
                             if more < 0:
                                 possible = False
                                 whole = False
                                 if more == UNKNOWN and asked < room_ask:
                                     _ask(ask, asked, ASK_ADD, q, content, t.send_message[k])
                                     asked += 1
-                                    t.add[at] = ASKED
+                                    _await_add(t, adds, q, content, t.send_message[k])
                                 break
                             _put(out, n, t, s.queues + q, more)
                         if not possible:
@@ -494,8 +521,7 @@ def expand(
                         t.event_taken[TOGETHER] += 1
                         for j in range(parts):
                             member = np.int64(t.part_member[part + j])
-                            at = t.cell_off[member] + here[member] * t.cell_stride[member]
-                            o = np.int64(t.cell[at + t.part_column[part + j]])
+                            o = _cell(t, cells, member, here[member], t.part_column[part + j])
                             if todo[i, 0] >= 0 and todo[i, 1] == part + j:
                                 o = todo[i, 0]
                             t.taken[o] += 1
@@ -518,8 +544,7 @@ def expand(
                         part = np.int64(t.part_first[k])
                         for j in range(part, part + t.part_count[k]):
                             member = np.int64(t.part_member[j])
-                            at = t.cell_off[member] + here[member] * t.cell_stride[member]
-                            o = np.int64(t.cell[at + t.part_column[j]])
+                            o = _cell(t, cells, member, here[member], t.part_column[j])
                             # The crash is one of this cell's outcomes, if it is in reach.
                             crashed = (info[i] >> 32) - 1
                             upto = o

@@ -40,8 +40,7 @@ def move_of(search: Search, info: int, row: Rows) -> Move:
         for name_, event in step.events.items():
             member = tables.number_of[name_]
             column = tables.column(member, freeze_event(event))
-            cell = tables.cells.array[tables.cells.place(member, fields[member], column)]
-            first = int(cell)
+            first = tables.cells.get(member, fields[member], column)
             upto = first
             while not tables.out["last"].array[upto]:
                 upto += 1

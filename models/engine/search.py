@@ -111,6 +111,8 @@ class Expander:
             while at < upto:
                 after, n, asked, redone, loops = kernel.expand(
                     self.lookup,
+                    self.tables.cells.sparse,
+                    self.tables.adds_table.sparse,
                     self.shape,
                     rows(),
                     chosen,

@@ -286,7 +286,7 @@ class Tables(Arrays):
             more = tuple(sorted(more))
         number = self.content(queue, more)
         self.adds_table.make_room(queue, content + 1, message + 1)
-        self.adds_table.array[self.adds_table.place(queue, content, message)] = number
+        self.adds_table.put(queue, content, message, number)
 
     def _fill_cell(self, field: int, local: int, column: int) -> None:
         state = self.values[field].values[local]
@@ -299,7 +299,7 @@ class Tables(Arrays):
                 first = kernel.REFUSED
             else:
                 first = self._add_outcomes(field, local, column, outcomes)
-        self.cells.array[self.cells.place(field, local, column)] = first
+        self.cells.put(field, local, column, first)
 
     def _monitor_cell(self, field: int, state: LocalState, event: Any) -> int:
         code = self.codes.monitor

@@ -281,8 +281,8 @@ class Walker:
                 member = tables.number_of[name]
                 column = tables.column(member, freeze_event(event))
                 local = (rows[:, layout.word[member]] >> layout.shift[member]) & layout.mask[member]
-                at = tables.cells.off[member] + local.astype(np.int64) * tables.cells.stride[member]
-                np.add.at(self._taken, tables.cells.array[at + column], 1)
+                for value, count in zip(*np.unique(local, return_counts=True), strict=True):
+                    self._taken[tables.cells.get(member, int(value), column)] += count
 
     def _room_for_counts(self) -> None:
         missing = len(self.tables.outcomes) - len(self._taken)

@@ -1,0 +1,259 @@
+"""Tables (field, row, column) of small numbers: a block for each field, or, where most of a
+block would be empty, a hash table.
+
+`off[field]` is where a field begins in `array`, `stride[field]` the width of its block: there
+`row * stride + column` is the place.  Or it is minus the number of places of a hash table, whose
+keys begin at `first[field]`.  What holds nothing yet reads -1, so `fill` is that.  A field that
+grows large changes from a block to a hash table if that is smaller; never back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from models.engine.bits import mix
+
+Ints = npt.NDArray[np.int64]
+
+DENSE_MAX = 1 << 18
+"""Places of a block that is never worth a second look: a megabyte."""
+
+SPARSER = 8
+"""A block that is filled to less than one in so many places becomes a hash table."""
+
+ASKS_MAX = 1 << 15
+"""New places that a pass may take, at most, before `make_room_for_asks` is called again."""
+
+
+@njit(cache=True)
+def find(grids: Any, field: Any, row: Any, column: Any) -> Any:
+    """Return what stands there, or -1, which is nothing yet.  `grids`: see `Grids.arrays`."""
+    array, off, stride, keys, first, _ = grids
+    width = stride[field]
+    if width > 0:
+        return np.int64(array[off[field] + row * width + column])
+    key = (np.int64(row) << 32) + np.int64(column) + 1
+    slot = np.int64(mix(np.uint64(key)) >> np.uint64(24)) & (-width - 1)
+    while True:
+        there = keys[first[field] + slot]
+        if there == key:
+            return np.int64(array[off[field] + slot])
+        if there == 0:
+            return np.int64(-1)
+        slot = (slot + 1) & (-width - 1)
+
+
+@njit(cache=True)
+def mark(grids: Any, field: Any, row: Any, column: Any, content: Any) -> None:
+    """Write what stands there, at a new place where it had none."""
+    array, off, stride, keys, first, used = grids
+    width = stride[field]
+    if width > 0:
+        array[off[field] + row * width + column] = content
+        return
+    key = (np.int64(row) << 32) + np.int64(column) + 1
+    slot = np.int64(mix(np.uint64(key)) >> np.uint64(24)) & (-width - 1)
+    while keys[first[field] + slot] != key:
+        if keys[first[field] + slot] == 0:
+            keys[first[field] + slot] = key
+            used[field] += 1
+            break
+        slot = (slot + 1) & (-width - 1)
+    array[off[field] + slot] = content
+
+
+@njit(cache=True)
+def _mark_all(grids: Any, rows: Any) -> None:
+    for i in range(len(rows)):
+        mark(grids, rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3])
+
+
+@njit(cache=True)
+def _move(old_keys: Any, old_values: Any, keys: Any, values: Any) -> None:
+    """Put all of a hash table into a larger, empty one."""
+    last = len(keys) - 1
+    for i in range(len(old_keys)):
+        key = old_keys[i]
+        if key == 0:
+            continue
+        slot = np.int64(mix(np.uint64(key)) >> np.uint64(24)) & last
+        while keys[slot] != 0:
+            slot = (slot + 1) & last
+        keys[slot] = key
+        values[slot] = old_values[i]
+
+
+def _no_limit(more_bytes: int) -> None:
+    return None
+
+
+class Grids:
+    """One table (row, column) of int32 for each field, all in one array.
+
+    `rows`, `columns`: what each field has room for.  `claim(bytes)` is called before memory is
+    taken; what it raises leaves everything as it was.
+    """
+
+    def __init__(self, fields: int, fill: int) -> None:
+        self.fill = fill
+        self.rows = [8] * fields
+        self.columns = [8] * fields
+        self.off = np.arange(fields, dtype=np.int64) * 64
+        self.stride = np.full(fields, 8, np.int64)
+        self.array: npt.NDArray[np.int32] = np.full(64 * max(fields, 1), fill, np.int32)
+        self.first = np.zeros(max(fields, 1), np.int64)
+        self.keys = np.zeros(1, np.int64)
+        self.used = np.zeros(max(fields, 1), np.int64)
+        self.claim: Callable[[int], None] = _no_limit
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "claim": _no_limit}
+
+    @property
+    def bytes_used(self) -> int:
+        return self.array.nbytes + self.keys.nbytes
+
+    # -- room ----------------------------------------------------------------------------
+
+    def make_room(self, field: int, rows: int, columns: int) -> None:
+        """Let the table of `field` have at least so many rows and columns."""
+        if rows <= self.rows[field] and columns <= self.columns[field]:
+            return
+        wide, high = self.columns[field], self.rows[field]
+        while high < rows:
+            high *= 2
+        while wide < columns:
+            wide *= 2
+        if self.stride[field] > 0:
+            content = self._block(field)
+            is_set = content != self.fill
+            if high * wide > DENSE_MAX and int(is_set.sum()) * SPARSER < high * wide:
+                where = np.argwhere(is_set)
+                self._to_hash(field, where, content[is_set])
+            else:
+                grown = np.full((high, wide), self.fill, np.int32)
+                self.claim(2 * self.array.nbytes)
+                grown[: content.shape[0], : content.shape[1]] = content
+                self._replace(field, grown.ravel(), wide)
+        self.rows[field], self.columns[field] = high, wide
+
+    def make_room_for_asks(self) -> None:
+        """Let every hash table take `ASKS_MAX` new places and stay half empty."""
+        for field in range(len(self.rows)):
+            capacity = -int(self.stride[field])
+            wanted = 2 * (int(self.used[field]) + ASKS_MAX)
+            if 0 < capacity < wanted:
+                while capacity < wanted:
+                    capacity *= 2
+                keys, values = self._hash(field)
+                self._grow_hash(field, capacity, keys.copy(), values.copy())
+
+    def _to_hash(self, field: int, where: Ints, content: npt.NDArray[np.int32]) -> None:
+        capacity = 2 * ASKS_MAX
+        while capacity < 2 * (len(where) + ASKS_MAX):
+            capacity *= 2
+        keys = (where[:, 0] << 32) + where[:, 1] + 1
+        self._grow_hash(field, capacity, keys, content)
+        self.used[field] = len(keys)
+
+    def _grow_hash(
+        self, field: int, capacity: int, old_keys: Ints, old_values: npt.NDArray[np.int32]
+    ) -> None:
+        self.claim(self.array.nbytes + self.keys.nbytes + 12 * capacity)
+        keys, values = np.zeros(capacity, np.int64), np.full(capacity, self.fill, np.int32)
+        _move(old_keys, old_values, keys, values)
+        parts = [self._hash(f)[0] for f in range(len(self.rows)) if f != field and self._is_hash(f)]
+        others = [f for f in range(len(self.rows)) if f != field and self._is_hash(f)]
+        at = 1
+        for f, part in zip(others, parts, strict=True):
+            self.first[f] = at
+            at += len(part)
+        self.first[field] = at
+        self.keys = np.concatenate([np.zeros(1, np.int64), *parts, keys])
+        self._replace(field, values, -capacity)
+
+    def _is_hash(self, field: int) -> bool:
+        return bool(self.stride[field] < 0)
+
+    def _hash(self, field: int) -> tuple[Ints, npt.NDArray[np.int32]]:
+        first, off, capacity = (
+            int(self.first[field]),
+            int(self.off[field]),
+            -int(self.stride[field]),
+        )
+        return self.keys[first : first + capacity], self.array[off : off + capacity]
+
+    def _size(self, field: int) -> int:
+        stride = int(self.stride[field])
+        return -stride if stride < 0 else self.rows[field] * stride
+
+    def _block(self, field: int) -> npt.NDArray[np.int32]:
+        off, wide = int(self.off[field]), int(self.stride[field])
+        return self.array[off : off + self.rows[field] * wide].reshape(-1, wide)
+
+    def _replace(self, field: int, content: npt.NDArray[np.int32], stride: int) -> None:
+        """Give `field` another content; the others move along."""
+        parts = []
+        for f in range(len(self.rows)):
+            off = int(self.off[f])
+            parts.append(content if f == field else self.array[off : off + self._size(f)])
+        self.stride[field] = stride
+        self.off = np.concatenate([[0], np.cumsum([len(part) for part in parts])[:-1]])
+        self.array = np.concatenate(parts)
+
+    # -- content -------------------------------------------------------------------------
+
+    @property
+    def sparse(self) -> tuple[Any, ...] | None:
+        """The same where some field has a hash table, else None."""
+        return self.arrays if (self.stride < 0).any() else None
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What the compiled loops read and write."""
+        return self.array, self.off, self.stride, self.keys, self.first, self.used
+
+    def get(self, field: int, row: int, column: int) -> int:
+        """Return what stands there."""
+        if row >= self.rows[field] or column >= self.columns[field]:
+            return self.fill
+        return int(find(self.arrays, field, row, column))
+
+    def put(self, field: int, row: int, column: int, content: int) -> None:
+        """Write what stands there; it was asked for, so there is room."""
+        mark(self.arrays, field, row, column, content)
+
+    def put_all(self, rows: Ints) -> None:
+        """Write many: rows (field, row, column, content)."""
+        for begin in range(0, len(rows), ASKS_MAX):
+            self.make_room_for_asks()
+            _mark_all(self.arrays, rows[begin : begin + ASKS_MAX])
+
+    def filled(self) -> list[tuple[int, int, int, int]]:
+        """Return (field, row, column, content) of all that is set."""
+        found = []
+        for field in range(len(self.rows)):
+            if self._is_hash(field):
+                keys, values = self._hash(field)
+                at = np.flatnonzero(keys)
+                where = np.stack([(keys[at] - 1) >> 32, (keys[at] - 1) & 0xFFFFFFFF], axis=1)
+                content = values[at]
+            else:
+                block = self._block(field)
+                where = np.argwhere(block != self.fill)
+                content = block[where[:, 0], where[:, 1]]
+            found += [
+                (field, row, column, value)
+                for (row, column), value in zip(where.tolist(), content.tolist(), strict=True)
+                if value != self.fill
+            ]
+        return found
+
+    def forget(self, content: int) -> None:
+        """Let places that hold `content` hold nothing."""
+        self.array[self.array == content] = self.fill
