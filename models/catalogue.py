@@ -215,11 +215,12 @@ def entry(name: str) -> Entry:
 
 def parameters(item: Entry) -> dict[str, inspect.Parameter]:
     """Return what the world can be told: its builder's parameters that are not keyword-only."""
-    found = inspect.signature(_builder(item)).parameters
+    found = inspect.signature(builder(item)).parameters
     return {name: value for name, value in found.items() if value.kind is not value.KEYWORD_ONLY}
 
 
-def _builder(item: Entry) -> Any:
+def builder(item: Entry) -> Any:
+    """Return the function that builds the world."""
     module, _, attribute = item.build.partition(":")
     return getattr(import_module(module), attribute)
 
@@ -253,6 +254,6 @@ def load_world(name: str, **options: Any) -> World:
             f"world {name} has no mutant {mutant!r}",
             next="it has " + (", ".join(item.mutants) or "none"),
         )
-    world: World = _builder(item)(**{**item.given, **options})
+    world: World = builder(item)(**{**item.given, **options})
     expected: Any = "violated" if mutant else item.expected
     return evolve(world, name=item.name, expected=expected, source={**item.given, **options})

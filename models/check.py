@@ -17,6 +17,7 @@ def check(
     states_max: int | None = None,
     memory_max_bytes: int | None = None,
     seconds_max: float | None = None,
+    interrupted: Callable[[], bool] | None = None,
     progress: Callable[[Any], None] | None = None,
     witnesses: bool = False,
 ) -> Report:
@@ -30,7 +31,12 @@ def check(
     from models.engine.search import Limits, Search
 
     began, cpu = time.perf_counter(), time.process_time()
-    limits = Limits(states=states_max, memory_bytes=memory_max_bytes, seconds=seconds_max)
+    limits = Limits(
+        states=states_max,
+        memory_bytes=memory_max_bytes,
+        seconds=seconds_max,
+        interrupted=interrupted,
+    )
     search = Search(world, limits=limits, symmetry=symmetry, progress=progress)
     search.run()
     return conclude(search, began=began, cpu=cpu, witnesses=witnesses)
@@ -71,6 +77,7 @@ def conclude(search: Any, *, began: float, cpu: float, witnesses: bool = False) 
         members=world.size,
         expected=world.expected,
         row_bits=search.row_bits,
+        numbered_bytes=search.numbered_bytes,
         bytes_per_state=(search.states.bytes_used + search.judge.bytes_used) / distinct,
         trace=found.shown(),
         stopped_by=found.stopped_by,

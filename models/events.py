@@ -78,6 +78,19 @@ class Rule:
     label: str
 
 
+class Told(str):
+    """A value as text; `value`: what it is the text of."""
+
+    __slots__ = ("value",)
+    value: Any
+
+    @classmethod
+    def of(cls, value: Any) -> Told:
+        told = cls(plain(value))
+        told.value = value
+        return told
+
+
 def plain(value: object) -> str:
     """Return `value` as an engineer would say it: no quotes, no class noise for enums."""
     import enum

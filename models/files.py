@@ -22,6 +22,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from joinproto.errors import JoinprotoError
+from models.options import converted
 from models.problems import ModelProblem
 from models.world import World
 
@@ -36,7 +37,7 @@ class FileWorld:
     """The world in a file.  `file`, `place`: where it is, the latter as file:line.
 
     `build` makes it with other options; None if it is one fixed world.  `takes`: their names.
-    `members`: how many were asked for, where that is an option.
+    `members`: how many were asked for, where that is an option.  `options`: as values.
     """
 
     world: World
@@ -45,6 +46,7 @@ class FileWorld:
     build: Callable[[Mapping[str, Any]], World] | None = field(default=None, repr=False)
     takes: frozenset[str] = frozenset()
     members: int | None = None
+    options: Mapping[str, Any] = field(factory=dict)
 
 
 def is_file(target: str) -> bool:
@@ -78,6 +80,7 @@ def load_file(target: str, options: Mapping[str, Any]) -> FileWorld:
         found = "a class" if isinstance(made, type) else _a(made)
         raise ModelProblem(f"{name} is {found}", next=f"expected {EXPECTED}", place=place)
     takes = _check_options(made, name, options, place)
+    options = converted(options, made, place=place)
 
     def build(more: Mapping[str, Any]) -> World:
         try:
@@ -97,9 +100,8 @@ def load_file(target: str, options: Mapping[str, Any]) -> FileWorld:
     members = options.get("members")
     if members is None and "members" in takes:
         members = inspect.signature(made).parameters["members"].default
-    return FileWorld(
-        build(options), file, place, build, takes, members if isinstance(members, int) else None
-    )
+    sized = members if isinstance(members, int) else None
+    return FileWorld(build(options), file, place, build, takes, sized, options)
 
 
 def _existing(path: str) -> Path:

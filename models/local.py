@@ -8,12 +8,12 @@ search uses them as they are.
 from __future__ import annotations
 
 import enum
-import traceback
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NoReturn
 
 from attrs import evolve, field, frozen
 
+from models.endless import WATCH
 from models.events import (
     NOT_ENABLED,
     Broadcast,
@@ -23,6 +23,7 @@ from models.events import (
     Record,
     Rule,
     Send,
+    Told,
     plain,
 )
 from models.freeze import (
@@ -36,7 +37,7 @@ from models.freeze import (
     thaw_all,
 )
 from models.network import FifoLinks, MessageSet
-from models.problems import ModelProblem
+from models.problems import ModelProblem, raised_at
 from models.shared import Shared
 from models.twice import (
     NEXT,
@@ -312,7 +313,9 @@ class MemberCode:
         The first is the step itself; the others are crashes in the middle of it.
         """
         calls = self.calls
-        outcomes = self._run(local, event)
+        what = f"member {self.name}: {_method(event)}"
+        outcomes: tuple[Outcome, ...] | None
+        outcomes = WATCH.over(what, lambda: self._run(local, event))
         if self.calls != calls:
             if self._shared and local.up and outcomes:
                 self._refuse_shared(local.values, outcomes[0].after.values)
@@ -628,17 +631,18 @@ class MemberCode:
         A member that has a method `story` says itself what its running state is called.
         """
         if not local.up:
-            text = {"": "down"}
-            text.update({f"{name}*": plain(value) for name, value in self.on_disk(local)})
+            text: dict[str, str] = {"": "down"}
+            text.update({f"{name}*": Told.of(value) for name, value in self.on_disk(local)})
             return text
         if self._has_story:
             story = self._guarded("story()", self._object(local.values).story)
-            text = {name: plain(value) for name, value in story.items()}
+            text = {name: Told.of(value) for name, value in story.items()}
         else:
             hidden = {"name", "me", "peers", "members", "others"}
-            text = {name: plain(value) for name, value in self.held(local) if name not in hidden}
+            told = self.held(local)
+            text = {name: Told.of(value) for name, value in told if name not in hidden}
         for name, kept in self.on_disk(local):
-            text[f"{name}*"] = plain(kept)
+            text[f"{name}*"] = Told.of(kept)
         return text
 
     def held(self, local: LocalState) -> Iterator[tuple[str, Any]]:
@@ -653,21 +657,17 @@ class MemberCode:
 
     def _guarded(self, what: str, call: Callable[[], Any]) -> Any:
         try:
-            return call()
+            return WATCH.over(f"member {self.name}: {what}", call)
         except ModelProblem:
             raise
         except Exception as error:  # noqa: BLE001  told to the modeller, with its place
             self._raise(error, what)
 
     def _raise(self, error: Exception, what: str) -> NoReturn:
-        frames = traceback.extract_tb(error.__traceback__)
-        place = next(
-            (f"{f.filename}:{f.lineno}" for f in reversed(frames) if f.filename != __file__), ""
-        )
         raise ModelProblem(
             f"member {self.name}: {what} raised {type(error).__name__}: {error}",
             next="a member answers every event it can get; NOT_ENABLED where it has no such step",
-            place=place,
+            place=raised_at(error),
         ) from error
 
     def _comes_or_goes(self, name: str) -> ModelProblem:

@@ -121,6 +121,7 @@ class Report:
     expected: str = "holds"
     row_bits: int = 0
     bytes_per_state: float = 0.0
+    numbered_bytes: int = 0
     trace: Trace | None = None
     stopped_by: str = ""
     notes: tuple[str, ...] = field(default=())
@@ -178,6 +179,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "levels": list(report.levels),
         "row_bits": report.row_bits,
         "bytes_per_state": round(report.bytes_per_state, 1),
+        "numbered_bytes": report.numbered_bytes,
         "stopped_by": report.stopped_by,
         "notes": list(report.notes),
     }

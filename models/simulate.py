@@ -109,7 +109,7 @@ def simulate(
     where it breaks an `always`.  Raises `ModelProblem` for a model that cannot be explored.
     """
     from models.engine.coverage import coverage_of
-    from models.engine.rowset import TooMany
+    from models.engine.memory import TooMany
     from models.engine.walks import Walker
 
     began = time.perf_counter()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from attrs import frozen
@@ -39,6 +39,15 @@ class Seen:
         )
 
 
+class NoMember(LookupError):
+    """A claim asked for a member that is not there."""
+
+    def __init__(self, name: object, names: Iterable[str]) -> None:
+        self.name = name
+        self.next = f"members are {', '.join(names)}"
+        super().__init__(f"{name!r} is no member; {self.next}")
+
+
 class View:
     """The members' observations in one state.
 
@@ -67,7 +76,10 @@ class View:
         self.split = split
 
     def __getitem__(self, name: str) -> Any:
-        return self._shown[self._names.index(name)]
+        try:
+            return self._shown[self._names.index(name)]
+        except ValueError:
+            raise NoMember(name, self._names) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

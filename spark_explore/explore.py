@@ -38,7 +38,8 @@ class Plan:
     """How to search.  `identity`: what makes the run this one, for its folder.
 
     `seed`: the frontier from which on Spark takes over.  `owners`: shares of the states; None:
-    one for each core.  `keeps_states`: write the dataset to `out`.
+    one for each core.  `keeps_states`: write the dataset to `out`.  `tell`: hears what a person
+    should know while it runs.
     """
 
     limits: Limits = field(factory=Limits)
@@ -51,6 +52,11 @@ class Plan:
     owners: int | None = None
     keeps_states: bool = True
     progress: Callable[[Tick], None] | None = None
+    tell: Callable[[str], None] | None = None
+
+    def say(self, text: str) -> None:
+        if self.tell is not None:
+            self.tell(text)
 
 
 def run(world: World, plan: Plan) -> Report:
@@ -141,12 +147,23 @@ def auto(world: World, plan: Plan) -> Report:
         ready()
         if plan.symmetry:
             raise UsageProblem("not with --symmetry", next="")
+        if (numbered := sum(search.tables.value_counts())) * 2 > search.states.count:
+            raise UsageProblem(
+                f"{numbered:,} values are numbered for {search.states.count:,} states, and these"
+                " the driver would hold, too",
+                next="",
+            )
         if plan.out is not None:
             refuse_other_than_a_path(plan.out)
     except (EnvironmentProblem, UsageProblem) as problem:
         return reports.with_note(
             _concluded(search, plan, began, cpu), f"Spark would go on: {problem.message}"
         )
+    plan.say(
+        f"going on with Spark from {search.states.count:,} states:"
+        f" {search.found.stopped_by or 'a large frontier, and a cluster'}; its processes take"
+        " memory of their own"
+    )
     with cost.Watch() as watch, explained(), _folder(plan) as folder:
         spent = cost.Spent.now(watch, began=began)
         journal = _journal(folder, plan)

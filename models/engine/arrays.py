@@ -15,6 +15,7 @@ from models.engine import kernel
 from models.engine.grids import Grids
 from models.engine.growing import Growing, Ragged
 from models.engine.layout import Layout
+from models.engine.memory import Budget
 
 
 class Arrays(ABC):
@@ -86,6 +87,7 @@ class Arrays(ABC):
             "part_column": Growing(np.int32),
         }
         self.event_taken = np.zeros(8, np.int64)
+        self._budget: Budget | None = None
         self.layout = Layout([0] * self.fields, 0)
         self._added = np.zeros((64, 1), np.uint64)
         self._added_upto = 0
@@ -93,6 +95,32 @@ class Arrays(ABC):
     @abstractmethod
     def fill(self, asked: npt.NDArray[np.int64]) -> None:
         """Answer the kernel's questions, rows (kind, x, y, z)."""
+
+    # -- memory ------------------------------------------------------------------------
+
+    def bound_by(self, budget: Budget) -> None:
+        """Raise `TooMany` where the tables would grow beyond `budget`."""
+        self._budget = budget
+        for grids in (self.cells, self.adds_table):
+            grids.claim = budget.claim
+
+    def refuse_too_much(self) -> None:
+        """Raise `TooMany` where the process has grown beyond its budget."""
+        if self._budget is not None:
+            self._budget.claim(0)
+
+    @property
+    def bytes_used(self) -> int:
+        growing = (*self.out.values(), *self.to.values(), *self.take.values())
+        arrays = [item.array for item in (*growing, *self.joint.values(), self.choice_column)]
+        arrays += [*self.per_value.arrays.values(), self._added]
+        grids = self.cells.bytes_used + self.adds_table.bytes_used
+        return grids + sum(array.nbytes for array in arrays)
+
+    def forget_asked(self) -> None:
+        """Let what was asked for and never answered be asked for again."""
+        for grids in (self.cells, self.adds_table):
+            grids.forget(kernel.ASKED)
 
     # -- how much is numbered ------------------------------------------------------------
 

@@ -8,7 +8,6 @@ of their own.
 from __future__ import annotations
 
 import itertools
-import traceback
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -17,14 +16,15 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define
 
+from models.endless import WATCH
 from models.engine.combos import Combos
 from models.engine.memory import Budget
 from models.engine.tables import Tables
 from models.engine.watching import Fears, watch
 from models.local import freeze_event, rename_event
-from models.problems import ModelProblem
+from models.problems import ModelProblem, place_of, raised_at
 from models.properties import Property
-from models.view import DOWN, View
+from models.view import DOWN, NoMember, View
 from models.world import Together
 
 
@@ -331,21 +331,23 @@ class Judge:
 
     def _ask(self, item: Property, call: Callable[..., Any], *shown: Any) -> bool:
         self.asked += 1
-        return bool(self._guard(f"property {item.name!r}", lambda: call(*shown)))
+        answer = self._guard(f"property {item.name!r}", lambda: call(*shown))
+        if answer is None:
+            raise ModelProblem(
+                f"property {item.name!r} answered None, which is neither yes nor no",
+                next="return what it finds in every case; a function without return gives None",
+                place=place_of(call),
+            )
+        return bool(answer)
 
     def _guard(self, what: str, call: Callable[[], Any]) -> Any:
         try:
-            return call()
+            return WATCH.over(what, call)
         except ModelProblem:
             raise
         except Exception as error:
-            frames = traceback.extract_tb(error.__traceback__)
-            place = next(
-                (f"{f.filename}:{f.lineno}" for f in reversed(frames) if f.filename != __file__),
-                "",
-            )
-            raise ModelProblem(
-                f"{what} raised {type(error).__name__}: {error}",
-                next="it must answer for every state; stopped members show DOWN (see view.up)",
-                place=place,
-            ) from error
+            hint = "it must answer for every state; stopped members show DOWN (see view.up)"
+            said = f"{what} raised {type(error).__name__}: {error}"
+            if isinstance(error, NoMember):
+                said, hint = f"{what} asks for {error.name!r}, which is no member", error.next
+            raise ModelProblem(said, next=hint, place=raised_at(error)) from error

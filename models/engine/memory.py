@@ -62,6 +62,10 @@ def default_limit_bytes() -> int:
     return resident_bytes() + available_bytes() * 4 // 5
 
 
+class TooMany(Exception):
+    """More memory would be needed than may be taken."""
+
+
 class Budget:
     """What the whole process may hold in memory."""
 
@@ -71,6 +75,15 @@ class Budget:
     def allows(self, more: int) -> bool:
         """Return whether `more` bytes still fit under the limit."""
         return resident_bytes() + more <= self.limit_bytes
+
+    def relax(self) -> None:
+        """Leave room for the report of a search that ended here: an eighth more."""
+        self.limit_bytes += self.limit_bytes // 8
+
+    def claim(self, more: int) -> None:
+        """Raise `TooMany` where `more` bytes do not fit under the limit."""
+        if not self.allows(more):
+            raise TooMany
 
 
 def parse_size(text: str) -> int:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from numba import njit
 
 from models.engine.bits import mix
-from models.engine.memory import Budget
+from models.engine.memory import Budget, TooMany
 
 Words = npt.NDArray[np.uint64]
 
@@ -224,10 +224,6 @@ def _find(candidates: Any, count: Any, table: Any, shift: Any, rows: Any, number
                     numbers[i] = known
                     break
             place = (place + 1) & last
-
-
-class TooMany(Exception):
-    """The set would need more memory than it may have; nothing was changed."""
 
 
 class RowSet:

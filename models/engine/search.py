@@ -18,9 +18,9 @@ from models.engine import kernel
 from models.engine.arrays import Arrays
 from models.engine.judge import Claim, Judge
 from models.engine.layout import Layout
-from models.engine.memory import Budget, default_limit_bytes, resident_bytes
+from models.engine.memory import Budget, TooMany, default_limit_bytes, resident_bytes
 from models.engine.progress import Tick
-from models.engine.rowset import RowSet, TooMany
+from models.engine.rowset import RowSet
 from models.engine.symmetry import Restart, Symmetry
 from models.engine.tables import Tables
 from models.problems import ModelProblem
@@ -29,13 +29,24 @@ from models.world import World
 _BATCH = 1 << 15
 
 
+INTERRUPTED = "interrupted"
+"""Why a search ended that somebody stopped by hand."""
+
+
 @frozen(kw_only=True)
 class Limits:
-    """Where a search stops before its end; None: only where the machine does."""
+    """Where a search stops before its end; None: only where the machine does.
+
+    `interrupted`: asked now and then; True ends the search, and what it found is told.
+    """
 
     states: int | None = None
     memory_bytes: int | None = None
     seconds: float | None = None
+    interrupted: Callable[[], bool] | None = None
+
+    def is_interrupted(self) -> bool:
+        return self.interrupted is not None and self.interrupted()
 
 
 @define
@@ -138,6 +149,7 @@ class Expander:
                 at = after
                 if asked:
                     self.tables.fill(self._ask[:asked])
+                    self.tables.refuse_too_much()
                     again = self._redo[:redone].copy()
                     self.refresh()
                     waiting.append((chosen, at, upto))
@@ -187,11 +199,14 @@ class Search:
     renaming: Symmetry | None = field(init=False, default=None)
     found: Found = field(init=False, factory=Found)
     budget: Budget = field(init=False)
+    _bytes_before: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
         self.tables = Tables(self.world)
         limit = self.limits.memory_bytes
         self.budget = Budget(default_limit_bytes() if limit is None else limit)
+        self._bytes_before = resident_bytes()
+        self.tables.bound_by(self.budget)
         self.judge = Judge(self.tables, self.budget)
         if self.symmetry:
             self.renaming = Symmetry(self.tables)
@@ -295,19 +310,25 @@ class Search:
                 break
             if self.pause is not None and self.pause():
                 break
+            if self.limits.is_interrupted():
+                found.stopped_by = INTERRUPTED
+                break
             if self.limits.states is not None and self.states.count >= self.limits.states:
                 found.stopped_by = f"the limit of {self.limits.states:,} states"
                 break
             if not self.budget.allows(0):
                 found.stopped_by = self._memory_text()
                 break
-            if numbers is not None:
-                self.expander.refresh()
             try:
+                if numbers is not None:
+                    self.expander.refresh()
                 for batch in self._level(begin, end, numbers):
                     found.generated += len(batch.rows)
                     self.states.insert(batch.rows, len(batch.rows))
                     batches += 1
+                    if self.limits.is_interrupted():
+                        found.stopped_by = INTERRUPTED
+                        break
                     if batches % 32 == 0:
                         now = time.perf_counter()
                         if not self.budget.allows(0):
@@ -340,6 +361,10 @@ class Search:
             ):
                 found.stopped_by = f"the limit of {self.limits.seconds:g} seconds"
                 break
+        # What was asked for and not answered may be asked again: a report does, of its runs.
+        self.tables.forget_asked()
+        if found.stopped_by:
+            self.budget.relax()
         found.seconds = time.perf_counter() - began
         if self.progress is not None:
             self._tick(began)
@@ -358,6 +383,15 @@ class Search:
             self.expander.quiet = False
             self.found.generated += self.expander.loops
             self.expander.loops = 0
+
+    @property
+    def numbered_bytes(self) -> int:
+        """What the numbering takes: its tables, and the values that are numbered.
+
+        What the process holds more than before the search and not in states is reckoned to it.
+        """
+        states = self.states.bytes_used + self.judge.bytes_used
+        return max(self.tables.bytes_used, resident_bytes() - self._bytes_before - states)
 
     def _memory_text(self) -> str:
         return (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -223,3 +225,91 @@ def test_the_peak_is_this_program_s_and_not_its_parent_s() -> None:
     )
 
     assert int(done.stdout) < 150 << 20
+
+
+# -- what is numbered counts, too --------------------------------------------------------
+
+
+MANY = """
+from joinproto.checking import FifoLinks, Message, Send, World, always
+
+class Asks:
+    def __init__(self, most): self.most = most; self.k = 0; self.waits = False
+    def choices(self):
+        if not self.waits and self.k < self.most: yield "next"
+    def receive(self, event):
+        if event == "next":
+            self.k += 1; self.waits = True
+            return [Send("b", (self.k, "x" * SIZE))]
+        self.waits = False
+    def shows(self): return None
+
+class Answers:
+    def __init__(self): self.last = 0
+    def receive(self, event):
+        self.last = event.content
+        return [Send("a", event.content)]
+    def shows(self): return None
+
+def world(most: int = 1000):
+    return World(name="many", members={"a": lambda: Asks(most), "b": Answers},
+        network=FifoLinks(), properties=[always("x", lambda view: view["a"] is None)])
+"""
+
+
+def checked(tmp_path: Path, size: int, *words: str) -> tuple[int, dict[str, Any], str]:
+    path = tmp_path / "many.py"
+    path.write_text(MANY.replace("SIZE", str(size)))
+    command = [sys.executable, "-m", "joinproto", "check", str(path), "--json", *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    return done.returncode, json.loads(done.stdout), done.stderr
+
+
+@pytest.mark.slow
+def test_tables_are_sparse_where_few_events_meet_few_states(tmp_path: Path) -> None:
+    """3,000 numbers, each in its own states alone: as a block that would be 600 MB."""
+    # Twice, because the first may compile the loop that reads sparse tables.
+    for _ in range(2):
+        code, report, _ = checked(tmp_path, 1, "--set", "most=3000", "--engine", "local")
+
+    assert 0 == code
+    assert 9_001 == report["distinct"]
+    assert report["numbered_bytes"] < 200 << 20
+    assert report["peak_rss_bytes"] < 400 << 20
+
+
+@pytest.mark.slow
+def test_a_bound_on_memory_is_one_on_what_is_numbered(tmp_path: Path) -> None:
+    """Values of half a megabyte each: the process ends near its bound, with what it found."""
+    words = ("--set", "most=5000", "--max-memory", "1G")
+
+    code, report, said = checked(tmp_path, 500_000, *words)
+
+    assert 3 == code
+    assert "incomplete" == report["result"]
+    assert report["stopped_by"].startswith("the memory limit")
+    assert report["distinct"] > 100
+    assert report["peak_rss_bytes"] < 1.2 * 2**30
+    assert "Spark" not in said
+
+
+@pytest.mark.slow
+def test_the_first_ctrl_c_ends_a_search_with_its_report(tmp_path: Path) -> None:
+    path = tmp_path / "many.py"
+    path.write_text(MANY.replace("SIZE", "1"))
+    command = [sys.executable, "-m", "joinproto", "check", str(path), "--json"]
+    command += ["--set", "most=1000000", "--engine", "local"]
+    running = subprocess.Popen(command, stdout=-1, stderr=-1, text=True, cwd=ROOT)
+    assert running.stderr is not None
+    # The first line of progress, after ten seconds: the search is under way.
+    while "distinct" not in (row := running.stderr.readline()):
+        assert row, "it ended by itself"
+
+    running.send_signal(signal.SIGINT)
+    out, _ = running.communicate(timeout=60)
+
+    report = json.loads(out)
+    assert 3 == running.returncode
+    assert "interrupted" == report["stopped_by"]
+    assert "incomplete" == report["result"]
+    assert report["distinct"] > 1

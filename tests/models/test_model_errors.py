@@ -582,3 +582,51 @@ def test_a_stopped_member_shows_down() -> None:
     report = check(world(Quiet, claim, start="down", network=FifoLinks()))
 
     assert "reached" == report.properties[0].result
+
+
+# -- claims that answer nothing, calls that do not come back -------------------------------
+
+
+def answers_nothing(view: Any) -> Any:
+    assert view["a"] is not None
+
+
+def asks_a_stranger(view: Any) -> bool:
+    return view["nobody"] is None
+
+
+def test_a_claim_that_answers_none_is_refused() -> None:
+    """It counted as violated, without a word."""
+    problem = problem_of(world(Quiet, always("says", answers_nothing)))
+
+    assert "property 'says' answered None" in problem.message
+    line = answers_nothing.__code__.co_firstlineno
+    assert problem.place == f"{__file__}:{line}"
+
+
+def test_a_claim_about_a_stranger_is_told_who_is_there() -> None:
+    problem = problem_of(world(Quiet, always("asks", asks_a_stranger)))
+
+    assert "property 'asks' asks for 'nobody', which is no member" in problem.message
+    assert problem.next == "members are a, b"
+    assert problem.place == f"{__file__}:{asks_a_stranger.__code__.co_firstlineno + 1}"
+
+
+class Spins(Quiet):
+    def receive(self, event: Any) -> Any:
+        while True:
+            self.step += 0
+
+
+def test_a_call_that_does_not_come_back_is_told_with_its_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from models import endless
+
+    monkeypatch.setattr(endless.WATCH, "seconds_max", 0.4)
+
+    problem = problem_of(world(Spins))
+
+    assert "receive() has not come back for 0.4 seconds" in problem.message
+    first = Spins.receive.__code__.co_firstlineno
+    assert problem.place in (f"{__file__}:{first + 1}", f"{__file__}:{first + 2}")

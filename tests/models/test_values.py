@@ -436,7 +436,7 @@ class Oldest:
 
 def test_who_counts_on_the_order_of_a_dict_is_refused() -> None:
     with pytest.raises(ModelProblem) as caught:
-        check(alone(lambda: Oldest(dict), sometimes("served", lambda view: view["m"][1])))
+        check(alone(lambda: Oldest(dict), sometimes("served", lambda view: bool(view["m"][1]))))
 
     assert "depends on the order in which a dict or a set is gone through" in caught.value.message
     assert "OrderedDict" in caught.value.next

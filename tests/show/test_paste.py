@@ -1,6 +1,7 @@
 """The run as a test to paste."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -171,9 +172,7 @@ def test_steps_stand_in_their_order() -> None:
     """The numbers in the comments go up."""
     trace = traces.five_members()
     rows = [row.strip() for row in paste(traces.report(trace), trace).splitlines()]
-    numbers = [
-        int(row[2:].split(":")[0]) for row in rows if row[:2] == "# " and row[2:3].isdecimal()
-    ]
+    numbers = [int(found[1]) for row in rows if (found := re.match(r"# (\d+): ", row))]
 
     assert all(one < other for one, other in pairwise(numbers))
     assert 25 == len(numbers)

@@ -46,14 +46,17 @@ def test_the_rate_is_that_of_the_last_seconds() -> None:
     assert ", 1/s," in stream.getvalue().rsplit("\r", 1)[1]
 
 
-def test_nothing_is_written_where_nobody_watches() -> None:
-    """A log holds results alone."""
+def test_a_log_gets_a_line_every_ten_seconds() -> None:
+    """Without a terminal nothing is written over, and a short search writes nothing."""
     stream = io.StringIO()
 
     with Progress(stream) as progress:
-        progress(tick(1.0))
+        for second in range(25):
+            progress(tick(float(second)))
 
-    assert stream.getvalue() == ""
+    rows = stream.getvalue().splitlines()
+    assert ["10.0 s", "20.0 s"] == [row.rsplit(", ", 1)[1] for row in rows]
+    assert "\r" not in stream.getvalue()
 
 
 def test_ticks_that_come_too_fast_are_left_out() -> None:

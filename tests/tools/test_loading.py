@@ -222,9 +222,9 @@ def test_a_value_that_the_function_cannot_use_is_told_by_its_option(
 ) -> None:
     """The file is right, and the command is wrong."""
     lossy = (
-        FUNCTION.replace("top=3", "top=3, losses=0")
+        FUNCTION.replace("top=3", "top=3, losses=None")
         .replace('name="counters",', 'name="counters", network=MessageBag(),')
-        .replace("properties=", "faults=Faults(losses=losses), properties=")
+        .replace("properties=", "faults=Faults(losses=losses or 0), properties=")
     )
     path = model(tmp_path, replace=("Faults,", "Faults, MessageBag,"), world=lossy)
 
@@ -234,7 +234,7 @@ def test_a_value_that_the_function_cannot_use_is_told_by_its_option(
     assert 2 == done.code
     assert "world() cannot be built with --set losses=x: TypeError: " in done.err
     assert "without --set losses=x it can be built" in done.err
-    assert "cannot be built with --members y --set losses=x: TypeError: " in both.err
+    assert "--set members=y does not fit: members is a whole number" in both.err
     assert 0 == run(path, "--set", "losses=1").code
 
 
@@ -340,3 +340,95 @@ def test_a_file_can_be_loaded_without_the_command(tmp_path: Path) -> None:
     assert {"members", "top"} == found.takes
     with pytest.raises(ModelProblem, match="takes no --crashes"):
         load_file(path, {"crashes": 1})
+
+
+# -- values of --set ---------------------------------------------------------------------
+
+TYPED = """
+from typing import Literal
+import enum
+from joinproto.checking import World, sometimes
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+class M:
+    def __init__(self, seen):
+        self.seen = seen
+    def receive(self, event):
+        return None
+
+def world(
+    fair: bool = True,
+    most: int = 1,
+    share: float = 0.5,
+    name="n",
+    guessed=False,
+    way: Literal["up", "down"] = "up",
+    colour: Colour = Colour.RED,
+    least: int | None = None,
+    pair=(1, 2),
+    any=None,
+):
+    seen = (fair, most, share, name, guessed, way, colour.name, least, pair, any)
+    return World(name="w", members={"a": lambda: M(repr(seen))}, properties=[
+        sometimes("seen", lambda view: view["a"].seen == WANTED)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "at", "value"),
+    [
+        ("fair=false", 0, False),
+        ("fair=no", 0, False),
+        ("fair=1", 0, True),
+        ("most=7", 1, 7),
+        ("share=2", 2, 2.0),
+        ("name=7", 3, "7"),
+        ("guessed=true", 4, True),
+        ("way=down", 5, "down"),
+        ("colour=blue", 6, "BLUE"),
+        ("least=3", 7, 3),
+        ("least=none", 7, None),
+        ("pair=(3, 4)", 8, (3, 4)),
+        ("any=[1]", 9, [1]),
+        ("any=x", 9, "x"),
+    ],
+)
+def test_a_value_is_what_the_function_says(
+    tmp_path: Path, run: Run, words: str, at: int, value: object
+) -> None:
+    """By the annotation, else by the default: `fair=false` is not the text that is true."""
+    seen: list[object] = [True, 1, 0.5, "n", False, "up", "RED", None, (1, 2), None]
+    seen[at] = value
+    path = tmp_path / "typed.py"
+    path.write_text(TYPED.replace("WANTED", repr(repr(tuple(seen)))))
+
+    assert 0 == run(str(path), "--set", words).code
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("fair=flase", "true or false"),
+        ("most=1.5", "a whole number"),
+        ("share=much", "a number"),
+        ("guessed=2", "true or false"),
+        ("way=left", "one of up, down"),
+        ("colour=green", "one of red, blue"),
+        ("least=x", "a whole number or none"),
+        ("pair=3", "a value of type tuple"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_bad_usage(
+    tmp_path: Path, run: Run, words: str, said: str
+) -> None:
+    path = tmp_path / "typed.py"
+    path.write_text(TYPED.replace("WANTED", "None"))
+
+    done = run(str(path), "--set", words)
+
+    assert 2 == done.code
+    assert f"--set {words} does not fit" in done.err
+    assert said in done.err

@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from models.entry import Entry
 from models.report import Report, to_json
 from tools.cli import loading, results
 from tools.cli.estimate import estimate, smaller_reports
+from tools.cli.interrupting import Interrupt, interruptible
 from tools.cli.loading import Loaded
 from tools.cli.output import Terminal, alone_on_stdout, error_stream, is_terminal
 from tools.cli.tier import run_tier
@@ -216,7 +218,7 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
     as_json = {
         **to_json(report),
         "compile_seconds": round(compiled, 3),
-        "options": dict(options),
+        "options": dict(loaded.options),
         "not_exercised": list(findings.not_exercised(report)),
     }
     if settings.as_json:
@@ -264,7 +266,8 @@ def _text(loaded: Loaded, report: Report, settings: Settings) -> str:
     command = f"joinproto check {loaded.words}"
     if settings.symmetry:
         command += " --symmetry"
-    text = summary(report, command=command, **terminal.layout())
+    has_sizes = loaded.sized is not None
+    text = summary(report, command=command, has_sizes=has_sizes, **terminal.layout())
     if report.trace is not None:
         text += f"\n\n{terminal.chart(report.trace)}"
     return text
@@ -304,21 +307,25 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     from models.check import check as search_world
     from models.engine.memory import resident_bytes
 
-    with _watched() as (progress, compiled), loaded.at_work():
+    with _watched() as (progress, compiled), loaded.at_work(), interruptible() as interrupt:
         _refuse_too_little(settings.memory_bytes, resident_bytes())
         warm_up(symmetry=settings.symmetry)
         _say_estimate(loaded, settings)
         if settings.engine == "auto" and find_spec("pyspark") is not None:
             from spark_explore import explore
 
-            report = explore.auto(loaded.world, _plan(loaded, settings, progress))
+            report = explore.auto(loaded.world, _plan(loaded, settings, progress, interrupt))
         elif settings.out is not None:
             from spark_explore import explore
 
-            report = explore.here(loaded.world, _plan(loaded, settings, progress))
+            report = explore.here(loaded.world, _plan(loaded, settings, progress, interrupt))
         else:
             report = search_world(
-                loaded.world, symmetry=settings.symmetry, progress=progress, **settings.limits()
+                loaded.world,
+                symmetry=settings.symmetry,
+                progress=progress,
+                interrupted=interrupt.was_asked,
+                **settings.limits(),
             )
     return report, compiled()
 
@@ -328,14 +335,16 @@ def _watched() -> Iterator[tuple[Progress, Callable[[], float]]]:
     """Yield a progress line, and a clock of the compiler, which announces itself."""
     from models.engine import telling_of_compilation
 
-    with Progress(error_stream()) as progress:
+    with (
+        Progress(error_stream()) as progress,
+        telling_of_compilation(partial(_say, progress)) as compiling,
+    ):
+        yield progress, lambda: compiling.seconds
 
-        def tell(text: str) -> None:
-            progress.close()
-            click.echo(text, err=True)
 
-        with telling_of_compilation(tell) as compiling:
-            yield progress, lambda: compiling.seconds
+def _say(progress: Progress, text: str) -> None:
+    progress.close()
+    click.echo(text, err=True)
 
 
 def _refuse_too_little(limit_bytes: int | None, needed_bytes: int) -> None:
@@ -369,11 +378,11 @@ def _on_spark(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     from spark_explore import explore
 
     with _watched() as (progress, compiled), loaded.at_work():
-        report = explore.run(loaded.world, _plan(loaded, settings, progress))
+        report = explore.run(loaded.world, _plan(loaded, settings, progress, Interrupt()))
     return report, compiled()
 
 
-def _plan(loaded: Loaded, settings: Settings, progress: Progress) -> Any:
+def _plan(loaded: Loaded, settings: Settings, progress: Progress, interrupt: Interrupt) -> Any:
     from models.engine.search import Limits
     from spark_explore.explore import Plan
 
@@ -382,6 +391,7 @@ def _plan(loaded: Loaded, settings: Settings, progress: Progress) -> Any:
             states=settings.states_max,
             memory_bytes=settings.memory_bytes,
             seconds=settings.seconds_max,
+            interrupted=interrupt.was_asked,
         ),
         master=settings.master,
         out=None if settings.out is None else settings.out.resolve(),
@@ -390,6 +400,7 @@ def _plan(loaded: Loaded, settings: Settings, progress: Progress) -> Any:
         symmetry=settings.symmetry,
         identity=_identity(loaded, settings),
         progress=progress,
+        tell=partial(_say, progress),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from attrs import field, frozen
 
 from models import catalogue
 from models.files import FLAGS, is_file, its_own_fault, load_file
+from models.options import Words, converted
 from models.problems import ModelProblem
 from models.world import World
 
@@ -122,16 +122,8 @@ def given(arguments: dict[str, Any]) -> dict[str, Any]:
             raise click.UsageError(f"--set takes NAME=VALUE, not {text!r}")
         if found.get(name) is not None:
             raise click.UsageError(f"{name} is given twice")
-        found[name] = _value(value)
+        found[name] = Words(value)
     return {name: value for name, value in found.items() if value is not None}
-
-
-def _value(text: str) -> Any:
-    """Return a number, a tuple and the like as such; anything else is text."""
-    try:
-        return ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
 
 
 # -- loading ---------------------------------------------------------------------------
@@ -142,6 +134,7 @@ def load(target: str, options: Mapping[str, Any]) -> Loaded:
     if is_file(target):
         return _own(target, options)
     item = catalogue.entry(target)
+    options = converted(options, catalogue.builder(item))
     world = _shipped(target, options)
     if "members" not in catalogue.parameters(item):
         return Loaded(world, target, options)
@@ -167,7 +160,7 @@ def _shipped(name: str, options: Mapping[str, Any]) -> World:
 
 def _own(target: str, options: Mapping[str, Any]) -> Loaded:
     found = load_file(target, options)
-    build = found.build
+    build, options = found.build, found.options
     if build is None or found.members is None:
         return Loaded(found.world, target, options, found.file, found.place)
     return Loaded(

@@ -82,7 +82,7 @@ def simulate(target: str, runs: int, seed: int, steps: int, as_json: bool, **arg
         loaded = loading.load(target, options)
         found = _walk(loaded, runs, seed, steps)
     if as_json:
-        click.echo(json.dumps({**to_json(found), "options": dict(options)}))
+        click.echo(json.dumps({**to_json(found), "options": dict(loaded.options)}))
     else:
         click.echo(_text(loaded, found))
     if found.trace is not None:

@@ -20,6 +20,9 @@ MARKS = {
     "unknown": Piece("unknown", Role.WARN),
 }
 
+NUMBERED_WORTH_SAYING = 32 << 20
+"""A search of a small world takes as much, whatever it numbers."""
+
 LIMITS = {
     "memory": "--max-memory SIZE",
     "states": "--max-states N",
@@ -68,6 +71,8 @@ def costs(report: Report) -> Iterator[Fact]:
         memory += f", {report.bytes_per_state:,.1f} bytes a state"
     if report.row_bits:
         memory += f" ({plural(report.row_bits, 'bit')} of content)"
+    if report.numbered_bytes > NUMBERED_WORTH_SAYING:
+        memory += f", {size(report.numbered_bytes)} for what is numbered"
     yield Fact("memory", memory)
     yield Fact("code", f"{plural(report.calls, 'call')} of members' code")
     reductions = ", ".join(map(visible, report.reductions)) or "none"
@@ -120,16 +125,22 @@ def command(report: Report) -> str:
     return f"joinproto check {shlex.quote(report.world)}"
 
 
-def next_commands(report: Report, typed: str) -> Iterator[Fact]:
-    """Yield what to type next (`typed`: the command that gave this report) and what for."""
+def next_commands(report: Report, typed: str, *, has_sizes: bool = True) -> Iterator[Fact]:
+    """Yield what to type next (`typed`: the command that gave this report) and what for.
+
+    `has_sizes`: whether the world can be built with another number of members.
+    """
     if report.trace is not None:
         yield Fact(f"{typed} --trace run.html", "read the run as a page")
         yield Fact(f"{typed} --trace test_run.py", "get the run as a test")
     elif report.result == "incomplete":
+        if report.stopped_by == "interrupted":
+            yield Fact(f"{typed} --max-seconds N", "search for a time that is set before")
+            return
         limit = next((flag for word, flag in LIMITS.items() if word in report.stopped_by), "")
         yield Fact(f"{typed} {limit or '--max-memory SIZE'}", "search on with a higher limit")
     elif next(not_exercised(report), ""):
         yield Fact(f"{typed} --json", "see the counts of all that was exercised")
-    else:
+    elif has_sizes:
         larger = re.sub(r" --members \S+", "", typed)
         yield Fact(f"{larger} --members N", "search the same world with more members")

@@ -7,11 +7,14 @@ no place for (messages, rules) stands in each state's `#meta`.
 
 from __future__ import annotations
 
+import enum
 import keyword
 import re
+from collections import deque
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from models.events import Told, plain
 from models.report import Step, Trace, step_to_json
 from tools.show.story import Moment, Story, tell
 from tools.show.words import headline
@@ -21,14 +24,16 @@ INTEGER_MAX = 2**53 - 1
 
 ACTION = "action"
 
-Value = str | int
+Value = Any
+"""As the format writes it: a text, integer, boolean or list, or an object with one of the keys
+#set, #tup and #map."""
 
 
 def itf(trace: Trace, *, source: str = "") -> dict[str, Any]:
     """Return `trace` as JSON values; `source`: the name of the world."""
     story = tell(trace)
     variables = _variables(story)
-    numeric = _numeric(story)
+    typed = _typed(story)
     meta = {
         "format": "ITF",
         "format-description": "https://apalache-mc.org/docs/adr/015adr-trace.html",
@@ -42,7 +47,7 @@ def itf(trace: Trace, *, source: str = "") -> dict[str, Any]:
     out: dict[str, Any] = {
         "#meta": meta,
         "vars": [*variables.values(), ACTION],
-        "states": [_state(moment, variables, numeric) for moment in story.moments],
+        "states": [_state(moment, variables, typed) for moment in story.moments],
     }
     if trace.loop_at is not None:
         # The last state is the one at `loop_at` once more; from there the run goes on with
@@ -52,23 +57,23 @@ def itf(trace: Trace, *, source: str = "") -> dict[str, Any]:
 
 
 def _state(
-    moment: Moment, variables: Mapping[str, str], numeric: Collection[tuple[str, str]]
+    moment: Moment, variables: Mapping[str, str], typed: Collection[tuple[str, str]]
 ) -> dict[str, Any]:
     state: dict[str, Any] = {"#meta": {"index": moment.number, **_meta(moment.step)}}
     for member, variable in variables.items():
-        state[variable] = _record(member, moment.states.get(member, {}), numeric)
+        state[variable] = _record(member, moment.states.get(member, {}), typed)
     state[ACTION] = _action(moment.step)
     return state
 
 
 def _record(
-    member: str, values: Mapping[str, str], numeric: Collection[tuple[str, str]]
+    member: str, values: Mapping[str, str], typed: Collection[tuple[str, str]]
 ) -> dict[str, Value]:
     record: dict[str, Value] = {"status": values.get("", "up")}
     for key, text in values.items():
         if key:
             name = _unused(_field(key), record)
-            record[name] = int(text) if (member, key) in numeric else text
+            record[name] = _encoded(_value_of(text)) if (member, key) in typed else text
     return record
 
 
@@ -109,22 +114,94 @@ def _unused(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def _numeric(story: Story) -> frozenset[tuple[str, str]]:
-    """Return the attributes (member, name) that are integers in every state of the run.
+def _typed(story: Story) -> frozenset[tuple[str, str]]:
+    """Return the attributes (member, name) that have one type in every state of the run.
 
-    Where one state says "-", all say text: readers give a variable one type.
+    Readers give a variable one type: where one state says "-", all say text.
     """
-    seen: dict[tuple[str, str], bool] = {}
+    seen: dict[tuple[str, str], list[Any]] = {}
     for moment in story.moments:
         for member, values in moment.states.items():
             for key, text in values.items():
-                at = (member, key)
-                seen[at] = seen.get(at, True) and _is_integer(text)
-    return frozenset(at for at, whole in seen.items() if whole)
+                seen.setdefault((member, key), []).append(_value_of(text))
+    return frozenset(at for at, values in seen.items() if _type_of_all(values) is not None)
 
 
-def _is_integer(text: str) -> bool:
+def _value_of(text: str) -> Any:
+    """Return the value behind a text; a text alone may be an integer's."""
+    if isinstance(text, Told):
+        return text.value
     # Short first: Python refuses to read numbers of many thousand digits.
     if len(text) > 17 or not text.removeprefix("-").isdecimal() or not text.isascii():
-        return False
-    return str(int(text)) == text and abs(int(text)) <= INTEGER_MAX
+        return text
+    return int(text) if str(int(text)) == text else text
+
+
+ANY = "any"
+"""The type of nothing: of what an empty set holds."""
+
+
+def _type_of(value: Any) -> Any:
+    """Return a type of the format's, or None where the value has none."""
+    match value:
+        case enum.Enum():
+            return "text"
+        case bool():
+            return "bool"
+        case int():
+            return "int" if abs(value) <= INTEGER_MAX else None
+        case str():
+            return "text"
+        case set() | frozenset() | list() | deque():
+            inner = _type_of_all(list(value))
+            kind = "set" if isinstance(value, (set, frozenset)) else "list"
+            return None if inner is None else (kind, inner)
+        case dict():
+            key, item = _type_of_all(list(value)), _type_of_all(list(value.values()))
+            return None if key is None or item is None else ("map", key, item)
+        case tuple():
+            parts = tuple(map(_type_of, value))
+            return None if None in parts else ("tup", *parts)
+    return None
+
+
+def _type_of_all(values: list[Any]) -> Any:
+    """Return the one type of all of them, or None."""
+    found: Any = ANY
+    for value in values:
+        found = _joined(found, _type_of(value))
+        if found is None:
+            return None
+    return found
+
+
+def _joined(one: Any, other: Any) -> Any:
+    """Return the type that both are of, or None."""
+    if one == other or other == ANY:
+        return one
+    if one == ANY:
+        return other
+    if not isinstance(one, tuple) or not isinstance(other, tuple) or len(one) != len(other):
+        return None
+    if one[0] != other[0]:
+        return None
+    parts = [_joined(a, b) for a, b in zip(one[1:], other[1:], strict=True)]
+    return None if None in parts else (one[0], *parts)
+
+
+def _encoded(value: Any) -> Value:
+    """Return a value that has a type as the format writes it."""
+    match value:
+        case enum.Enum():
+            return plain(value)
+        case set() | frozenset():
+            return {"#set": [_encoded(item) for item in sorted(value, key=plain)]}
+        case list() | deque():
+            return [_encoded(item) for item in value]
+        case dict():
+            return {"#map": [[_encoded(key), _encoded(item)] for key, item in value.items()]}
+        case tuple():
+            return {"#tup": [_encoded(item) for item in value]}
+        case str():
+            return str(value)
+    return value

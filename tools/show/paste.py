@@ -68,7 +68,7 @@ def _step(moment: Moment) -> Iterator[str]:
         else f"{visible(statement.member)} {statement.text}"
         for statement in told(moment)
     )
-    yield from _comment(f"{moment.number}: {changes}")
+    yield from _comment(f"{moment.number}: {changes or 'changes nothing'}")
     arguments = [literal(moment.step.label)]
     if member is not None:
         arguments.append(literal(member))
@@ -109,10 +109,14 @@ def _call(function: str, arguments: list[str]) -> Iterator[str]:
 
 
 def _comment(text: str) -> Iterator[str]:
-    """Yield `text` as comment lines; the bar keeps a word such as `noqa` from being one."""
-    rows = textwrap.wrap(text, LINE_MAX - 8, break_on_hyphens=False) or [""]
-    for number, row in enumerate(rows):
-        yield f"# {'| ' if number else ''}{row}".rstrip()
+    """Yield `text` as comment lines, none of which a linter or type checker obeys."""
+    for row in textwrap.wrap(text, LINE_MAX - 8, break_on_hyphens=False):
+        yield f"# | {row}".rstrip() if _ORDER.match(row) else f"# {row}".rstrip()
+
+
+_ORDER = re.compile(
+    r"(noqa|type|ruff|fmt|mypy|isort|pragma|pylint|pyright|flake8|nosec)\b", re.IGNORECASE
+)
 
 
 def literal(text: str) -> str:

@@ -1,7 +1,7 @@
 """One line on standard error that says how far a long search is.
 
-Only on a terminal, and only every tenth of a second; elsewhere nothing is written, so that
-a log holds results alone.
+On a terminal it is written over, every tenth of a second; elsewhere, as in a log, it is a line of
+its own, every ten seconds.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from attrs import define, field
 from tools.show.amounts import duration, short, size
 
 SECONDS_BETWEEN = 0.1
+SECONDS_BETWEEN_LINES = 10.0
 RATE_OVER_SECONDS = 3.0
 
 
@@ -46,18 +47,25 @@ class Progress:
 
     stream: TextIO
     _shown: bool = field(init=False)
-    _last: float = field(init=False, default=float("-inf"))
+    _last: float = field(init=False)
     _written: int = field(init=False, default=0)
     _seen: deque[tuple[float, int]] = field(init=False, factory=deque)
 
     def __attrs_post_init__(self) -> None:
         self._shown = self.stream.isatty()
+        # A search that is over soon writes no line into a log.
+        self._last = float("-inf") if self._shown else 0.0
 
     def __call__(self, event: Tick) -> None:
         """Show `event`, unless one was shown a moment ago."""
-        if not self._shown or event.seconds - self._last < SECONDS_BETWEEN:
+        least = SECONDS_BETWEEN if self._shown else SECONDS_BETWEEN_LINES
+        if event.seconds - self._last < least:
             return
         self._last = event.seconds
+        if not self._shown:
+            self.stream.write(f"{self._text(event)}\n")
+            self.stream.flush()
+            return
         text = self._text(event)[: self._columns() - 1]
         # Blanks instead of an escape sequence: every terminal understands them.
         self.stream.write("\r" + text.ljust(self._written))

@@ -33,15 +33,17 @@ def summary(
     glyphs: Glyphs = BOXES,
     paint: Paint = plain,
     command: str = "",
+    has_sizes: bool = True,
 ) -> str:
     """Return the report as text, no line wider than `width` cells (at least 40).
 
-    `command`: the command line that gave it, for the next one to type.
+    `command`: the command line that gave it, for the next one to type.  `has_sizes`: whether
+    the world can be built with another number of members.
     """
     width = max(width, WIDTH_MIN)
     return "\n".join(
         "".join(paint(piece.text, piece.role) for piece in row).rstrip(" ")
-        for text in _texts(report, command or findings.command(report), width)
+        for text in _texts(report, command or findings.command(report), width, has_sizes)
         for row in wrap(glyphs.line(text.line), width, first=text.first, indent=text.indent)
     )
 
@@ -56,7 +58,7 @@ class _Text:
 _EMPTY = _Text(line(), 0, 0)
 
 
-def _texts(report: Report, command: str, width: int) -> Iterator[_Text]:
+def _texts(report: Report, command: str, width: int, has_sizes: bool) -> Iterator[_Text]:
     where = f"{visible(report.world)} with {plural(report.members, 'member')}: "
     yield _Text(line(Piece(where, Role.TITLE), findings.result(report)), 0, 2)
     for fact in findings.costs(report):
@@ -67,8 +69,10 @@ def _texts(report: Report, command: str, width: int) -> Iterator[_Text]:
         yield from _heading("notes")
         for note in report.notes:
             yield _Text(line(visible(note)))
-    yield from _heading("next")
-    yield from _next(list(findings.next_commands(report, visible(command))), width)
+    following = list(findings.next_commands(report, visible(command), has_sizes=has_sizes))
+    if following:
+        yield from _heading("next")
+        yield from _next(following, width)
 
 
 def _next(facts: list[findings.Fact], width: int) -> Iterator[_Text]:
