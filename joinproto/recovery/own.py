@@ -6,6 +6,7 @@ The same code judges a directory on this machine and the bytes that came in an .
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,11 @@ SALVAGED_MAX = 120
 """Characters of a damaged value that are shown."""
 
 
-def read(raw: Raw, known: Known | None = None) -> Found:
+def read(raw: Raw, known: Known | None = None, *, has_log: bool = False) -> Found:
     """Return what the files of a store say; never raises, whatever the bytes are.
 
-    `known`: shared by stores that are read together.
+    `known`: shared by stores that are read together.  `has_log`: its frames are in joinproto's
+    own log, whether it says so or not.
     """
     known = Known() if known is None else known
     if raw.problem:
@@ -48,7 +50,7 @@ def read(raw: Raw, known: Known | None = None) -> Found:
     if refused is None:
         # Not refused, so valid.
         assert slots.current.contents is not None
-        return _whole(raw, slots.current, slots.current.contents, found)
+        return _whole(raw, slots.current, slots.current.contents, found, has_log=has_log)
 
     state = State.CORRUPT
     if isinstance(refused, StoreMissing):
@@ -66,6 +68,21 @@ def read(raw: Raw, known: Known | None = None) -> Found:
         member="" if newest is None else newest.member,
         problems=tuple(found) or (str(refused).partition("\n")[0],),
         facts=(*_damaged(slots.current), *_damaged(slots.previous)),
+    )
+
+
+def together(stores: Sequence[Found]) -> tuple[Found, ...]:
+    """Return the stores, read again where only another one tells that a journal is missing.
+
+    Members of one cluster keep their frames alike, and earlier versions did not write down how.
+    """
+    with_log = {one.cluster for one in stores if one.raw.journal is not None and one.cluster}
+    known = Known()
+    return tuple(
+        read(one.raw, known, has_log=True)
+        if one.record is not None and one.raw.journal is None and one.cluster in with_log
+        else one
+        for one in stores
     )
 
 
@@ -113,12 +130,20 @@ def state_of(record: StoreRecord) -> State:
     return State(record.state.value)
 
 
-def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str]) -> Found:
-    record, lost = with_frames(contents.record, raw.journal)
+def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str], *, has_log: bool) -> Found:
+    record, lost = contents.record, ""
+    if raw.journal is not None or contents.frames is not None or has_log:
+        record, lost = with_frames(record, raw.journal)
     if lost:
         found.insert(0, lost)
         # A member refuses it, too: what it acknowledged is not there.
-        return Found.of(raw, state=State.CORRUPT, member=contents.member, problems=tuple(found))
+        is_unread = raw.journal is not None and raw.journal.is_unread
+        state = State.UNREADABLE if is_unread else State.CORRUPT
+        return Found.of(raw, state=state, member=contents.member, problems=tuple(found))
+    if raw.lock_problem:
+        # Perhaps a process has it open; and no member opens what it cannot lock.
+        member = contents.member
+        return Found.of(raw, state=State.UNREADABLE, member=member, problems=tuple(found))
     record, wrong = _recovered(raw, record)
     if wrong:
         found.insert(0, wrong)

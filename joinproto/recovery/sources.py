@@ -11,7 +11,7 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from joinproto.errors import StoreUnreadable, UsageProblem
-from joinproto.recovery import info
+from joinproto.recovery import info, own
 from joinproto.recovery.found import Format, Found, Raw
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.known import Known
@@ -96,7 +96,7 @@ def _named(raws: Sequence[tuple[Raw, str]], notes: list[str]) -> tuple[Found, ..
             origin = f"from {source}" if source and source != "-" else f"number {again}"
             one = evolve(one, label=f"{one.name} ({origin})")
         found[one.name] = one
-    stores = tuple(found.values())
+    stores = own.together(tuple(found.values()))
     if any(one.format is Format.RABBITMQ for one in stores):
         from joinproto.recovery.foreign import rabbitmq
 

@@ -12,15 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joinproto.errors import StoreCorrupt
+from joinproto.core.chain.store import StoreRecord
+from joinproto.errors import StoreCorrupt, StoreError
+from joinproto.log.disk import open_disk
 from joinproto.log.journal import FILE, Frame
 from joinproto.log.journal import Journal as Written
 from joinproto.recovery import frames
 from joinproto.recovery.frames import Journal, look_at_journal
 from joinproto.store.filesystem import REAL
+from joinproto.store.handle import create_store
 from tests.core.chain.pictures import views
 from tests.recovery.asking import ask, ask_json, snapshot
-from tests.recovery.disks import lay
+from tests.recovery.disks import lay, record
 
 CHAIN = "F C1:ab@F.2"
 
@@ -167,3 +170,84 @@ def test_a_journal_of_views_that_the_store_does_not_know_is_none_of_its_own(
     code, said = ask_json(capsys, "inspect", disks["a"])
 
     assert (1, "corrupt") == (code, said["stores"][0]["state"])
+
+
+# -- what a member would refuse ------------------------------------------------------------------
+
+
+def _remove(path: Path) -> None:
+    (path / FILE).unlink()
+
+
+def _zero(path: Path) -> None:
+    with (path / FILE).open("r+b") as file:
+        file.write(bytes(16))
+
+
+def _link(path: Path) -> None:
+    (path / FILE).rename(path / "elsewhere")
+    (path / FILE).symlink_to(path / "elsewhere")
+
+
+HARM = {"removed": _remove, "its first 16 bytes zeroed": _zero, "a link in its place": _link}
+
+
+@pytest.mark.parametrize("harm", HARM)
+@pytest.mark.parametrize("story", ["F", "F X@F.3"])
+def test_no_store_is_good_that_its_member_refuses(
+    harm: str, story: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The verdict reads what the node would read: never PROVEN, CLEAN or TIE where it refuses."""
+    at = "F.3" if "X" in story else "-"
+    paths = [_of_node(tmp_path / name, name, record(name, f"F {at}", story)) for name in "abc"]
+    before, _ = ask_json(capsys, "pick", *paths)
+    for path in paths:
+        HARM[harm](path)
+
+    code, said = ask_json(capsys, "pick", *paths)
+
+    assert 0 == before
+    assert 0 != code
+    assert said["verdict"] not in ("proven", "clean", "tie")
+    for path in paths:
+        with pytest.raises(StoreError):
+            open_disk(path, path.name, "cluster")
+
+
+def test_where_another_member_has_a_journal_one_that_has_none_lost_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Directories of earlier versions do not say where their frames are."""
+    disks = lay(tmp_path, "F", a="F -", b="F -", c="F -")
+    for path in disks.values():
+        write(path, ("F", 3))
+    before, _ = ask_json(capsys, "pick", *disks.values())
+    (disks["a"] / FILE).unlink()
+
+    code, said = ask_json(capsys, "pick", *disks.values())
+
+    assert (0, 1, "corrupt") == (before, code, said["stores"][0]["state"])
+    assert f"{FILE}: is not there" in said["stores"][0]["problems"][0]
+
+
+def test_the_directory_of_a_broker_that_keeps_its_frames_elsewhere_is_read_by_its_metadata(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of any other broker only the metadata is read."""
+    disks = lay(tmp_path, "F", a="F F.5", b="F F.4", c="F F.4")
+
+    code, said = ask_json(capsys, "pick", *disks.values())
+
+    assert (0, "proven") == (code, said["verdict"])
+
+
+def _of_node(path: Path, member: str, what: StoreRecord) -> Path:
+    """Make the directory of a node that took three frames of view F, one after the other."""
+    path.mkdir()
+    create_store(path, what, member=member, cluster_name="cluster", frames=FILE).close()
+    first = what.lineage.views[0].id
+    journal = Written.open(path)
+    for seq in (1, 2, 3):
+        journal.append([Frame(str(first), seq, b"frame")])
+    journal.close()
+    return path
