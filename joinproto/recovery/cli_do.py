@@ -198,7 +198,13 @@ def _apply(
 
 def _not_again(agreed: Plan, host: str) -> list[str]:
     """Say which stores of the plan cannot be looked at again from here."""
-    far = [one.name for one in agreed.inputs if one.host != host or not Path(one.path).exists()]
+    near = deeds.beside(agreed, host)
+    step = agreed.step
+    far = [
+        one.name
+        for one in agreed.inputs
+        if one not in near and (one.host, one.path) != (step.host, step.path)
+    ]
     return [f"not examined again: {', '.join(far)}"] if far else []
 
 

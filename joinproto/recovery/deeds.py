@@ -22,11 +22,11 @@ from joinproto.core.chain.malformed import Malformed
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import View
 from joinproto.errors import JoinprotoError, StoreInUse, StoreUnreadable, StoreWriteFailed
-from joinproto.recovery.found import Format, Found, State
+from joinproto.recovery.found import Format, Found, Raw, State
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.history import chained
 from joinproto.recovery.own import NAMES, contents_of
-from joinproto.recovery.plan import STALE, Plan, backup_name, forced_view
+from joinproto.recovery.plan import STALE, Input, Plan, backup_name, forced_view
 from joinproto.store.contents import Contents
 from joinproto.store.filesystem import REAL, FileSystem, let_go, reason, write_all
 from joinproto.store.handle import Store, open_store
@@ -72,20 +72,28 @@ def check(plan: Plan, *, host: str, files: FileSystem = REAL) -> Deed | None:
     done = _done_before(plan, found)
     if done is not None:
         return done
-    _require_before(plan, found.raw.file(NAMES[0]).data or b"")
-    for one in plan.inputs:
-        # A store of another machine cannot be looked at again; the caller says so.
-        if one.host != host or one.path == plan.step.path or not Path(one.path).exists():
-            continue
-        now = gather(Path(one.path), host=host, files=files)
-        if now.digest != one.sha256 or now.in_use:
-            why = f"in use by {now.in_use}" if now.in_use else "changed since the plan was made"
-            raise Stale(
-                f"{one.name}: {why}\n  nothing was changed",
-                next="joinproto recover pick, with the stores as they are now",
-                code=IN_USE if now.in_use else STALE,
+    _require_target_same(plan, files)
+    for one in beside(plan, host):
+        kind = None if one.format is None else Format(one.format)
+        raw = gather(Path(one.path), host=host, kind=kind, files=files)
+        if raw.in_use:
+            raise StoreInUse(
+                f"{one.name}: in use by {raw.in_use}\n  nothing was changed",
+                next="look at the running broker; if it shall not run, stop it, then pick again",
+                code=IN_USE,
+            )
+        if _again(one, raw) != one:
+            raise _stale(
+                one.name,
+                raw.problem.rpartition(": ")[2],
+                "; if it is on another machine of that name: collect --host NAME",
             )
     return None
+
+
+def beside(plan: Plan, host: str) -> tuple[Input, ...]:
+    """Return the plan's other stores that lie on this machine, to be looked at again."""
+    return tuple(one for one in plan.inputs if one.host == host and one.path != plan.step.path)
 
 
 def apply(plan: Plan, *, host: str, made: Mapping[str, str], files: FileSystem = REAL) -> Deed:
@@ -101,8 +109,7 @@ def apply(plan: Plan, *, host: str, made: Mapping[str, str], files: FileSystem =
     try:
         with open_store(path, files=files) as store:
             # Once more under the lock: a member may have run in between.
-            raw = _current(path, files)
-            _require_before(plan, raw)
+            raw = _require_target_same(plan, files)
             backup = _keep(path, backup_name(plan), raw, files)
             store.write_contents(_written(plan, store, made))
     except StoreInUse as error:
@@ -180,6 +187,8 @@ def _require_target(plan: Plan, found: Found) -> None:
     if found.record is None:
         why = found.problems[0] if found.problems else found.state.value
         is_here = found.host == step.host
+        if is_here and found.state is not State.UNREADABLE:
+            raise _stale(found.name, why)
         raise StoreUnreadable(
             f"{found.name}: {why}\n  the plan is for the store of {step.member} on {step.host}",
             next="look at the disk, then run the same command again"
@@ -194,12 +203,35 @@ def _require_target(plan: Plan, found: Found) -> None:
         )
 
 
-def _require_before(plan: Plan, raw: bytes) -> None:
-    if sha256(raw).hexdigest() != plan.step.before:
-        raise Stale(
-            f"{plan.step.path}: changed since the plan was made\n  nothing was changed by this",
-            next="joinproto recover pick, with the stores as they are now",
-        )
+def _require_target_same(plan: Plan, files: FileSystem) -> bytes:
+    """Return the target's metadata, which is as it was, as is all else that was read of it."""
+    step = plan.step
+    # Machines of one name may have a store at one path each; which one is here, its bytes say.
+    known = [one for one in plan.inputs if (one.host, one.path) == (step.host, step.path)]
+    raw = gather(Path(step.path), host=step.host, kind=Format.JOINPROTO, files=files)
+    data = raw.file(NAMES[0]).data or b""
+    digest = sha256(data).hexdigest()
+    now = [_again(one, raw) for one in known]
+    is_same = not known or any(
+        # An apply that was interrupted wrote the present one in the place of the one before.
+        one in (then, evolve(then, previous=digest))
+        for one, then in zip(now, known, strict=True)
+    )
+    if digest != step.before or not is_same:
+        raise _stale(step.path)
+    return data
+
+
+def _again(one: Input, raw: Raw) -> Input:
+    """Return what `one` is now that `raw` was read, with the position that was given for it."""
+    return Input.of(one.name, evolve(raw, recovered=one.recovered.encode("latin-1")))
+
+
+def _stale(name: str, why: str = "", more: str = "") -> Stale:
+    return Stale(
+        f"{name}: {why or 'changed since the plan was made'}\n  nothing was changed by this",
+        next=f"joinproto recover pick, with the stores as they are now{more}",
+    )
 
 
 def _undone(path: Path, store: Store, entry: Mapping[str, Any]) -> StoreRecord:
@@ -264,17 +296,6 @@ def _forced(plan: Plan, record: StoreRecord) -> StoreRecord:
         return record.learn(record.lineage.append(forced_view(record.lineage, force)))
     except Malformed as malformed:
         raise Stale(f"{plan.step.path}: {malformed}", next="plan again") from malformed
-
-
-def _current(path: Path, files: FileSystem) -> bytes:
-    file = gather(path, host="", kind=Format.JOINPROTO, files=files).file(NAMES[0])
-    if file.data is None:
-        raise StoreUnreadable(
-            f"{path}: {file.name} cannot be read: {file.problem or 'it is gone'}\n"
-            "  nothing was changed",
-            next="look at the disk, then run the same command again",
-        )
-    return file.data
 
 
 def _make_durable(path: Path, files: FileSystem) -> None:

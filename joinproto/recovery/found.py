@@ -48,6 +48,7 @@ in `joinproto/core/pick/`, from `Found.candidate`.
 
 from __future__ import annotations
 
+import json
 from enum import Enum
 from hashlib import sha256
 from typing import Any
@@ -118,15 +119,18 @@ class Raw:
 
     @property
     def digest(self) -> str:
-        """Return a hash of everything that was read; equal if and only if nothing changed."""
-        total = sha256(b"joinproto found 1\n")
+        """Return a hash of everything that was read; equal if and only if nothing changed.
+
+        Who has it open is no part of it: that is asked anew each time.
+        """
+        parts = [self.format.value if self.format else "", self.problem, self.lock_problem]
         for file in sorted(self.files, key=lambda one: one.name):
-            said = b"-" if file.data is None else sha256(file.data).digest()
-            total.update(b"%d:%b" % (len(file.name.encode()), file.name.encode()) + said)
-        if self.journal is not None:
-            total.update(repr(self.journal).encode())
-        total.update(self.recovered)
-        return total.hexdigest()
+            said = "-" if file.data is None else sha256(file.data).hexdigest()
+            parts += [file.name, said, file.problem]
+        parts += ["no journal"] if self.journal is None else self.journal.said
+        parts.append(sha256(self.recovered).hexdigest())
+        text = json.dumps(["joinproto found 2", *parts])
+        return sha256(text.encode()).hexdigest()
 
 
 @frozen

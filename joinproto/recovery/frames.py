@@ -7,6 +7,8 @@ Of other brokers' frames nothing is known here: their operators say it with --po
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 from attrs import frozen
 
 from joinproto.core.chain.store import StoreRecord
@@ -24,11 +26,19 @@ class Journal:
     """What a journal holds: runs of frames, in order.
 
     `problem`: why it cannot be believed; `is_unread`: because the system did not give it.
+    `sha256`: of all its bytes, "" where it was not read to its end.
     """
 
     runs: tuple[Run, ...] = ()
     problem: str = ""
     is_unread: bool = False
+    sha256: str = ""
+
+    @property
+    def said(self) -> list[str]:
+        """Return all of it as texts, to be hashed."""
+        runs = [f"{run.view} {run.first} {run.last}" for run in self.runs]
+        return [*runs, self.problem, str(self.is_unread), self.sha256]
 
     @property
     def last(self) -> Position | None:
@@ -48,11 +58,14 @@ def look_at_journal(files: FileSystem, directory: int) -> Journal | None:
         return Journal(problem=reason(error), is_unread=True)
     try:
         found = survey(file, piece_bytes=CHUNK_BYTES)
+        total = sha256()
+        while piece := files.read(file, CHUNK_BYTES):
+            total.update(piece)
     except OSError as error:
         return Journal(problem=reason(error), is_unread=True)
     finally:
         let_go(files, file)
-    return Journal(found.runs, found.problem)
+    return Journal(found.runs, found.problem, sha256=total.hexdigest())
 
 
 def with_frames(record: StoreRecord, journal: Journal | None) -> tuple[StoreRecord, str]:

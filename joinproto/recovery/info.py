@@ -72,6 +72,7 @@ def _tree(raw: Raw) -> dict[str, Any]:
         else {
             "problem": raw.journal.problem,
             "is_unread": raw.journal.is_unread,
+            "sha256": raw.journal.sha256,
             "runs": [[run.view, run.first, run.last] for run in raw.journal.runs],
         },
         "recovered": base64.b64encode(raw.recovered).decode(),
@@ -131,8 +132,9 @@ def _unpacked(text: str) -> bytes:
 
 def _journal(tree: Any) -> Journal:
     runs = tuple(Run(_text(view), int(first), int(last)) for view, first, last in tree["runs"])
-    # Earlier versions did not say why it cannot be believed.
-    return Journal(runs, _text(tree["problem"]), tree.get("is_unread") is True)
+    # Earlier versions did not say the last two.
+    is_unread, total = tree.get("is_unread") is True, _text(tree.get("sha256", ""))
+    return Journal(runs, _text(tree["problem"]), is_unread, total)
 
 
 def _text(value: object) -> str:

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joinproto.core.chain.store import StoreRecord
 from joinproto.errors import StoreCorrupt, StoreError
 from joinproto.log.disk import open_disk
 from joinproto.log.journal import FILE, Frame
@@ -20,10 +19,10 @@ from joinproto.log.journal import Journal as Written
 from joinproto.recovery import frames
 from joinproto.recovery.frames import Journal, look_at_journal
 from joinproto.store.filesystem import REAL
-from joinproto.store.handle import create_store
 from tests.core.chain.pictures import views
 from tests.recovery.asking import ask, ask_json, snapshot
-from tests.recovery.disks import lay, record
+from tests.recovery.disks import lay
+from tests.recovery.nodes import of_node
 
 CHAIN = "F C1:ab@F.2"
 
@@ -199,7 +198,7 @@ def test_no_store_is_good_that_its_member_refuses(
 ) -> None:
     """The verdict reads what the node would read: never PROVEN, CLEAN or TIE where it refuses."""
     at = "F.3" if "X" in story else "-"
-    paths = [_of_node(tmp_path / name, name, record(name, f"F {at}", story)) for name in "abc"]
+    paths = [of_node(tmp_path / name, f"F {at}", story, ("F", 3)) for name in "abc"]
     before, _ = ask_json(capsys, "pick", *paths)
     for path in paths:
         HARM[harm](path)
@@ -239,15 +238,3 @@ def test_the_directory_of_a_broker_that_keeps_its_frames_elsewhere_is_read_by_it
     code, said = ask_json(capsys, "pick", *disks.values())
 
     assert (0, "proven") == (code, said["verdict"])
-
-
-def _of_node(path: Path, member: str, what: StoreRecord) -> Path:
-    """Make the directory of a node that took three frames of view F, one after the other."""
-    path.mkdir()
-    create_store(path, what, member=member, cluster_name="cluster", frames=FILE).close()
-    first = what.lineage.views[0].id
-    journal = Written.open(path)
-    for seq in (1, 2, 3):
-        journal.append([Frame(str(first), seq, b"frame")])
-    journal.close()
-    return path
