@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from attrs import frozen
+from attrs import field, frozen
 
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position
@@ -33,6 +33,7 @@ class Journal:
     problem: str = ""
     is_unread: bool = False
     sha256: str = ""
+    errno: int | None = field(default=None, eq=False, repr=False)
 
     @property
     def said(self) -> list[str]:
@@ -55,14 +56,14 @@ def look_at_journal(files: FileSystem, directory: int) -> Journal | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Journal(problem=reason(error), is_unread=True)
+        return Journal(problem=reason(error), is_unread=True, errno=error.errno)
     try:
         found = survey(file, piece_bytes=CHUNK_BYTES)
         total = sha256()
         while piece := files.read(file, CHUNK_BYTES):
             total.update(piece)
     except OSError as error:
-        return Journal(problem=reason(error), is_unread=True)
+        return Journal(problem=reason(error), is_unread=True, errno=error.errno)
     finally:
         let_go(files, file)
     return Journal(found.runs, found.problem, sha256=total.hexdigest())

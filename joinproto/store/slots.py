@@ -48,7 +48,8 @@ class Slot:
     """One of the two files.
 
     `generation`: what the file says of itself; only a valid one is to be believed.
-    `problem`: what is wrong, "" for a valid or an absent one.  `raw`: the bytes.
+    `problem`: what is wrong, "" for a valid or an absent one.  `error`: of the system, where it
+    did not give the file.  `raw`: the bytes.
     """
 
     path: Path
@@ -56,6 +57,7 @@ class Slot:
     generation: int | None = None
     contents: Contents | None = None
     problem: str = ""
+    error: OSError | None = field(default=None, eq=False, repr=False)
     raw: bytes = field(default=b"", repr=False)
 
 
@@ -88,7 +90,7 @@ def _read_slot(files: FileSystem, room: int, path: Path, name: str) -> Slot:
     except OSError as error:
         is_link = error.errno == errno.ELOOP
         problem = "is a symbolic link, which is not followed" if is_link else reason(error)
-        return Slot(path=at, validity=Validity.UNREADABLE, problem=problem)
+        return Slot(path=at, validity=Validity.UNREADABLE, problem=problem, error=error)
     if len(raw) > FILE_BYTES_MAX:
         problem = f"is larger than {FILE_BYTES_MAX} bytes"
         return Slot(path=at, validity=Validity.CORRUPT, problem=problem)
@@ -156,10 +158,12 @@ def refusal(slots: Slots) -> StoreError | None:
                 f"{current.path}: corrupt: {current.problem}\n{_before(previous)}", next=_ASK
             )
         case Validity.UNREADABLE:
-            return StoreUnreadable(
+            refused = StoreUnreadable(
                 f"{current.path}: cannot be read: {current.problem}\n{_UNCHANGED}",
                 next="look at the permissions and at the disk, then start again",
             )
+            refused.__cause__ = current.error
+            return refused
 
 
 def problems(slots: Slots) -> tuple[str, ...]:
