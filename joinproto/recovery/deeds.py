@@ -9,7 +9,8 @@ any moment the store is as before or as after, and the same command finishes the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
@@ -22,18 +23,27 @@ from joinproto.core.chain.malformed import Malformed
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import View
 from joinproto.errors import JoinprotoError, StoreInUse, StoreUnreadable, StoreWriteFailed
+from joinproto.recovery.access import (
+    ABSENT,
+    SUDO,
+    USAGE,
+    WRITE_ERROR,
+    code_of,
+    require_permitted,
+    require_reachable,
+)
 from joinproto.recovery.found import Format, Found, Raw, State
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.history import chained
 from joinproto.recovery.own import NAMES, contents_of
 from joinproto.recovery.plan import STALE, Input, Plan, backup_name, forced_view
+from joinproto.recovery.words import shown
 from joinproto.store.contents import Contents
 from joinproto.store.filesystem import REAL, FileSystem, let_go, reason, write_all
 from joinproto.store.handle import Store, open_store
 from joinproto.store.places import open_room
 from joinproto.store.slots import CURRENT, ROOM
 
-WRITE_ERROR = 9
 IN_USE = 6
 
 
@@ -66,7 +76,9 @@ def check(plan: Plan, *, host: str, files: FileSystem = REAL) -> Deed | None:
     Changes nothing.  Raises `Stale`, or `StoreError`.
     """
     path = Path(plan.step.path)
-    found = read(gather(path, host=host, kind=Format.JOINPROTO, files=files))
+    raw = gather(path, host=host, kind=Format.JOINPROTO, files=files)
+    require_permitted(raw)
+    found = read(raw)
     _require_target(plan, found)
     assert found.record is not None
     done = _done_before(plan, found)
@@ -76,6 +88,7 @@ def check(plan: Plan, *, host: str, files: FileSystem = REAL) -> Deed | None:
     for one in beside(plan, host):
         kind = None if one.format is None else Format(one.format)
         raw = gather(Path(one.path), host=host, kind=kind, files=files)
+        require_permitted(raw)
         if raw.in_use:
             raise StoreInUse(
                 f"{one.name}: in use by {raw.in_use}\n  nothing was changed",
@@ -106,18 +119,11 @@ def apply(plan: Plan, *, host: str, made: Mapping[str, str], files: FileSystem =
     if done is not None:
         _make_durable(path, files)
         return done
-    try:
-        with open_store(path, files=files) as store:
-            # Once more under the lock: a member may have run in between.
-            raw = _require_target_same(plan, files)
-            backup = _keep(path, backup_name(plan), raw, files)
-            store.write_contents(_written(plan, store, made))
-    except StoreInUse as error:
-        error.code = IN_USE
-        raise
-    except StoreWriteFailed as error:
-        error.code = WRITE_ERROR
-        raise
+    with _codes(), open_store(path, files=files) as store:
+        # Once more under the lock: a member may have run in between.
+        raw = _require_target_same(plan, files)
+        backup = _keep(path, backup_name(plan), raw, files)
+        store.write_contents(_written(plan, store, made))
     step = plan.step
     if step.force is None:
         said = "a restart from its tip is permitted, once"
@@ -132,23 +138,34 @@ def undo(path: Path, *, host: str, made: Mapping[str, str], files: FileSystem = 
     A mark can be taken back until a successor of its tip has been accepted; a forced
     restart until the store has been used.  Raises `Stale` after that.
     """
+    require_reachable(gather(path, host=host, kind=Format.JOINPROTO, files=files))
+    with _codes(), open_store(path, files=files) as store:
+        entry = last_permission(store.contents)
+        if entry is None:
+            said = f"{path}: nothing of the recovery tool stands here"
+            return Deed(outcome=Outcome.NOTHING, said=(said,))
+        former = _undone(path, store, entry)
+        fields = {**made, "host": host, "what": "undo", "plan": str(entry.get("plan", ""))}
+        history = chained(store.contents.history, fields)
+        store.write_contents(evolve(store.contents, record=former, history=history))
+    return Deed(outcome=Outcome.DONE, said=(f"{path}: the {entry['what']} is taken back",))
+
+
+@contextmanager
+def _codes() -> Iterator[None]:
+    """Give the errors of a deed the exit codes of this tool."""
     try:
-        with open_store(path, files=files) as store:
-            entry = last_permission(store.contents)
-            if entry is None:
-                said = f"{path}: nothing of the recovery tool stands here"
-                return Deed(outcome=Outcome.NOTHING, said=(said,))
-            former = _undone(path, store, entry)
-            fields = {**made, "host": host, "what": "undo", "plan": str(entry.get("plan", ""))}
-            history = chained(store.contents.history, fields)
-            store.write_contents(evolve(store.contents, record=former, history=history))
+        yield
     except StoreInUse as error:
         error.code = IN_USE
         raise
     except StoreWriteFailed as error:
         error.code = WRITE_ERROR
         raise
-    return Deed(outcome=Outcome.DONE, said=(f"{path}: the {entry['what']} is taken back",))
+    except StoreUnreadable as error:
+        error.code = code_of(error)
+        error.next = SUDO if error.code == USAGE else error.next
+        raise
 
 
 # -- what stands there -------------------------------------------------------------------------
@@ -193,13 +210,14 @@ def _require_target(plan: Plan, found: Found) -> None:
             f"{found.name}: {why}\n  the plan is for the store of {step.member} on {step.host}",
             next="look at the disk, then run the same command again"
             if is_here
-            else f"run this on {step.host}, where {step.path} is",
+            else f"run this on {step.host}, where {shown(step.path)} is",
+            code=WRITE_ERROR if found.raw.errors - ABSENT else None,
         )
     if found.record.store_id != step.store_id:
         raise Stale(
             f"{found.name}: store {found.record.store_id} of {found.member}, expected"
             f" {step.store_id} of {step.member}\n  nothing was changed",
-            next=f"run this on {step.host}, where {step.path} is",
+            next=f"run this on {step.host}, where {shown(step.path)} is",
         )
 
 

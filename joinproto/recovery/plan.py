@@ -26,6 +26,7 @@ from joinproto.errors import JoinprotoError, StoreCorrupt, StoreNewer, UsageProb
 from joinproto.recovery.found import Format, Found, Raw
 from joinproto.recovery.judgement import Judgement
 from joinproto.recovery.own import NAMES
+from joinproto.recovery.words import shown
 
 MAGIC = "joinproto-plan"
 VERSION = 2
@@ -399,7 +400,7 @@ def _plan_of(tree: Mapping[str, Any]) -> Plan:
     forced = said.get("force")
     step = Step(
         host=_plain(said["host"]),
-        path=_plain(said["path"]),
+        path=_text(said["path"]),
         member=_plain(said["member"]),
         store_id=_text(said["store_id"]),
         before=_text(said["before"]),
@@ -470,7 +471,7 @@ def describe(plan: Plan) -> tuple[str, ...]:
     lost = "; what only the lost hosts have is lost" if step.force is not None else ""
     return (
         f"cluster   {plan.cluster_name} ({short(plan.cluster)})",
-        f"store     {step.member} at {step.host}:{step.path}",
+        f"store     {step.member} at {step.host}:{shown(step.path)}",
         f"writes    {what}",
         f"keeps     joinproto/{backup_name(plan)}, as it is now",
         f"verdict   {plan.verdict}{lost}",
