@@ -31,7 +31,7 @@ from joinproto.errors import (
 from joinproto.store.codec import decode
 from joinproto.store.contents import Contents
 from joinproto.store.envelope import FILE_BYTES_MAX, Fault, Validity, unseal
-from joinproto.store.filesystem import FileSystem, let_go, read_all, reason
+from joinproto.store.filesystem import NO_FILE, FileSystem, let_go, read_all, reason
 
 ROOM = "joinproto"
 """The directory that is ours, within the member's data directory."""
@@ -132,7 +132,7 @@ def refusal(slots: Slots) -> StoreError | None:
     current, previous = slots.current, slots.previous
     match current.validity:
         case Validity.VALID:
-            return _went_back(current, previous)
+            return _went_back(current, previous) or _in_the_way(previous)
         case Validity.ABSENT if previous.validity is Validity.ABSENT:
             return StoreMissing(
                 f"{current.path}: not there, expected the metadata of a store",
@@ -202,6 +202,16 @@ def _went_back(current: Slot, previous: Slot) -> StoreError | None:
     return StoreCorrupt(
         f"{current.path}: not what was written last: {why}\n{_UNCHANGED}",
         next="find out who copied or restored a file here; `joinproto recover inspect` shows both",
+    )
+
+
+def _in_the_way(previous: Slot) -> StoreError | None:
+    """Return why the next write would fail: no file can take the place of a directory."""
+    if previous.validity is not Validity.UNREADABLE or not previous.problem.endswith(NO_FILE):
+        return None
+    return StoreUnreadable(
+        f"{previous.path}: {previous.problem}\n{_UNCHANGED}",
+        next="find out who put it there; without it the store can be opened",
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.errors import StoreCorrupt
+from joinproto.errors import StoreCorrupt, StoreUnreadable
 from joinproto.log.disk import open_disk
 from joinproto.log.journal import FILE, Frame, Journal
 from joinproto.store.handle import create_store, open_store
@@ -81,4 +81,13 @@ def test_a_position_in_a_view_that_the_metadata_does_not_know_is_refused_with_a_
     append(path, "ab" * 32, 1)
 
     with pytest.raises(StoreCorrupt, match=FILE):
+        open_disk(path, "a", "cluster")
+
+
+def test_what_no_file_can_replace_is_refused_at_the_opening(tmp_path: Path) -> None:
+    """A directory in the place of the generation before: the first write would end the member."""
+    path = lived(tmp_path / "a")
+    (path / "joinproto" / "store.meta.previous").mkdir()
+
+    with pytest.raises(StoreUnreadable, match="no regular file"):
         open_disk(path, "a", "cluster")

@@ -15,7 +15,7 @@ def of_node(path: Path, text: str, chain: str, *runs: tuple[str, int]) -> Path:
     path.mkdir(parents=True)
     what = record(path.name, text, chain)
     create_store(path, what, member=path.name, cluster_name="cluster", frames=FILE).close()
-    append(path, text.partition(" of ")[2] or chain, *runs)
+    append(path, chain, *runs)
     return path
 
 
