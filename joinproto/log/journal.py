@@ -255,7 +255,7 @@ def survey(file: int, *, piece_bytes: int = PIECE_BYTES) -> Survey:
     A member begins with this, and the recovery tool judges by it: so both see the same.
     """
     size = os.fstat(file).st_size
-    runs: list[Run] = []
+    views: list[tuple[bytes, int]] = []  # with the first frame of each run
     offsets = array("Q")
     end = last = 0
     for view, seq, after in _whole_records(file, size, piece_bytes):
@@ -263,19 +263,21 @@ def survey(file: int, *, piece_bytes: int = PIECE_BYTES) -> Survey:
             return Survey(
                 end=end, size=size, problem=f"byte {end}: frame {seq} behind frame {last}"
             )
-        if runs and runs[-1].view == view:
-            runs[-1] = Run(view, runs[-1].first, seq)
-        else:
-            runs.append(Run(view, seq, seq))
+        if not views or views[-1][0] != view:
+            views.append((view, seq))
         offsets.append(end)
         end, last = after, seq
     if end < size and _durable_behind(file, end, size) > end:
         problem = f"byte {end}: a damaged frame, which a later one calls durable"
         return Survey(end=end, size=size, problem=problem)
-    return Survey(runs=tuple(runs), offsets=offsets, end=end, size=size)
+    lasts = [*(first - 1 for _, first in views[1:]), last]
+    runs = tuple(
+        Run(view.hex(), first, until) for (view, first), until in zip(views, lasts, strict=False)
+    )
+    return Survey(runs=runs, offsets=offsets, end=end, size=size)
 
 
-def _whole_records(file: int, size: int, piece_bytes: int) -> Iterator[tuple[str, int, int]]:
+def _whole_records(file: int, size: int, piece_bytes: int) -> Iterator[tuple[bytes, int, int]]:
     """Yield view, number and end of each record, up to the first one that is not whole."""
     held = bytearray()
     start = at = 0  # of what is held, and of the next record, from the beginning of the file
@@ -291,7 +293,7 @@ def _whole_records(file: int, size: int, piece_bytes: int) -> Iterator[tuple[str
                 return
             view, seq, _ = _BODY.unpack_from(held, body)
             at += _HEAD.size + length
-            yield view.hex(), seq, at
+            yield view, seq, at
         known = start + len(held)
         more = _read_at(file, known, min(piece_bytes, size - known))
         if not more:

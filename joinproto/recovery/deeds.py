@@ -129,7 +129,8 @@ def apply(plan: Plan, *, host: str, made: Mapping[str, str], files: FileSystem =
         said = "a restart from its tip is permitted, once"
     else:
         said = "it begins anew with other electors; this was not proven"
-    return Deed(outcome=Outcome.DONE, said=(f"{step.member} at {path}: {said}",), backup=backup)
+    said = f"{step.member} at {shown(str(path))}: {said}"
+    return Deed(outcome=Outcome.DONE, said=(said,), backup=backup)
 
 
 def undo(path: Path, *, host: str, made: Mapping[str, str], files: FileSystem = REAL) -> Deed:
@@ -142,13 +143,14 @@ def undo(path: Path, *, host: str, made: Mapping[str, str], files: FileSystem = 
     with _codes(), open_store(path, files=files) as store:
         entry = last_permission(store.contents)
         if entry is None:
-            said = f"{path}: nothing of the recovery tool stands here"
+            said = f"{shown(str(path))}: nothing of the recovery tool stands here"
             return Deed(outcome=Outcome.NOTHING, said=(said,))
         former = _undone(path, store, entry)
         fields = {**made, "host": host, "what": "undo", "plan": str(entry.get("plan", ""))}
         history = chained(store.contents.history, fields)
         store.write_contents(evolve(store.contents, record=former, history=history))
-    return Deed(outcome=Outcome.DONE, said=(f"{path}: the {entry['what']} is taken back",))
+    said = f"{shown(str(path))}: the {entry['what']} is taken back"
+    return Deed(outcome=Outcome.DONE, said=(said,))
 
 
 @contextmanager
@@ -189,7 +191,7 @@ def _done_before(plan: Plan, found: Found) -> Deed | None:
         return None
     stands = contents.record.is_marked or plan.step.force is not None
     more = "it stands" if stands else "it is void by now: a view followed"
-    said = f"{plan.step.member} at {plan.step.path}: this plan was applied before; {more}"
+    said = f"{plan.step.member} at {shown(plan.step.path)}: this plan was applied before; {more}"
     return Deed(outcome=Outcome.DONE_BEFORE, said=(said,))
 
 

@@ -330,7 +330,8 @@ def _not_examined(stores: Sequence[Found], *, outside: bool, nodes: int | None) 
             " there are with --nodes N"
         )
     ours = [found for found in stores if found.format is Format.JOINPROTO]
-    if ours and all(found.raw.journal is not None for found in ours):
+    read = [found for found in ours if found.state.is_readable]
+    if ours and all(found.raw.journal is not None for found in read):
         lines.append("what is in the frames: only which ones are there was read")
     elif ours:
         lines.append(

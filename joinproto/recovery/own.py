@@ -139,16 +139,15 @@ def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str], *, has_lo
         # A member refuses it, too: what it acknowledged is not there.
         is_unread = raw.journal is not None and raw.journal.is_unread
         state = State.UNREADABLE if is_unread else State.CORRUPT
-        return Found.of(raw, state=state, member=contents.member, problems=tuple(found))
+        return _not_taken(raw, state, slot, contents, found)
     if raw.lock_problem:
         # Perhaps a process has it open; and no member opens what it cannot lock.
-        member = contents.member
-        return Found.of(raw, state=State.UNREADABLE, member=member, problems=tuple(found))
+        return _not_taken(raw, State.UNREADABLE, slot, contents, found)
     record, wrong = _recovered(raw, record)
     if wrong:
         found.insert(0, wrong)
         # What was said about it is not what it says: nothing follows from such a store.
-        return Found.of(raw, state=State.UNREADABLE, member=contents.member, problems=tuple(found))
+        return _not_taken(raw, State.UNREADABLE, slot, contents, found)
     contents = evolve(contents, record=record)
     tip = record.tip
     link = broken_link(contents.history)
@@ -165,6 +164,15 @@ def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str], *, has_lo
         problems=tuple(found),
         facts=_facts(raw, slot, contents),
     )
+
+
+def _not_taken(
+    raw: Raw, state: State, slot: Slot, contents: Contents, problems: Sequence[str]
+) -> Found:
+    """Return a store whose metadata is whole, and from which no member may start all the same."""
+    facts = tuple(fact for fact in _facts(raw, slot, contents) if fact.name != "state")
+    member = contents.member
+    return Found.of(raw, state=state, member=member, problems=tuple(problems), facts=facts)
 
 
 # -- for people ----------------------------------------------------------------------------
@@ -219,7 +227,9 @@ def _position(position: Position | None, record: StoreRecord) -> str:
 def _journal(raw: Raw) -> str:
     journal = raw.journal
     if journal is None:
-        return "not looked at: they are the broker's own"
+        return "not looked at: no frames.log is here"
+    if journal.problem:
+        return f"not read: frames.log: {journal.problem}"
     return f"{journal.last.seq} in frames.log" if journal.last else "none in frames.log"
 
 

@@ -337,3 +337,17 @@ def test_a_name_cannot_forge_a_line_of_the_verdict(
     assert 5 == done.code
     assert not any(line.startswith(("PROVEN", "next: rm")) for line in done.out.splitlines())
     assert str(paths[0]) == said["stores"][0]["path"]
+
+
+def test_the_next_line_of_verify_is_quoted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A configuration in a folder whose name has a blank."""
+    file = tmp_path / "my node.toml"
+    file.write_text('member = "a"\ncluster = "cluster"\ndata = "a"\nelectors = ["a"]\n')
+
+    done = ask(capsys, "verify", "--config", file)
+
+    assert 1 == done.code
+    assert f"joinproto node --config {typed(str(file))}" in done.out
+    assert typed(str(file)) != str(file)

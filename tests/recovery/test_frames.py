@@ -238,3 +238,18 @@ def test_the_directory_of_a_broker_that_keeps_its_frames_elsewhere_is_read_by_it
     code, said = ask_json(capsys, "pick", *disks.values())
 
     assert (0, "proven") == (code, said["verdict"])
+
+
+def test_the_metadata_of_a_store_without_its_journal_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`inspect` is the next step that `pick` names for it: whose it is, and what it promised."""
+    path = of_node(tmp_path / "a", "F -", "F", ("F", 3))
+    (path / FILE).unlink()
+
+    done = ask(capsys, "inspect", path)
+
+    assert 1 == done.code
+    assert "! frames.log: is not there" in done.out
+    assert "a'" in done.out
+    assert "\n  promised " in done.out
