@@ -28,7 +28,7 @@ def require_reachable(raw: Raw, *, near: str = "") -> None:
     """
     if raw.problem and raw.errnos & ABSENT:
         raise UsageProblem(
-            f"{shown(raw.path)}: is not there, expected a data directory or an .info file",
+            f"{shown(raw.path)}: is not there as a data directory, nor as an .info file",
             next=near or "check the path, and whether its disk is mounted",
         )
     require_permitted(raw)
