@@ -25,6 +25,7 @@ from joinproto.core.chain.view import View
 from joinproto.errors import JoinprotoError, StoreInUse, StoreUnreadable, StoreWriteFailed
 from joinproto.recovery.access import (
     ABSENT,
+    DISK,
     SUDO,
     USAGE,
     WRITE_ERROR,
@@ -96,6 +97,7 @@ def check(plan: Plan, *, host: str, files: FileSystem = REAL) -> Deed | None:
                 code=IN_USE,
             )
         if _again(one, raw) != one:
+            _require_given(one.name, raw)
             raise _stale(
                 one.name,
                 raw.problem.rpartition(": ")[2],
@@ -229,6 +231,7 @@ def _require_target_same(plan: Plan, files: FileSystem) -> bytes:
     # Machines of one name may have a store at one path each; which one is here, its bytes say.
     known = [one for one in plan.inputs if (one.host, one.path) == (step.host, step.path)]
     raw = gather(Path(step.path), host=step.host, kind=Format.JOINPROTO, files=files)
+    _require_given(step.path, raw)
     data = raw.file(NAMES[0]).data or b""
     digest = sha256(data).hexdigest()
     now = [_again(one, raw) for one in known]
@@ -240,6 +243,16 @@ def _require_target_same(plan: Plan, files: FileSystem) -> bytes:
     if digest != step.before or not is_same:
         raise _stale(step.path)
     return data
+
+
+def _require_given(name: str, raw: Raw) -> None:
+    """Raise `StoreUnreadable` if the disk gave an error instead of what lies there."""
+    if raw.errors - ABSENT:
+        why = next((file.problem for file in raw.files if file.errno is not None), "")
+        why = why or (raw.journal.problem if raw.journal else "") or raw.lock_problem or raw.problem
+        raise StoreUnreadable(
+            f"{name}: {why}\n  nothing was changed by this", next=DISK, code=WRITE_ERROR
+        )
 
 
 def _again(one: Input, raw: Raw) -> Input:

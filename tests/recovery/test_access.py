@@ -177,7 +177,9 @@ def test_an_error_of_the_disk_is_named_as_that(name: str, tmp_path: Path) -> Non
     assert any("Input/output error" in problem for problem in found.problems)
 
 
-@pytest.mark.parametrize("name", ["store.meta", "store.lock", "frames.log", "joinproto"])
+@pytest.mark.parametrize(
+    "name", ["store.meta", "store.meta.previous", "store.lock", "frames.log", "joinproto"]
+)
 def test_what_writes_ends_with_9_where_the_disk_gives_errors(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
