@@ -17,8 +17,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from zlib import crc32
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
+from joinproto.core.chain.malformed import Malformed
+from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position
 from joinproto.errors import MisuseError, StoreCorrupt, StoreUnreadable, StoreWriteFailed
 
@@ -51,6 +53,22 @@ class Run:
     view: str
     first: int
     last: int
+
+
+@frozen(kw_only=True)
+class Survey:
+    """What a journal's file holds, whoever asks.
+
+    `offsets`: of frame 1, 2, ...  `end`: behind the last whole frame; what follows up to `size`
+    is a torn tail that nobody was told of.  `problem`: why none of it can be believed, "" if
+    it can.
+    """
+
+    runs: tuple[Run, ...] = ()
+    offsets: array[int] = field(factory=lambda: array("Q"), repr=False)
+    end: int = 0
+    size: int = 0
+    problem: str = ""
 
 
 @define
@@ -113,12 +131,7 @@ class Journal:
 
     def holds(self, position: Position | None) -> bool:
         """Return whether this very frame is here; nothing is everywhere."""
-        if position is None:
-            return True
-        return any(
-            run.view == position.view and run.first <= position.seq <= run.last
-            for run in self._runs
-        )
+        return position is None or holds(self._runs, position)
 
     def read(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
         """Return frames from `first` on, about so many bytes, at least one if it is there."""
@@ -208,23 +221,19 @@ class Journal:
     # -- opening -------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        size = os.fstat(self._file).st_size
-        at = 0
-        for start, length, frame in _records(self._file, size):
-            if frame.seq != self.last_seq + 1:
-                raise self._corrupt(start, f"frame {frame.seq} behind frame {self.last_seq}")
-            self._offsets.append(start)
-            self._count(frame)
-            at = start + length
-        if at < size:
-            later = _durable_behind(self._file, at, size)
-            if later > at:
-                raise self._corrupt(at, "a damaged frame, which a later one calls durable")
-            self.cut_bytes = size - at
-            os.ftruncate(self._file, at)
+        found = survey(self._file)
+        if found.problem:
+            raise StoreCorrupt(
+                f"{self.path}: {found.problem}\n  nothing was changed",
+                next="do not start it; give the member an empty directory, to be updated by others",
+            )
+        self._offsets, self._runs = found.offsets, list(found.runs)
+        self.cut_bytes = found.size - found.end
+        if self.cut_bytes:
+            os.ftruncate(self._file, found.end)
         # What was read may be in memory only: it is on the disk before anybody hears of it.
         os.fsync(self._file)
-        self._end = self._durable = at
+        self._end = self._durable = found.end
 
     def _sync_directory(self) -> None:
         directory = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -233,11 +242,94 @@ class Journal:
         finally:
             os.close(directory)
 
-    def _corrupt(self, at: int, what: str) -> StoreCorrupt:
-        return StoreCorrupt(
-            f"{self.path}: byte {at}: {what}\n  nothing was changed",
-            next="do not start it; give the member an empty directory, to be updated by others",
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+PIECE_BYTES = 4 << 20
+
+
+def survey(file: int, *, piece_bytes: int = PIECE_BYTES) -> Survey:
+    """Return what an open journal holds; nothing is changed.  Raises `OSError`.
+
+    A member begins with this, and the recovery tool judges by it: so both see the same.
+    """
+    size = os.fstat(file).st_size
+    views: list[tuple[bytes, int]] = []  # with the first frame of each run
+    offsets = array("Q")
+    end = last = 0
+    for view, seq, after in _whole_records(file, size, piece_bytes):
+        if seq != last + 1:
+            return Survey(
+                end=end, size=size, problem=f"byte {end}: frame {seq} behind frame {last}"
+            )
+        if not views or views[-1][0] != view:
+            views.append((view, seq))
+        offsets.append(end)
+        end, last = after, seq
+    if end < size and _durable_behind(file, end, size) > end:
+        problem = f"byte {end}: a damaged frame, which a later one calls durable"
+        return Survey(end=end, size=size, problem=problem)
+    lasts = [*(first - 1 for _, first in views[1:]), last]
+    runs = tuple(
+        Run(view.hex(), first, until) for (view, first), until in zip(views, lasts, strict=False)
+    )
+    return Survey(runs=runs, offsets=offsets, end=end, size=size)
+
+
+def _whole_records(file: int, size: int, piece_bytes: int) -> Iterator[tuple[bytes, int, int]]:
+    """Yield view, number and end of each record, up to the first one that is not whole."""
+    held = bytearray()
+    start = at = 0  # of what is held, and of the next record, from the beginning of the file
+    while True:
+        while len(held) - (at - start) >= _HEAD.size + _BODY.size:
+            magic, length, checksum = _HEAD.unpack_from(held, at - start)
+            if magic != _MAGIC or not _BODY.size <= length <= _BODY.size + FRAME_BYTES_MAX:
+                return
+            body = at - start + _HEAD.size
+            if len(held) < body + length:
+                break
+            if crc32(memoryview(held)[body : body + length]) != checksum:
+                return
+            view, seq, _ = _BODY.unpack_from(held, body)
+            at += _HEAD.size + length
+            yield view, seq, at
+        known = start + len(held)
+        more = _read_at(file, known, min(piece_bytes, size - known))
+        if not more:
+            return
+        held, start = held[at - start :], at
+        held += more
+
+
+def start_from(record: StoreRecord, runs: Sequence[Run] | None) -> tuple[StoreRecord, str]:
+    """Return the record with the position of the journal, and why no member may start from it.
+
+    A member opens its directory by this, and the recovery tool judges directories by it.
+    `runs`: of the journal, None: there is no journal.  The second is "" where one may.
+    """
+    if record.update_unfinished:
+        return record, ""  # its data counts for nothing until it is updated again
+    if runs is None:
+        # The journal is made before a member learns of any view.
+        is_new = record.tip is None and record.position is None
+        return record, "" if is_new else "is not there, and the metadata is that of a member"
+    last = Position(runs[-1].view, runs[-1].last) if runs else None
+    if record.position is not None and not holds(runs, record.position):
+        ends = "none" if last is None else str(last.seq)
+        return record, (
+            f"does not hold frame {record.position.seq}, which the metadata knows of, and ends at"
+            f" {ends}: frames were lost"
         )
+    try:
+        return evolve(record, position=last), ""
+    except Malformed as malformed:
+        return record, str(malformed)
+
+
+def holds(runs: Sequence[Run], position: Position) -> bool:
+    """Return whether this very frame is among them."""
+    return any(run.view == position.view and run.first <= position.seq <= run.last for run in runs)
 
 
 # -- records -----------------------------------------------------------------------------------
@@ -261,20 +353,6 @@ def _parsed(raw: bytes) -> tuple[Frame, int, int] | None:
 
 
 _LONGEST = _HEAD.size + _BODY.size + FRAME_BYTES_MAX
-
-
-def _records(file: int, size: int) -> Iterator[tuple[int, int, Frame]]:
-    """Yield start, length and frame, up to the first one that is not whole."""
-    at, held, start = 0, b"", 0
-    while at < size:
-        if len(held) - (at - start) < _LONGEST and start + len(held) < size:
-            held, start = _read_at(file, at, 4 * _LONGEST), at
-        found = _parsed(held[at - start : at - start + _LONGEST])
-        if found is None:
-            return
-        frame, length, _ = found
-        yield at, length, frame
-        at += length
 
 
 def _durable_behind(file: int, at: int, size: int) -> int:
