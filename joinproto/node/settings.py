@@ -19,6 +19,7 @@ from joinproto.drivers.addresses import Address
 from joinproto.drivers.tcp import Network
 from joinproto.drivers.tls import TlsFiles
 from joinproto.errors import JoinprotoError, MisuseError, UsageProblem
+from joinproto.node.control import require_place
 
 SECRET_BYTES_MIN = 16
 
@@ -179,12 +180,14 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         tls=_tls(security, top),
     )
     data = top / file.data
+    control = data / "control.sock" if file.control is None else top / file.control
+    require_place(control)
     return Settings(
         config=config,
         network=network,
         clients=Address.parse(file.clients),
         data=data,
-        control=data / "control.sock" if file.control is None else top / file.control,
+        control=control,
         http=None if file.http is None else Address.parse(file.http),
         events=None if file.events is None else top / file.events,
         timing=timing,
