@@ -108,6 +108,7 @@ class TcpTransport:
         self._strangers: dict[anyio.CancelScope, None] = {}
         self._inbox: MemoryObjectSendStream[Item] | None = None
         self._fewer = anyio.Event()
+        self._is_over = False
         self._punished: dict[str, float] = {}
         self._accepting: ssl.SSLContext | None = None
         self._calling: ssl.SSLContext | None = None
@@ -178,7 +179,11 @@ class TcpTransport:
             link.end("dropped")
 
     async def farewell(self) -> None:
-        """Return when the peers have all that was sent to them, or after a second."""
+        """Return when the peers have all that was sent to them, or after a second.
+
+        There are no connections from then on: who has said farewell does not call again.
+        """
+        self._is_over = True
         for link in self._links.values():
             link.push(FAREWELL)
         with anyio.move_on_after(FAREWELL_SECONDS):
@@ -191,7 +196,7 @@ class TcpTransport:
     async def _keep_calling(self, peer: str, address: Address) -> None:
         low, high = BACKOFF_SECONDS
         pause = low
-        while True:
+        while not self._is_over:
             began = time.monotonic()
             await self._call(peer, address)
             # A connection that lasted was a good one: the next attempt may come soon.
@@ -281,6 +286,8 @@ class TcpTransport:
             return
         if stranger is not None:
             self._strangers.pop(stranger, None)
+        if self._is_over:
+            return
         await self._live(session, stream, left)
 
     def _identity(self, stream: ByteStream) -> Identity:

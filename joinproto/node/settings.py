@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from enum import Enum
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,13 @@ from joinproto.errors import JoinprotoError, MisuseError, UsageProblem
 from joinproto.node.control import require_place
 
 SECRET_BYTES_MIN = 16
+
+
+class Stopping(Enum):
+    """What the first SIGTERM means."""
+
+    AWAY = "away"  # it ends, stays a member and an elector, and comes back when it is started
+    LEAVE = "leave"  # the others choose a view without it; then it ends
 
 
 @frozen(kw_only=True)
@@ -73,6 +81,7 @@ class NodeFile:
     control: str | None = None
     http: str | None = None
     events: str | None = None
+    stop: str = "away"
     total_failure: str = "manual"
     found_with: int | None = None
     options: dict[str, Any] = field(factory=dict)
@@ -92,6 +101,7 @@ class Settings:
     control: Path
     http: Address | None
     events: Path | None
+    stop: Stopping
     timing: Timing
     testing: Faulty
 
@@ -143,7 +153,8 @@ _WORDS = {str: "text", int: "whole number", float: "number", bool: "true or fals
 def settings_of(file: NodeFile, top: Path) -> Settings:
     """Return the settings; `top`: what paths are relative to."""
     timing, security = file.timing, file.security
-    _require(file.total_failure in ("manual", "automatic"), "total_failure", file.total_failure)
+    _require_one_of(TotalFailure, "total_failure", file.total_failure)
+    _require_one_of(Stopping, "stop", file.stop)
     missing = [name for name in file.electors if name not in {file.member, *file.members}]
     if missing:
         raise UsageProblem(
@@ -190,6 +201,7 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         control=control,
         http=None if file.http is None else Address.parse(file.http),
         events=None if file.events is None else top / file.events,
+        stop=Stopping(file.stop),
         timing=timing,
         testing=file.testing,
     )
@@ -233,6 +245,7 @@ def _tls(security: Security, top: Path) -> TlsFiles | None:
     return TlsFiles(certificate=top / certificate, key=top / key, ca=top / ca)
 
 
-def _require(holds: bool, what: str, found: object) -> None:
-    if not holds:
-        raise MisuseError(f"{what} is {found!r}", next="manual or automatic")
+def _require_one_of(kind: type[Enum], what: str, found: str) -> None:
+    known = [one.value for one in kind]
+    if found not in known:
+        raise MisuseError(f"{what} is {found!r}", next=f"write {' or '.join(known)}")

@@ -87,6 +87,18 @@ async def test_what_is_said_before_a_farewell_arrives() -> None:
         assert Down("a") == await b.next()
 
 
+async def test_who_has_said_farewell_does_not_call_again() -> None:
+    """The others would take it for a member that comes back."""
+    async with anyio.create_task_group() as tasks, running(tasks, *two()) as (a, b):
+        await a.next(), await b.next()
+
+        await a.transport.farewell()
+
+        assert Down("a") == await b.next()
+        with anyio.move_on_after(0.5):
+            assert await b.next() is None, "nothing more"
+
+
 async def test_a_member_comes_back_and_is_found() -> None:
     first, second = two()
     async with anyio.create_task_group() as tasks, running(tasks, first) as (a,):

@@ -25,12 +25,14 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON o
 def node(config: Path, verbose: bool, only_check: bool, as_json: bool) -> int:
     """Run a member, with a small replicated log behind it.
 
-    SIGTERM leaves the cluster in order, a second one stops at once.  Exit codes: 0 ended in
+    SIGTERM stops it: it stays a member and comes back when it is started (or, with
+    `stop = "leave"`, it leaves the cluster); a second one ends it at once.  Exit codes: 0 ended in
     order, 2 wrong configuration, 3 not active in time, 4 the machine, 5 this store must not
     run here, 6 recover first; restart after 3 and 4 only.
     """
-    from joinproto.node.process import log_to_stderr, run_node
+    from joinproto.node.process import run_node
     from joinproto.node.settings import read_settings
+    from joinproto.node.telling import log_to_stderr
 
     settings = read_settings(config)
     if not only_check:
@@ -60,9 +62,12 @@ def status(config: Path, as_json: bool) -> int:
 @CONFIG
 @AS_JSON
 def shutdown(config: Path, as_json: bool) -> int:
-    """Shut down the whole cluster in order; all members must be there.
+    """Shut down the whole cluster in order.
 
-    Returns at once; each node ends by itself when its store is clean.
+    Ask a member that serves; it returns at once.  Each member of the present view ends by itself
+    once all of them have answered, and its store is clean; who is away is given up first, and a
+    majority must be left.  One that is still being updated is not waited for, and its store stays
+    dirty.  To stop one member only, send it SIGTERM.
     """
     found = _ask(config, "shutdown")
     click.echo(json.dumps(found) if as_json else f"asked: {found['member']}, {found['phase']}")
@@ -90,6 +95,8 @@ def _as_text(found: dict[str, Any]) -> str:
     ]
     if waiting is not None and not found["serves"]:
         rows.append(("waits", f"{waiting['rule']}: {waiting['case']}"))
+        # A node of an older version says less.
+        rows += [("next", waiting["next"])] if "next" in waiting else []
     return "\n".join(f"{name:<8}{text}" for name, text in rows)
 
 
