@@ -79,6 +79,8 @@ class Node:
         with ExitStack() as stack:
             config = settings.config
             log.info("joinproto %s, of cluster %s", __version__, config.cluster_name)
+            for warning in settings.warnings:
+                log.warning("%s", warning)
             disk = open_disk(settings.data, config.member, config.cluster_name)
             stack.callback(disk.close)
             served = Served()

@@ -21,6 +21,7 @@ from joinproto.drivers.tcp import Network
 from joinproto.drivers.tls import TlsFiles
 from joinproto.errors import JoinprotoError, MisuseError, UsageProblem
 from joinproto.node.control import require_place
+from joinproto.node.sanity import require_apart, require_protected, require_times, warnings_of
 
 SECRET_BYTES_MIN = 16
 
@@ -48,8 +49,13 @@ class Timing:
 
 @frozen(kw_only=True)
 class Security:
-    """How members prove who they are: a file with a shared secret, or mutual TLS."""
+    """How members prove who they are: a file with a shared secret, or mutual TLS.
 
+    `insecure`: ports (`listen`, `clients`, `http`) that other machines may reach although nothing
+    protects them.
+    """
+
+    insecure: list[str] = field(factory=list)
     secret_file: str | None = None
     certificate: str | None = None
     key: str | None = None
@@ -92,7 +98,9 @@ class NodeFile:
 
 @frozen(kw_only=True)
 class Settings:
-    """What a node needs, checked.  `http`, `events`: None: not wanted."""
+    """What a node needs, checked.  `http`, `events`: None: not wanted.  `warnings`: what may be
+    meant so, and is dangerous.
+    """
 
     config: Config
     network: Network
@@ -104,6 +112,7 @@ class Settings:
     stop: Stopping
     timing: Timing
     testing: Faulty
+    warnings: tuple[str, ...] = ()
 
 
 def read_settings(path: Path) -> Settings:
@@ -161,12 +170,21 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
             f"no address of the electors {', '.join(missing)}",
             next="name each member and its HOST:PORT under [members]",
         )
-    if timing.silence < 2 * timing.heartbeat:
+    require_times(timing)
+    if len(set(file.electors)) < len(file.electors):
+        twice = sorted({name for name in file.electors if file.electors.count(name) > 1})
+        raise UsageProblem(f"electors: {', '.join(twice)} twice", next="name each elector once")
+    if file.wait_for > len(file.electors):
         raise UsageProblem(
-            f"timing.silence is {timing.silence} s, timing.heartbeat {timing.heartbeat} s: one"
-            " lost heartbeat would end a connection",
-            next="set silence to several heartbeats",
+            f"wait_for is {file.wait_for}, and there are {len(file.electors)} electors: clients"
+            " would never be served",
+            next="set wait_for to the number of electors at most",
         )
+    listen, clients = Address.parse_local(file.listen), Address.parse_local(file.clients)
+    http = None if file.http is None else Address.parse_local(file.http)
+    addresses = {name: Address.parse(text) for name, text in file.members.items()}
+    require_apart(listen, clients, http, addresses, file.member)
+    require_protected(security, clients, http)
     config = Config(
         member=file.member,
         electors=frozenset(file.electors),
@@ -182,28 +200,30 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         member=file.member,
         cluster_name=file.cluster,
         electors=config.electors,
-        listen=Address.parse(file.listen),
-        addresses={
-            name: Address.parse(text) for name, text in file.members.items() if name != file.member
-        },
+        listen=listen,
+        addresses={name: where for name, where in addresses.items() if name != file.member},
         silence=timing.silence,
         secret=_secret(security, top),
         tls=_tls(security, top),
+        is_insecure="listen" in security.insecure,
     )
+    if network.tls is not None:
+        network.tls.context(accepts=True)  # now, so that `--check` says what is wrong with them
     data = top / file.data
     control = data / "control.sock" if file.control is None else top / file.control
     require_place(control)
     return Settings(
         config=config,
         network=network,
-        clients=Address.parse(file.clients),
+        clients=clients,
         data=data,
         control=control,
-        http=None if file.http is None else Address.parse(file.http),
+        http=http,
         events=None if file.events is None else top / file.events,
         stop=Stopping(file.stop),
         timing=timing,
         testing=file.testing,
+        warnings=tuple(warnings_of(security, top)),
     )
 
 

@@ -20,7 +20,9 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON o
 @click.command(epilog="Example: joinproto node --config node.toml")
 @CONFIG
 @click.option("--verbose", is_flag=True, help="Show more.")
-@click.option("--check", "only_check", is_flag=True, help="Only read the configuration.")
+@click.option(
+    "--check", "only_check", is_flag=True, help="Only read the configuration and its files."
+)
 @AS_JSON
 def node(config: Path, verbose: bool, only_check: bool, as_json: bool) -> int:
     """Run a member, with a small replicated log behind it.
@@ -41,9 +43,12 @@ def node(config: Path, verbose: bool, only_check: bool, as_json: bool) -> int:
         if as_json:
             click.echo(json.dumps({"member": settings.config.member, "ended": "in order"}))
         return code
+    found = {"member": settings.config.member, "ended": "not started"}
     if as_json:
-        click.echo(json.dumps({"member": settings.config.member, "ended": "not started"}))
+        click.echo(json.dumps(found | {"warnings": settings.warnings}))
     else:
+        for warning in settings.warnings:
+            click.echo(f"warning: {warning}", err=True)
         click.echo(f"{config}: fine, member {settings.config.member}")
     return 0
 

@@ -497,7 +497,9 @@ NODE = _object(
     {
         "member": _text("its name"),
         "ended": _one_of("how", "in order", "not started"),
+        "warnings": _list("of --check: what is risky", _text("a sentence")),
     },
+    optional=("warnings",),
 )
 
 VALIDATE = _object(

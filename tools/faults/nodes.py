@@ -148,6 +148,7 @@ class Fleet:
         between = Proxies(ports, voters) if network is None else network(ports)
         fleet = cls(top, between)
         if between.is_open:
+            (top / SECRET).touch(mode=0o600)
             (top / SECRET).write_text(secrets.token_hex(32))
         for name, port in zip(names, free[len(names) :], strict=True):
             clients = Address(between.host(name), port)
@@ -175,7 +176,7 @@ class Fleet:
         for other in self.nodes:
             lines.append(f'{other} = "{self.network.way(node.name, other)}"')
         if self.network.is_open:
-            lines += ["[security]", f'secret_file = "{SECRET}"']
+            lines += ["[security]", f'secret_file = "{SECRET}"', 'insecure = ["clients"]']
         node.config.write_text("\n".join([*lines, tables, ""]))
 
     def __getitem__(self, name: str) -> Node:
