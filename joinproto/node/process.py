@@ -229,10 +229,15 @@ class Node:
     # -- what is seen --------------------------------------------------------------------------
 
     def _events(self) -> EventLog:
-        if self.settings.events is None:
+        settings = self.settings
+        if settings.events is None:
             return NoLog()
-        name = f"{self.settings.config.member}-{time.time_ns()}-{os.getpid()}.jsonl"
-        return FileLog.create(self.settings.events / name)
+        name = f"{settings.config.member}-{time.time_ns()}-{os.getpid()}.jsonl"
+        return FileLog.create(
+            settings.events / name,
+            bytes_max=settings.events_bytes,
+            is_needed=settings.events_needed,
+        )
 
 
 def _numbers(

@@ -17,6 +17,7 @@ from cattrs.errors import ClassValidationError
 from joinproto.core.chain.config import Config, TotalFailure
 from joinproto.core.chain.malformed import Malformed
 from joinproto.drivers.addresses import Address
+from joinproto.drivers.eventlog import BYTES_MAX
 from joinproto.drivers.tcp import Network
 from joinproto.drivers.tls import TlsFiles
 from joinproto.errors import JoinprotoError, MisuseError, UsageProblem
@@ -24,6 +25,7 @@ from joinproto.node.control import require_place
 from joinproto.node.sanity import require_apart, require_protected, require_times, warnings_of
 
 SECRET_BYTES_MIN = 16
+EVENTS_BYTES_MIN = 2**20
 
 
 class Stopping(Enum):
@@ -31,6 +33,13 @@ class Stopping(Enum):
 
     AWAY = "away"  # it ends, stays a member and an elector, and comes back when it is started
     LEAVE = "leave"  # the others choose a view without it; then it ends
+
+
+class OnFull(Enum):
+    """What becomes of a member whose event log cannot be written."""
+
+    GO_ON = "go-on"  # the log ends
+    END = "end"  # the member ends: nothing happens of which the log is silent
 
 
 @frozen(kw_only=True)
@@ -87,6 +96,8 @@ class NodeFile:
     control: str | None = None
     http: str | None = None
     events: str | None = None
+    events_bytes: int = BYTES_MAX
+    events_full: str = "go-on"
     stop: str = "away"
     total_failure: str = "manual"
     found_with: int | None = None
@@ -109,6 +120,8 @@ class Settings:
     control: Path
     http: Address | None
     events: Path | None
+    events_bytes: int
+    events_needed: bool
     stop: Stopping
     timing: Timing
     testing: Faulty
@@ -164,6 +177,11 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
     timing, security = file.timing, file.security
     _require_one_of(TotalFailure, "total_failure", file.total_failure)
     _require_one_of(Stopping, "stop", file.stop)
+    _require_one_of(OnFull, "events_full", file.events_full)
+    if file.events_bytes < EVENTS_BYTES_MIN:
+        raise UsageProblem(
+            f"events_bytes is {file.events_bytes}", next=f"give {EVENTS_BYTES_MIN} or more"
+        )
     missing = [name for name in file.electors if name not in {file.member, *file.members}]
     if missing:
         raise UsageProblem(
@@ -220,6 +238,8 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         control=control,
         http=http,
         events=None if file.events is None else top / file.events,
+        events_bytes=file.events_bytes,
+        events_needed=OnFull(file.events_full) is OnFull.END,
         stop=Stopping(file.stop),
         timing=timing,
         testing=file.testing,

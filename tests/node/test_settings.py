@@ -182,3 +182,9 @@ def test_nobody_answers_is_exit_code_4(tmp_path: Path, capsys: pytest.CaptureFix
 
     assert (4, 4) == (done.code, done.error["code"])
     assert "no node answers" in done.error["message"]
+
+
+@pytest.mark.parametrize("name", ["example", "fleet", "everything"])
+def test_configurations_of_former_versions_are_read(name: str) -> None:
+    """`written`: as version 0.1.0 took them."""
+    assert "a" == read_settings(Path(__file__).parent / "written" / f"{name}.toml").config.member

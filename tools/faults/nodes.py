@@ -168,6 +168,7 @@ class Fleet:
             "clients": str(node.clients),
             "control": node.control.name,
             "events": "events",
+            "events_full": "end",  # the logs are the evidence
         } | settings
         # JSON's texts, numbers and lists of these are TOML's, too.
         given = {name: value for name, value in values.items() if value is not None}
