@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 
 import anyio
 from anyio.abc import ByteStream
@@ -47,28 +46,6 @@ PENDING_MAX = 10_000
 PENDING_BYTES_MAX = 16 * 2**20
 NO_SUCH_COMMAND = b"no such command: append TEXT, read [FIRST], get SEQ, quit\n"
 GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
-
-
-@define
-class Served:
-    """The application of the log: it only says when clients may come."""
-
-    why: str = "starting"
-    opened_views: int = 0
-    changed: Callable[[], None] = lambda: None
-    acknowledged: int = 0
-
-    def apply(self, frame: Frame) -> None:
-        pass
-
-    def opened(self, view: View) -> None:
-        self.why = ""
-        self.opened_views += 1
-        self.changed()
-
-    def closed(self, why: Closing) -> None:
-        self.why = why.value
-        self.changed()
 
 
 @define(eq=False)
@@ -105,11 +82,17 @@ class _Client:
 
 @define
 class ClientPort:
-    """Serves clients of one node, as long as it is active."""
+    """Serves clients of one node, as long as it is active: the front of `joinproto node`.
 
-    cluster: Cluster
-    log: ReplicatedLog
-    served: Served
+    `why`: why nobody is served, "" while they are.
+    """
+
+    address: Address
+    why: str = "starting"
+    opened_views: int = 0
+    acknowledged: int = 0
+    _cluster: Cluster | None = None
+    _log: ReplicatedLog | None = None
     _clients: dict[_Client, None] = field(factory=dict)
     _pending_bytes: int = 0
     _reads: anyio.CapacityLimiter = field(factory=lambda: anyio.CapacityLimiter(READS_AT_ONCE))
@@ -119,8 +102,34 @@ class ClientPort:
         """Return how many clients are connected."""
         return len(self._clients)
 
-    async def run(self, address: Address) -> None:
+    # -- the application of the log: it only says when clients may come ------------------------
+
+    def apply(self, frame: Frame) -> None:
+        pass
+
+    def opened(self, view: View) -> None:
+        self.why = ""
+        self.opened_views += 1
+
+    def closed(self, why: Closing) -> None:
+        self.why = why.value
+
+    # -- the port ------------------------------------------------------------------------------
+
+    @property
+    def cluster(self) -> Cluster:
+        assert self._cluster is not None
+        return self._cluster
+
+    @property
+    def log(self) -> ReplicatedLog:
+        assert self._log is not None
+        return self._log
+
+    async def serve(self, cluster: Cluster, log: ReplicatedLog) -> None:
         """Listen until cancelled."""
+        self._cluster, self._log = cluster, log
+        address = self.address
         try:
             listener = await anyio.create_tcp_listener(
                 local_host=address.host, local_port=address.port
@@ -193,7 +202,7 @@ class ClientPort:
         def acknowledged(position: Position) -> None:
             at.append(position)
             self._pending_bytes -= len(text)
-            self.served.acknowledged += 1
+            self.acknowledged += 1
             done.set()
 
         def submit() -> bool:
@@ -266,5 +275,5 @@ class ClientPort:
     def _closed(self) -> bytes:
         if self.log.is_open:
             return b"no too-many-pending\n"
-        why = self.served.why or "opening"
+        why = self.why or "opening"
         return f"no not-active {self.cluster.phase.value}: {why}\n".encode()

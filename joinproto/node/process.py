@@ -24,10 +24,11 @@ from joinproto.drivers.tcp import TcpTransport
 from joinproto.errors import JoinprotoError
 from joinproto.log.disk import open_disk
 from joinproto.log.replicated import ReplicatedLog
-from joinproto.node.clients import ClientPort, Served
+from joinproto.node.clients import ClientPort
 from joinproto.node.control import serve_control
 from joinproto.node.ending import END_SECONDS, end_at_once, end_within
 from joinproto.node.exits import AT_ONCE, BUG, with_code
+from joinproto.node.front import Front
 from joinproto.node.http import http_server
 from joinproto.node.settings import Settings, Stopping
 from joinproto.node.status import status_of
@@ -42,9 +43,12 @@ ACK_BY_MAJORITY = "acknowledge-by-majority"
 """The mutant of this node: it does not wait for all members of the view."""
 
 
-def run_node(settings: Settings) -> int:
-    """Run until the member has ended; return the exit code, or raise with one."""
-    node = Node(settings)
+def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> int:
+    """Run until the member has ended; return the exit code, or raise with one.
+
+    `front`: makes what clients speak to, inside the event loop (asyncio); None: lines of text.
+    """
+    node = Node(settings, front or (lambda: ClientPort(settings.clients)))
     try:
         anyio.run(node.run)
     except BaseException as error:
@@ -67,6 +71,7 @@ class Node:
     """
 
     settings: Settings
+    front: Callable[[], Front]
     code: int = 0
     teller: Teller = field(factory=Teller)
     is_away: bool = False
@@ -83,11 +88,11 @@ class Node:
                 log.warning("%s", warning)
             disk = open_disk(settings.data, config.member, config.cluster_name)
             stack.callback(disk.close)
-            served = Served()
+            front = self.front()
             mutants = settings.testing.mutants
             replicated = ReplicatedLog(
                 disk.journal,
-                served,
+                front,
                 enough=len(config.electors) // 2 + 1 if ACK_BY_MAJORITY in mutants else None,
             )
             transport = TcpTransport(settings.network)
@@ -107,25 +112,24 @@ class Node:
             )
             async with Cluster(config, host, record=disk.record) as cluster:
                 with self._ending(cluster):
-                    port = ClientPort(cluster, replicated, served)
-                    await self._serve(cluster, replicated, transport, port)
+                    await self._serve(cluster, replicated, transport, front)
             if self.is_away:
                 permit_restart(disk.store)
 
     async def _serve(
-        self, cluster: Cluster, log: ReplicatedLog, transport: TcpTransport, port: ClientPort
+        self, cluster: Cluster, log: ReplicatedLog, transport: TcpTransport, front: Front
     ) -> None:
         """Return when the member has ended."""
 
         def facts() -> dict[str, Any]:
-            return _numbers(cluster, log, port, transport)
+            return _numbers(cluster, log, front, transport)
 
         settings = self.settings
         async with AsyncExitStack() as stack:
             if settings.http is not None:
                 await stack.enter_async_context(http_server(settings.http, facts))
             tasks = await stack.enter_async_context(anyio.create_task_group())
-            tasks.start_soon(port.run, settings.clients)
+            tasks.start_soon(front.serve, cluster, log)
             tasks.start_soon(self._control, cluster, log, transport)
             tasks.start_soon(self._obey_signals, cluster, tasks.cancel_scope)
             tasks.start_soon(self._say_while_waiting, log, transport)
@@ -241,7 +245,7 @@ class Node:
 
 
 def _numbers(
-    cluster: Cluster, replicated: ReplicatedLog, port: ClientPort, transport: TcpTransport
+    cluster: Cluster, replicated: ReplicatedLog, front: Front, transport: TcpTransport
 ) -> dict[str, Any]:
     member = cluster.engine.member.it
     tip, position = member.view, member.record.position
@@ -254,8 +258,8 @@ def _numbers(
         "committed": replicated.committed,
         "position": 0 if position is None else position.seq,
         "pending": replicated.pending,
-        "clients": port.count,
-        "acknowledged": port.served.acknowledged,
-        "opened": port.served.opened_views,
+        "clients": front.count,
+        "acknowledged": front.acknowledged,
+        "opened": front.opened_views,
         "refused_connections": transport.refusals.count,
     }
