@@ -30,6 +30,7 @@ from joinproto.node.ending import END_SECONDS, end_at_once, end_within
 from joinproto.node.exits import AT_ONCE, BUG, with_code
 from joinproto.node.front import Front
 from joinproto.node.http import http_server
+from joinproto.node.notify import keep_watchdog, notify
 from joinproto.node.settings import Settings, Stopping
 from joinproto.node.status import status_of
 from joinproto.node.stopped import permit_restart
@@ -133,6 +134,8 @@ class Node:
             tasks.start_soon(self._control, cluster, log, transport)
             tasks.start_soon(self._obey_signals, cluster, tasks.cancel_scope)
             tasks.start_soon(self._say_while_waiting, log, transport)
+            tasks.start_soon(keep_watchdog)
+            notify("READY=1")
             await self._until_ended(cluster)
             tasks.cancel_scope.cancel()
 
@@ -178,6 +181,7 @@ class Node:
                     if stopping:
                         end_at_once(AT_ONCE, f"{number.name} again")
                     stopping = True
+                    notify("STOPPING=1")
                     leaves = self.settings.stop is Stopping.LEAVE
                     does = "leaves the cluster" if leaves else "stops, and stays a member"
                     log.info("%s: %s; once more ends at once", number.name, does)

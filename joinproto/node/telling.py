@@ -11,6 +11,7 @@ from joinproto.core.chain.messages import Event, Learned, PhaseChanged, Refusal,
 from joinproto.core.vocabulary import Reason
 from joinproto.drivers.failures import what_helps
 from joinproto.drivers.lines import one_line
+from joinproto.node.notify import notify
 
 log = logging.getLogger("joinproto.node")
 
@@ -30,6 +31,7 @@ class Teller:
         match event:
             case PhaseChanged(before, after, label, case):
                 log.info("%s -> %s (%s: %s)", before.value, after.value, label, case)
+                notify(f"STATUS={after.value}")
                 self._waits = None
             case Learned(view):
                 log.info("view %s", view)
