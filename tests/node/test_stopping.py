@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
+from joinproto.core.vocabulary import Store
 from joinproto.store.handle import open_store
 from tests.tools.running import run_apart, run_here
 from tools.faults.clients import Connection, Ledger, Writers
@@ -146,3 +147,35 @@ def test_status_names_the_command_that_helps(
         return any("next    " in one and "joinproto recover pick" in one for one in said)
 
     until(helps)
+
+
+def test_a_shutdown_gives_up_who_is_away_and_leaves_clean_stores(
+    fleet: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `shutdown --help` says."""
+    three = fleet()
+    three.start()
+    three.wait_active()
+    three["c"].kill()
+
+    done = run_here(capsys, "shutdown", "--config", str(three["a"].config))
+
+    assert (0, [0, 0]) == (done.code, [three[name].wait() for name in "ab"])
+    for name in "ab":
+        with open_store(three[name].data) as store:
+            assert (Store.CLEAN, False) == (store.record.state, store.record.is_marked)
+    three.start()
+    three.wait_active()
+
+
+def test_what_pick_says_after_the_stop_is_to_start(fleet: Make) -> None:
+    """Who looks at the stores before the start is not sent the long way round."""
+    three = fleet()
+    three.start()
+    three.wait_active()
+    stop_all(three, "abc", 1)
+
+    done = run_apart("recover", "pick", *(str(three[name].data) for name in "abc"))
+
+    assert 0 == done.code
+    assert "next: start all members: a restart from here is permitted already" in done.out
