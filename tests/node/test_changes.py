@@ -22,6 +22,11 @@ def stop(node: Node) -> None:
     assert 0 == node.wait()
 
 
+def shut_down(fleet: Fleet, names: str) -> None:
+    fleet[names[0]].shutdown_cluster()
+    assert {0} == {fleet[name].wait() for name in names}
+
+
 def edit(node: Node, old: str, new: str) -> None:
     text = node.config.read_text()
     assert re.search(old, text), text
@@ -44,13 +49,12 @@ def electors(fleet: Fleet, name: str) -> str:
 
 
 def test_n_is_changed_while_all_are_stopped(fleet: Make) -> None:
-    """I2: members with another N refuse each other, so not one after the other."""
+    """I2: members with another N refuse each other, so all at once, and all of the last view."""
     three = fleet()
     three.start()
     three.wait_active()
     write(three, "a", "one")
-    for name in "abc":
-        stop(three[name])
+    shut_down(three, "abc")
 
     for name in "abc":
         edit(three[name], "wait_for = 2", "wait_for = 3")
@@ -110,3 +114,28 @@ def test_a_member_moves_to_another_address(fleet: Make) -> None:
 
     members_are(three, "abc")
     assert "abc" == electors(three, "a")
+
+
+def test_one_that_is_left_grows_to_three_electors(fleet: Make) -> None:
+    """As after electors were forced: first members without a vote, then electors."""
+    three = fleet(electors="a")
+    three["a"].start()
+    three.wait_active("a")
+    write(three, "a", "one")
+    for name in "bc":
+        three[name].start()
+        three.wait_active("a")
+    members_are(three, "abc")
+    assert "a" == electors(three, "a")
+
+    shut_down(three, "abc")
+    for name in "abc":
+        edit(three[name], r"electors = \[.*\]", 'electors = ["a", "b", "c"]')
+        edit(three[name], "wait_for = 1", "wait_for = 2")
+    three.start()
+    members_are(three, "abc")
+
+    until(lambda: electors(three, "a") == "abc")
+    stop(three["a"])
+    members_are(three, "bc", at="b")
+    write(three, "b", "two")
