@@ -133,6 +133,11 @@ class Cluster:
         return self.engine.opened is not None
 
     @property
+    def failure(self) -> Exception | None:
+        """Return what the member failed with, None as long as it did not."""
+        return self._failure
+
+    @property
     def ended(self) -> Stop | Abort | None:
         """Return how the member ended, None as long as it runs."""
         return self.engine.ended
@@ -217,6 +222,18 @@ class Cluster:
         if ended is None:
             log.warning("%s stops without having left", self.config.member)
         return ended
+
+    async def halt(self) -> None:
+        """End here and now, and be away: it stays a member and an elector, and comes back.
+
+        Serves nobody any more when it returns, and the others know that it is gone.  Raises
+        what the member failed with.
+        """
+        self._close()
+        if self._run_scope is not None:
+            self._run_scope.cancel()
+        await self.wait_ended()
+        await self.host.transport.farewell()
 
     # -- its tasks -----------------------------------------------------------------------------
 

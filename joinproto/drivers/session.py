@@ -26,6 +26,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from joinproto.core.chain.malformed import FORBIDDEN
 from joinproto.core.chain.wire import BYTES_MAX
 from joinproto.drivers.framing import Reader, framed
 from joinproto.drivers.refused import Refused
@@ -156,6 +157,8 @@ class Session:
         texts = [theirs[name] for name in ("cluster", "from", "to", "nonce")]
         if not all(isinstance(text, str) and 0 < len(text) <= 1_000 for text in texts):
             raise self._refusing("a greeting with fields that are no texts")
+        if any(FORBIDDEN.search(text) for text in texts):
+            raise self._refusing("a greeting with control characters or surrogates")
         if theirs["cluster"] != self.me.cluster_name:
             raise self._refusing(
                 f"it is of cluster {theirs['cluster']!r}, {self.me.member} of"

@@ -26,10 +26,11 @@ from anyio.streams.tls import TLSAttribute, TLSStream
 from attrs import define, field, frozen
 
 from joinproto.drivers.addresses import Address, dials
+from joinproto.drivers.lines import one_line
 from joinproto.drivers.ports import Came, Channel, Down, Item, Up
 from joinproto.drivers.refused import Refusals, Refused
 from joinproto.drivers.session import VERSIONS, Identity, Session
-from joinproto.drivers.tls import TlsFiles, names_in
+from joinproto.drivers.tls import Contexts, TlsFiles, names_in, why_no_tls
 from joinproto.errors import EnvironmentProblem, UsageProblem
 
 log = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ class Network:
 
     `addresses`: of the members it may have to call.  `silence`: seconds after which a peer
     that is not heard of is given up.  `secret`, `tls`: how members prove who they are; without
-    both `listen` must be on loopback.
+    both `listen` must be on loopback, unless `is_insecure` says that anybody may be a member.
     """
 
     member: str
@@ -62,16 +63,17 @@ class Network:
     queue_bytes: int = 64 * 2**20
     secret: bytes = field(default=b"", repr=False)
     tls: TlsFiles | None = None
+    is_insecure: bool = False
     versions: tuple[int, int] = VERSIONS
 
     def __attrs_post_init__(self) -> None:
-        if not (self.secret or self.tls or self.listen.is_loopback):
+        if not (self.secret or self.tls or self.listen.is_loopback or self.is_insecure):
             raise UsageProblem(
                 f"{self.listen} can be reached from other machines, and neither a secret nor TLS"
-                " is set up: anybody could speak for a member",
+                " is set up: anybody could speak for a member, and stop the cluster",
                 next="set up a secret or TLS, or listen on 127.0.0.1",
             )
-        if self.silence <= 0:
+        if not self.silence > 0:
             raise UsageProblem(f"silence is {self.silence} s", next="give more than 0 s")
 
 
@@ -108,12 +110,9 @@ class TcpTransport:
         self._strangers: dict[anyio.CancelScope, None] = {}
         self._inbox: MemoryObjectSendStream[Item] | None = None
         self._fewer = anyio.Event()
+        self._is_over = False
         self._punished: dict[str, float] = {}
-        self._accepting: ssl.SSLContext | None = None
-        self._calling: ssl.SSLContext | None = None
-        if network.tls is not None:
-            self._accepting = network.tls.context(accepts=True)
-            self._calling = network.tls.context(accepts=False)
+        self._tls = None if network.tls is None else Contexts.read(network.tls)
 
     @property
     def peers(self) -> list[str]:
@@ -178,7 +177,11 @@ class TcpTransport:
             link.end("dropped")
 
     async def farewell(self) -> None:
-        """Return when the peers have all that was sent to them, or after a second."""
+        """Return when the peers have all that was sent to them, or after a second.
+
+        There are no connections from then on: who has said farewell does not call again.
+        """
+        self._is_over = True
         for link in self._links.values():
             link.push(FAREWELL)
         with anyio.move_on_after(FAREWELL_SECONDS):
@@ -191,7 +194,7 @@ class TcpTransport:
     async def _keep_calling(self, peer: str, address: Address) -> None:
         low, high = BACKOFF_SECONDS
         pause = low
-        while True:
+        while not self._is_over:
             began = time.monotonic()
             await self._call(peer, address)
             # A connection that lasted was a good one: the next attempt may come soon.
@@ -208,11 +211,11 @@ class TcpTransport:
             return  # nobody is there, which is no news
         whom = f"{peer} at {address}"
         try:
-            if self._calling is not None:
-                stream = await self._wrapped(stream, self._calling, accepts=False)
+            if self._tls is not None:
+                stream = await self._wrapped(stream, self._tls, accepts=False)
             await self._converse(stream, whom, peer)
         except (*CLOSED, TimeoutError) as error:
-            self._refuse(whom, f"no TLS: {error}")
+            self._refuse(whom, why_no_tls(error))
         finally:
             await _abandon(stream)
 
@@ -223,21 +226,22 @@ class TcpTransport:
             self._make_room()
             self._strangers[scope] = None
             try:
-                if self._accepting is not None:
-                    stream = await self._wrapped(stream, self._accepting, accepts=True)
+                if self._tls is not None:
+                    stream = await self._wrapped(stream, self._tls, accepts=True)
                 await self._converse(stream, whom, None, scope)
             except (*CLOSED, TimeoutError) as error:
-                self._refuse(whom, f"no TLS: {error}")
+                self._refuse(whom, why_no_tls(error))
             finally:
                 self._strangers.pop(scope, None)
                 await _abandon(stream)
 
-    async def _wrapped(
-        self, stream: ByteStream, context: ssl.SSLContext, *, accepts: bool
-    ) -> ByteStream:
+    async def _wrapped(self, stream: ByteStream, tls: Contexts, *, accepts: bool) -> ByteStream:
         with anyio.fail_after(GREETING_SECONDS):
             return await TLSStream.wrap(
-                stream, server_side=accepts, ssl_context=context, standard_compatible=False
+                stream,
+                server_side=accepts,
+                ssl_context=tls.context(accepts=accepts),
+                standard_compatible=False,
             )
 
     def _make_room(self) -> None:
@@ -275,12 +279,20 @@ class TcpTransport:
         except TimeoutError:
             self._refuse(whom, f"no greeting within {GREETING_SECONDS:g} s")
             return
-        except CLOSED:
-            if dialled is None:
+        except CLOSED as error:
+            if isinstance(error.__cause__, ssl.SSLError):
+                self._refuse(whom, why_no_tls(error))
+            elif dialled is None:
                 self._refuse(whom, "it left before it greeted")
+            elif self._tls is not None:
+                self._refuse(
+                    whom, "it left as soon as TLS stood: if it refuses ours, its log says why"
+                )
             return
         if stranger is not None:
             self._strangers.pop(stranger, None)
+        if self._is_over:
+            return
         await self._live(session, stream, left)
 
     def _identity(self, stream: ByteStream) -> Identity:
@@ -321,14 +333,14 @@ class TcpTransport:
                 # It has called anew, so the former connection is dead, and only we did not know.
                 former.end("a newer connection")
                 await self._tell(Down(peer))
-            log.info("connected to %s", peer)
+            log.info("connected to %s", one_line(peer))
             await self._tell(Up(peer))
             await self._carry(link, left)
         if self._links.get(peer) is link:
             del self._links[peer]
             self._fewer.set()
             self._fewer = anyio.Event()
-            log.info("lost %s: %s", peer, link.why or "it went away")
+            log.info("lost %s: %s", one_line(peer), link.why or "it went away")
             await self._tell(Down(peer))
 
     async def _carry(self, link: _Link, left: list[bytes]) -> None:

@@ -105,7 +105,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.store": {"attr", "attrs", "cattrs"},
     "joinproto.drivers": BASE | {"anyio", "prometheus_client"},
     "joinproto.log": {"attr", "attrs"},
-    "joinproto.node": BASE | {"anyio", "prometheus_client"},
+    "joinproto.node": BASE | {"anyio", "prometheus_client", "uvicorn"},
     # From the base install alone: operators run it on broken machines.
     "joinproto.recovery": BASE,
     "joinproto.contrib": BASE | {"amqtt", "anyio", "prometheus_client"},

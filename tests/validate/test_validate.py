@@ -172,3 +172,15 @@ def test_another_version_is_named(copy: Path) -> None:
 
 def test_no_logs_at_all_is_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert 2 == run_here(capsys, "validate", str(tmp_path)).code
+
+
+def test_event_logs_of_former_versions_are_read_or_refused_by_their_format(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`written`: three members, one killed and back, an orderly shutdown; by version 0.1.0."""
+    written = Path(__file__).parent / "written"
+
+    done = run_here(capsys, "validate", str(written))
+
+    refused = done.code == 2 and "this version reads" in done.err and "next:" in done.err
+    assert done.code == 0 or refused, done.out + done.err

@@ -446,6 +446,7 @@ _SIGNATURE = _of(["string", "null"], "of the cluster, whole; null: there is none
 STATUS = _object(
     "`joinproto status --config FILE --json`, and `shutdown`",
     {
+        "version": _text("of joinproto"),
         "member": _text("its name"),
         "store_id": _text("of its store"),
         "cluster": _text("the cluster's name"),
@@ -484,6 +485,7 @@ STATUS = _object(
                     "rule": _text("label of the rule"),
                     "case": _text("case of its table"),
                     "reason": _of(["string", "null"], "as `decide` names it"),
+                    "next": _text("what helps"),
                 },
             )
         ),
@@ -495,7 +497,9 @@ NODE = _object(
     {
         "member": _text("its name"),
         "ended": _one_of("how", "in order", "not started"),
+        "warnings": _list("of --check: what is risky", _text("a sentence")),
     },
+    optional=("warnings",),
 )
 
 VALIDATE = _object(
