@@ -38,7 +38,7 @@ from joinproto.log.letters import (
     read,
     write,
 )
-from joinproto.log.sequencer import Sequencer
+from joinproto.log.sequencer import Intake, Sequencer
 from joinproto.log.updates import Updates
 
 log = logging.getLogger(__name__)
@@ -87,6 +87,7 @@ class ReplicatedLog:
         self._strand: Strand | None = None
         self._updates: Updates | None = None
         self._sequencer: Sequencer | None = None
+        self._intake = Intake("")
         self._leader = ""
         self._told = 0
         self._is_opening = False
@@ -128,7 +129,7 @@ class ReplicatedLog:
             return
         body, oldest = self._pending[number].body, next(iter(self._pending))
         if self._sequencer is not None:
-            self._sequencer.submit(self.origin, number, oldest, body)
+            self._intake.submit(self.origin, number, oldest, body)
         else:
             letter = Submit(str(self.view.id), self.origin, number, oldest, body)
             self._send(self._leader, letter)
@@ -160,8 +161,10 @@ class ReplicatedLog:
                 view, self.strand.seat, self.journal, self._send, enough=self._enough
             )
             self._told = 0
+            if self._intake.view != view.id:
+                self._intake = Intake(view.id)
             for letter in self._early:
-                _put(self._sequencer, letter)
+                self._put(letter)
         elif self._heard is not None and self._heard.view == view.id:
             self._commit(min(self._heard.seq, self.journal.last_seq))
         self._early.clear()
@@ -228,22 +231,25 @@ class ReplicatedLog:
 
     def _order(self, letter: Submit) -> None:
         if self._sequencer is not None and self._sequencer.view.id == letter.view:
-            _put(self._sequencer, letter)
+            self._put(letter)
         elif self.view is None and len(self._early) < EARLY_MAX:
             # It has opened before us; it submits again only when something changes.
             tip = self.strand.view
             if tip is not None and tip.id == letter.view:
                 self._early.append(letter)
 
+    def _put(self, letter: Submit) -> None:
+        self._intake.submit(letter.origin, letter.number, letter.oldest, letter.body)
+
     def _sequence(self) -> Iterator[Work]:
         """Write what clients want written, and send it."""
-        while self._sequencer is not None and self._sequencer.has_queue:
+        while self._sequencer is not None and self._intake.queue:
             sequencer = self._sequencer
             view = str(sequencer.view.id)
             first = self.journal.last_seq + 1
             if self.strand.may_append(view, first) is not May.TAKE:
                 return
-            frames = [Frame(view, seq, data) for seq, data in enumerate(sequencer.take(), first)]
+            frames = [Frame(view, seq, data) for seq, data in enumerate(self._intake.take(), first)]
             yield from self._write(frames)
             sequencer.wrote()
             self._count(sequencer)
@@ -299,8 +305,9 @@ class ReplicatedLog:
     def _took(self, frame: Frame) -> None:
         """Recognize what a client of ours wrote, whichever way the frame came here."""
         entry = unpacked(frame.data)
-        if entry.origin == self.origin and entry.number in self._pending:
-            self._pending[entry.number].seq = frame.seq
+        pending = self._pending.get(entry.number) if entry.origin == self.origin else None
+        if pending is not None and pending.seq is None:
+            pending.seq = frame.seq
             self._written.append((frame.seq, entry.number))
 
     # -- what is committed ---------------------------------------------------------------------
@@ -350,7 +357,3 @@ class ReplicatedLog:
 
     def _send(self, to: str, letter: Letter) -> None:
         self.strand.send(to, write(letter))
-
-
-def _put(sequencer: Sequencer, letter: Submit) -> None:
-    sequencer.submit(letter.origin, letter.number, letter.oldest, letter.body)

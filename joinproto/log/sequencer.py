@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from attrs import define, field
 
+from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.view import Seat, View
 from joinproto.log.entry import packed
 from joinproto.log.journal import Journal
@@ -20,6 +21,39 @@ from joinproto.log.letters import Frames, Letter
 PIECES_AHEAD = 8
 BATCH_BYTES = 2**20
 BATCH_FRAMES = 1_000
+
+
+@define
+class Intake:
+    """What was handed in to the sequencer of one view: each frame once.
+
+    It outlives the sequencer: a member that hears no majority serves nobody for a while, and
+    then goes on in the same view, where others submit again what they got no answer to.
+    """
+
+    view: ViewId
+    queue: deque[bytes] = field(factory=deque)
+    _seen: dict[str, set[int]] = field(factory=dict)
+    _settled: dict[str, int] = field(factory=dict)
+
+    def submit(self, origin: str, number: int, oldest: int, body: bytes) -> None:
+        """Take a frame into the order, once; those of `origin` below `oldest` are settled."""
+        seen = self._seen.setdefault(origin, set())
+        if oldest > self._settled.get(origin, 1):
+            self._settled[origin] = oldest
+            seen.difference_update([one for one in seen if one < oldest])
+        if number >= self._settled.get(origin, 1) and number not in seen:
+            seen.add(number)
+            self.queue.append(packed(origin, number, body))
+
+    def take(self) -> list[bytes]:
+        """Return the frames to be written next, and forget them here."""
+        taken: list[bytes] = []
+        size = 0
+        while self.queue and size < BATCH_BYTES and len(taken) < BATCH_FRAMES:
+            taken.append(self.queue.popleft())
+            size += len(taken[-1])
+        return taken
 
 
 @define
@@ -49,9 +83,6 @@ class Sequencer:
         self._journal = journal
         self._send = send
         self._enough = len(view.members) if enough is None else enough
-        self._queue: deque[bytes] = deque()
-        self._seen: dict[str, set[int]] = {}
-        self._settled: dict[str, int] = {}
         # What the others have is not known yet; the last frame, sent again, makes them say it.
         self._peers = {
             seat.member: _Peer(seat, max(journal.last_seq, 1))
@@ -61,29 +92,6 @@ class Sequencer:
         for peer in self._peers.values():
             self._pump(peer)
         self._count()
-
-    def submit(self, origin: str, number: int, oldest: int, body: bytes) -> None:
-        """Take a frame into the order, once; those of `origin` below `oldest` are settled."""
-        seen = self._seen.setdefault(origin, set())
-        if oldest > self._settled.get(origin, 1):
-            self._settled[origin] = oldest
-            seen.difference_update([one for one in seen if one < oldest])
-        if number >= self._settled.get(origin, 1) and number not in seen:
-            seen.add(number)
-            self._queue.append(packed(origin, number, body))
-
-    def take(self) -> list[bytes]:
-        """Return the frames to be written next, and forget them here."""
-        taken: list[bytes] = []
-        size = 0
-        while self._queue and size < BATCH_BYTES and len(taken) < BATCH_FRAMES:
-            taken.append(self._queue.popleft())
-            size += len(taken[-1])
-        return taken
-
-    @property
-    def has_queue(self) -> bool:
-        return bool(self._queue)
 
     def wrote(self) -> None:
         """The own disk has more: send it."""
