@@ -30,8 +30,11 @@ from joinproto.core.chain.wire import BYTES_MAX
 from joinproto.drivers.framing import Reader, framed
 from joinproto.drivers.refused import Refused
 
-VERSIONS = (1, 1)
-"""Lowest and highest version of the wire that this code speaks."""
+VERSIONS = (1, 2)
+"""Lowest and highest version of the wire that this code speaks.
+
+2: the letters of `joinproto/log` by which frames come to rest before a close.
+"""
 
 GREETING_BYTES_MAX = 4_096
 TAG_BYTES = 16

@@ -322,7 +322,7 @@ class TcpTransport:
                 former.end("a newer connection")
                 await self._tell(Down(peer))
             log.info("connected to %s", peer)
-            await self._tell(Up(peer))
+            await self._tell(Up(peer, session.version))
             await self._carry(link, left)
         if self._links.get(peer) is link:
             del self._links[peer]

@@ -102,7 +102,25 @@ class Piece:
     frames: tuple[Frame, ...]
 
 
-Letter: TypeAlias = Frames | Kept | Committed | Submit | Ask | Have | Fetch | Piece
+@frozen
+class Rest:
+    """To the sequencer: order nothing more in this view; the cluster is to be closed."""
+
+    view: str
+
+
+@frozen
+class AtRest:
+    """From the sequencer: every member of the view has all frames up to `seq`, and no more come."""
+
+    view: str
+    seq: int
+
+
+Letter: TypeAlias = Frames | Kept | Committed | Submit | Ask | Have | Fetch | Piece | Rest | AtRest
+
+RESTS_SINCE = 2
+"""The version of the wire from which on `Rest` and `AtRest` are understood."""
 
 
 def write(letter: Letter) -> bytes:
@@ -122,6 +140,10 @@ def write(letter: Letter) -> bytes:
             return _written(["have", view, [[run.view, run.first, run.last] for run in runs]])
         case Fetch(view, first):
             return _written(["fetch", view, first])
+        case Rest(view):
+            return _written(["rest", view])
+        case AtRest(view, seq):
+            return _written(["at-rest", view, seq])
         case Piece(view, first, frames):
             sizes = [[frame.view, len(frame.data)] for frame in frames]
             return _written(["piece", view, first, sizes], tuple(one.data for one in frames))
@@ -154,6 +176,8 @@ _FIELDS = {
     "have": 2,
     "fetch": 2,
     "piece": 3,
+    "rest": 1,
+    "at-rest": 2,
 }
 
 
@@ -171,6 +195,11 @@ def _made(word: str, fields: list[Any], rest: bytes) -> Letter:
         case "committed":
             require_int("seq", fields[1], at_least=0)
             return Committed(view, fields[1])
+        case "rest":
+            return Rest(view)
+        case "at-rest":
+            require_int("seq", fields[1], at_least=0)
+            return AtRest(view, fields[1])
         case "submit":
             require_text("origin", fields[1])
             require_int("number", fields[2], at_least=1)

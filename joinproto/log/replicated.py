@@ -19,6 +19,7 @@ from typing import Protocol
 
 from attrs import define
 
+from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.member import Frame as May
 from joinproto.core.chain.messages import Closing, ServeUpdate, StartUpdate
 from joinproto.core.chain.view import Position, View
@@ -26,7 +27,9 @@ from joinproto.drivers.ports import Strand, Work
 from joinproto.log.entry import digest_of, unpacked
 from joinproto.log.journal import Frame, Journal
 from joinproto.log.letters import (
+    RESTS_SINCE,
     Ask,
+    AtRest,
     Committed,
     Fetch,
     Frames,
@@ -34,6 +37,7 @@ from joinproto.log.letters import (
     Kept,
     Letter,
     Piece,
+    Rest,
     Submit,
     read,
     write,
@@ -47,6 +51,9 @@ EARLY_MAX = 10_000
 """Frames that are submitted to a sequencer which has not opened yet."""
 
 LOAD_BYTES = 2**20
+
+REST_SECONDS = 5.0
+"""So long a close waits for the frames to come to rest; then it is asked for all the same."""
 
 
 class Application(Protocol):
@@ -97,6 +104,8 @@ class ReplicatedLog:
         self._barriers: deque[tuple[int, Callable[[int], None]]] = deque()
         self._incoming: deque[tuple[str, Frames]] = deque()
         self._early: list[Submit] = []
+        self._at_rest: Callable[[], None] | None = None
+        self._rests_by: float | None = None
 
     # -- clients -------------------------------------------------------------------------------
 
@@ -134,6 +143,42 @@ class ReplicatedLog:
             letter = Submit(str(self.view.id), self.origin, number, oldest, body)
             self._send(self._leader, letter)
 
+    # -- before the cluster is closed ----------------------------------------------------------
+
+    def rest(self, then: Callable[[], None]) -> None:
+        """Have nothing more ordered, and call `then` when all members have the same frames.
+
+        What was not ordered yet is nowhere.  Calls after `REST_SECONDS` in any case.
+        """
+        self._at_rest = then
+        self._rests_by = self.strand.now() + REST_SECONDS
+        self._ask_for_rest()
+
+    def _ask_for_rest(self) -> None:
+        if self._at_rest is None or self.view is None:
+            return
+        if self._sequencer is not None:
+            self._intake.ask_for_rest(self.strand.seat.member)
+        elif self.strand.speaks(self._leader) >= RESTS_SINCE:
+            self._send(self._leader, Rest(str(self.view.id)))
+        else:
+            self._has_come_to_rest()
+
+    def _has_come_to_rest(self) -> None:
+        then, self._at_rest, self._rests_by = self._at_rest, None, None
+        if then is not None:
+            then()
+
+    def _tell_of_rest(self, sequencer: Sequencer) -> None:
+        if not self._intake.askers or not sequencer.is_level:
+            return
+        asked, self._intake.askers = self._intake.askers, set()
+        for name in sorted(asked):
+            if name == self.strand.seat.member:
+                self._has_come_to_rest()
+            else:
+                self._send(name, AtRest(str(sequencer.view.id), self.journal.last_seq))
+
     # -- the service ---------------------------------------------------------------------------
 
     @property
@@ -169,6 +214,7 @@ class ReplicatedLog:
             self._commit(min(self._heard.seq, self.journal.last_seq))
         self._early.clear()
         self._hand_in_all()
+        self._ask_for_rest()
 
     def close(self, why: Closing) -> None:
         self.view = None
@@ -187,6 +233,7 @@ class ReplicatedLog:
             self._send(peer, Committed(str(self._sequencer.view.id), self._told))
         elif self.view is not None and peer == self._leader:
             self._hand_in_all()  # what was on its way is lost; it takes each number once
+            self._ask_for_rest()
 
     def peer_down(self, peer: str) -> None:
         self.updates.peer_down(peer)
@@ -206,6 +253,11 @@ class ReplicatedLog:
                     self._commit(min(seq, self.journal.last_seq))
             case Submit():
                 self._order(letter)
+            case Rest(view):
+                self._order_no_more(peer, view)
+            case AtRest(view):
+                if self.view is not None and self.view.id == view and peer == self._leader:
+                    self._has_come_to_rest()
             case Ask() | Fetch():
                 self.updates.answer(peer, letter)
             case Have() | Piece():
@@ -219,15 +271,27 @@ class ReplicatedLog:
 
     @property
     def deadline(self) -> float | None:
-        return None if self._updates is None else self.updates.deadline
+        due = None if self._updates is None else self.updates.deadline
+        return min((at for at in (due, self._rests_by) if at is not None), default=None)
 
     def work(self) -> Iterator[Work]:
         yield from self.updates.work()
         yield from self._take()
         yield from self._sequence()
         yield from self._apply()
+        if self._rests_by is not None and self.strand.now() >= self._rests_by:
+            log.warning("frames have not come to rest within %g s: closes as it is", REST_SECONDS)
+            self._has_come_to_rest()
 
     # -- frames --------------------------------------------------------------------------------
+
+    def _order_no_more(self, peer: str, view: ViewId) -> None:
+        tip = self.strand.view
+        if tip is None or tip.id != view:
+            return
+        if self._intake.view != view:
+            self._intake = Intake(view)  # it asks before this member has opened
+        self._intake.ask_for_rest(peer)
 
     def _order(self, letter: Submit) -> None:
         if self._sequencer is not None and self._sequencer.view.id == letter.view:
@@ -243,7 +307,7 @@ class ReplicatedLog:
 
     def _sequence(self) -> Iterator[Work]:
         """Write what clients want written, and send it."""
-        while self._sequencer is not None and self._intake.queue:
+        while self._sequencer is not None and self._intake.queue and not self._intake.is_shut:
             sequencer = self._sequencer
             view = str(sequencer.view.id)
             first = self.journal.last_seq + 1
@@ -255,6 +319,7 @@ class ReplicatedLog:
             self._count(sequencer)
         if self._sequencer is not None:
             self._count(self._sequencer)
+            self._tell_of_rest(self._sequencer)
 
     def _count(self, sequencer: Sequencer) -> None:
         """Acknowledge what all members of the view have; never while closed."""

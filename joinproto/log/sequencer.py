@@ -33,6 +33,8 @@ class Intake:
 
     view: ViewId
     queue: deque[bytes] = field(factory=deque)
+    is_shut: bool = False  # no more is ordered: the cluster is to be closed
+    askers: set[str] = field(factory=set)  # who is to be told when all have the same frames
     _seen: dict[str, set[int]] = field(factory=dict)
     _settled: dict[str, int] = field(factory=dict)
 
@@ -45,6 +47,11 @@ class Intake:
         if number >= self._settled.get(origin, 1) and number not in seen:
             seen.add(number)
             self.queue.append(packed(origin, number, body))
+
+    def ask_for_rest(self, name: str) -> None:
+        """Order nothing more in this view; `name` wants to know when all have the same."""
+        self.is_shut = True
+        self.askers.add(name)
 
     def take(self) -> list[bytes]:
         """Return the frames to be written next, and forget them here."""
@@ -112,6 +119,13 @@ class Sequencer:
             known.next = seq + 1
         self._pump(known)
         self._count()
+
+    @property
+    def is_level(self) -> bool:
+        """Return whether every member of the view is known to have all frames."""
+        start = 0 if self.view.position is None else self.view.position.seq
+        last = self._journal.last_seq
+        return all(max(peer.kept, start) == last for peer in self._peers.values())
 
     def peer_up(self, peer: str) -> None:
         """A new connection: what was on its way may be lost."""

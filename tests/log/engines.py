@@ -65,7 +65,7 @@ class _Wire:
 
     def send(self, to: str, channel: Channel, data: bytes) -> None:
         queue = self.town.wires.get((self.name, to))
-        if queue is not None:
+        if queue is not None and channel not in self.town.lost:
             queue.append(Came(self.name, channel, data))
 
     def drop(self, peer: str, why: str) -> None:
@@ -88,7 +88,10 @@ class _Clock:
 
 @define
 class Town:
-    """Members, and the connections between them: `wires` hold what is on its way."""
+    """Members, and the connections between them.
+
+    `wires` hold what is on its way; what is for a channel in `lost` never arrives.
+    """
 
     top: Path
     names: str = "abc"
@@ -96,6 +99,7 @@ class Town:
     patience: float = 0.5
     members: dict[str, Whole] = field(factory=dict)
     wires: dict[tuple[str, str], deque[Came]] = field(factory=dict)
+    lost: set[Channel] = field(factory=set)
     ended: dict[str, Stop | Abort | None] = field(factory=dict)
     acknowledged: list[tuple[str, Position]] = field(factory=list)
 

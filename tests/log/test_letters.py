@@ -11,6 +11,7 @@ from joinproto.log.entry import packed, unpacked
 from joinproto.log.journal import Frame, Run
 from joinproto.log.letters import (
     Ask,
+    AtRest,
     Committed,
     Fetch,
     Frames,
@@ -18,6 +19,7 @@ from joinproto.log.letters import (
     Kept,
     Letter,
     Piece,
+    Rest,
     Submit,
     read,
     write,
@@ -32,6 +34,8 @@ LETTERS: list[Letter] = [
     Ask(VIEW),
     Have(VIEW, (Run(VIEW, 1, 4), Run("1" * 64, 5, 5))),
     Fetch(VIEW, 1),
+    Rest(VIEW),
+    AtRest(VIEW, 7),
     Piece(VIEW, 5, (Frame(VIEW, 5, b"five"), Frame("1" * 64, 6, b""))),
 ]
 

@@ -13,6 +13,7 @@ from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.member import Frame as May
 from joinproto.core.chain.messages import Closing, StartUpdate
 from joinproto.core.chain.view import Position, Seat, View, change, found
+from joinproto.drivers.session import VERSIONS
 from joinproto.log.entry import unpacked
 from joinproto.log.journal import Frame, Journal
 from joinproto.log.replicated import ReplicatedLog
@@ -93,6 +94,9 @@ class Bench:
 
     def send(self, to: str, data: bytes) -> None:
         self.wire.append((self.name, to, data))
+
+    def speaks(self, peer: str) -> int:
+        return VERSIONS[1]
 
     def may_append(self, view: ViewId, seq: int) -> May:
         if self.view is None or self.view.id != view:
