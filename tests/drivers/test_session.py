@@ -6,6 +6,7 @@ import json
 from contextlib import suppress
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -87,6 +88,22 @@ def test_a_member_of_the_next_version_speaks_the_common_one() -> None:
         greet(dialer, acceptor)
 
         assert (common, common) == (dialer.version, acceptor.version)
+
+
+def test_a_side_that_says_no_run_is_understood() -> None:
+    """Members of the first versions greet without one; the keys are the same all the same."""
+    for ours, theirs in (("one", "two"), ("one", ""), ("", "two")):
+        dialer, acceptor = pair()
+        dialer, acceptor = (
+            Session(evolve(side.me, run=run), side.dials)
+            for side, run in ((dialer, ours), (acceptor, theirs))
+        )
+
+        greet(dialer, acceptor)
+
+        assert ("b", "a") == (dialer.peer, acceptor.peer)
+        if ours and theirs:
+            assert (theirs, ours) == (dialer.run, acceptor.run)
 
 
 def test_an_acceptor_without_the_secret_is_found_out() -> None:

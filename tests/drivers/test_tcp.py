@@ -14,6 +14,7 @@ import pytest
 import trustme
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
+from attrs import evolve
 
 from joinproto.drivers.addresses import Address, dials
 from joinproto.drivers.ports import Came, Channel, Down, Item, Up
@@ -94,6 +95,49 @@ async def test_a_member_comes_back_and_is_found() -> None:
             async with anyio.create_task_group() as life, running(life, second) as (b,):
                 assert (Up("b"), Up("a")) == (await a.next(), await b.next())
             assert Down("b") == await a.next()
+
+
+async def test_of_two_processes_as_one_member_the_later_is_refused(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It would take the connections of the other one, which takes them back: no view lasts."""
+    first, b_network = two()
+    later = evolve(first, listen=Address("127.0.0.1", *free_ports(1)))
+    async with anyio.create_task_group() as tasks, running(tasks, b_network) as (b,):
+        async with anyio.create_task_group() as life, running(life, first) as (a,):
+            assert (Up("b"), Up("a")) == (await a.next(), await b.next())
+            tasks.start_soon(keep_running, later)
+            await until(lambda: "b refuses us" in caplog.text)
+            assert "runs as 'a' already" in caplog.text
+
+            b.transport.send("a", Channel.HOST, b"still here")
+            assert Came("b", Channel.HOST, b"still here") == await a.next()
+        # The first one is gone: a real restart is let in at once.
+        assert Down("a") == await b.next()
+        assert Up("a") == await b.next()
+        tasks.cancel_scope.cancel()
+
+
+async def keep_running(one: Any) -> None:
+    async with anyio.create_task_group() as tasks, running(tasks, one):
+        await anyio.sleep_forever()
+
+
+async def test_a_process_that_calls_anew_replaces_its_own_connection() -> None:
+    """It knows that the former one is dead before its peer does."""
+    _, second = two()
+    async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
+        streams = []
+        for _ in range(2):
+            streams.append(await anyio.connect_tcp("127.0.0.1", second.listen.port))
+            session = Session(Identity(member="a", cluster_name="cluster", run="one"), "b")
+            while session.peer is None:
+                await streams[-1].send(session.take_out())
+                list(session.feed(await streams[-1].receive()))
+        assert [Up("a"), Down("a"), Up("a")] == [await b.next() for _ in range(3)]
+        for stream in streams:
+            await anyio.aclose_forcefully(stream)
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_peer_that_falls_silent_is_given_up() -> None:
