@@ -91,7 +91,8 @@ class Engine:
         """
         for item in items:
             self._tell(item)
-            yield from self._perform()
+            if not (isinstance(item, Came) and item.channel is Channel.HOST):
+                yield from self._perform()
         if self.runs and (due := self.member.it.deadline) is not None and self.now() >= due:
             self.member.tick()
             yield from self._perform()
@@ -230,8 +231,8 @@ class Engine:
     def may_append(self, view: ViewId, seq: int) -> Frame:
         return self.member.it.may_append(view, seq)
 
-    def appended(self, view: ViewId, seq: int, digest: str) -> None:
-        self.member.appended(view, seq, digest)
+    def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
+        self.member.appended(view, first, last, digest)
 
     def update_progress(self, position: Position | None) -> None:
         self.member.update_progress(position)

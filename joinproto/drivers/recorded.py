@@ -104,9 +104,12 @@ class RecordedMember:
         now = self._told("update_done", position=position_as_json(position))
         self.it.update_done(now, position)
 
-    def appended(self, view: ViewId, seq: int, digest: str) -> None:
-        self.log.write("appended", view=view, seq=seq, digest=digest)
-        self.it.appended(view, seq)
+    def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
+        """Tell of frames that were written together; `digest` says what stands for each one."""
+        if self.log.is_on:
+            for seq in range(first, last + 1):
+                self.log.write("appended", view=view, seq=seq, digest=digest(seq))
+        self.it.appended(view, last, first=first)
 
     def _told(self, what: str, **facts: object) -> float:
         now: float = self.clock.now()

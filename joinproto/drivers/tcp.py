@@ -407,7 +407,10 @@ class TcpTransport:
         assert self._inbox is not None
         # A member that has ended hears nothing, and its connections may still say farewell.
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._inbox.send(item)
+            try:
+                self._inbox.send_nowait(item)
+            except anyio.WouldBlock:
+                await self._inbox.send(item)
 
     def _punish(self, peer: str, why: str) -> None:
         """Refuse a proved peer, and for a moment whoever has its name: it is broken."""

@@ -13,7 +13,9 @@ from __future__ import annotations
 import os
 import struct
 from array import array
+from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from zlib import crc32
 
@@ -25,6 +27,9 @@ from joinproto.errors import MisuseError, StoreCorrupt, StoreUnreadable, StoreWr
 FILE = "frames.log"
 FRAME_BYTES_MAX = 2**20
 """Longest data of one frame."""
+
+RECENT_FRAMES = 4_096
+RECENT_BYTES = 8 * 2**20
 
 _MAGIC = b"jpF1"
 _HEAD = struct.Struct(">4sII")  # magic, length of what follows, its checksum
@@ -64,6 +69,8 @@ class Journal:
     _durable: int = 0
     _runs: list[Run] = field(factory=list)
     _broken: str = ""
+    _recent: deque[Frame] = field(factory=deque)  # the last ones, as they were written
+    _recent_bytes: int = 0
     cut_bytes: int = 0  # of a torn tail, at the opening
 
     @classmethod
@@ -122,7 +129,9 @@ class Journal:
 
     def read(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
         """Return frames from `first` on, about so many bytes, at least one if it is there."""
-        frames: list[Frame] = []
+        frames = self.recent(first, bytes_max=bytes_max)
+        if frames:
+            return frames
         size = 0
         for seq in range(first, self.last_seq + 1):
             start = self._offsets[seq - 1]
@@ -137,6 +146,20 @@ class Journal:
                 )
             frames.append(frame[0])
             size += length
+        return frames
+
+    def recent(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
+        """Return the same without touching the disk; nothing where it is not so lately written."""
+        skip = first - (self.last_seq - len(self._recent) + 1)
+        frames: list[Frame] = []
+        size = 0
+        if skip < 0:
+            return frames
+        for frame in islice(self._recent, skip, None):
+            size += len(frame.data) + _HEAD.size + _BODY.size
+            if frames and size > bytes_max:
+                break
+            frames.append(frame)
         return frames
 
     # -- changing it ---------------------------------------------------------------------------
@@ -165,6 +188,10 @@ class Journal:
         self._end = self._durable = end
         for frame in frames:
             self._count(frame)
+        self._recent.extend(frames)
+        self._recent_bytes += sum(len(frame.data) for frame in frames)
+        while len(self._recent) > RECENT_FRAMES or self._recent_bytes > RECENT_BYTES:
+            self._recent_bytes -= len(self._recent.popleft().data)
 
     def cut(self, last_seq: int) -> None:
         """Remove all frames behind this one, durably."""
@@ -177,6 +204,8 @@ class Journal:
             os.fdatasync(self._file)
         except OSError as error:
             raise self._failed("cutting", error) from error
+        while self._recent and self._recent[-1].seq > last_seq:
+            self._recent_bytes -= len(self._recent.pop().data)
         del self._offsets[last_seq:]
         self._end = self._durable = end
         kept = [run for run in self._runs if run.first <= last_seq]

@@ -27,7 +27,7 @@ from joinproto.drivers.ports import Strand, Work
 from joinproto.log.entry import digest_of, unpacked
 from joinproto.log.journal import Frame, Journal
 from joinproto.log.letters import (
-    RESTS_SINCE,
+    SECOND,
     Ask,
     AtRest,
     Committed,
@@ -39,10 +39,11 @@ from joinproto.log.letters import (
     Piece,
     Rest,
     Submit,
+    Submits,
     read,
     write,
 )
-from joinproto.log.sequencer import Intake, Sequencer
+from joinproto.log.sequencer import BATCH_BYTES, BATCH_FRAMES, Intake, Sequencer
 from joinproto.log.updates import Updates
 
 log = logging.getLogger(__name__)
@@ -103,7 +104,8 @@ class ReplicatedLog:
         self._heard: Committed | None = None
         self._barriers: deque[tuple[int, Callable[[int], None]]] = deque()
         self._incoming: deque[tuple[str, Frames]] = deque()
-        self._early: list[Submit] = []
+        self._early: list[Submit | Submits] = []
+        self._outgoing: list[int] = []  # numbers that are to be handed in
         self._at_rest: Callable[[], None] | None = None
         self._rests_by: float | None = None
 
@@ -120,7 +122,10 @@ class ReplicatedLog:
         return len(self._pending)
 
     def submit(self, body: bytes, done: Callable[[Position], None]) -> None:
-        """Write a frame for a client; only while open."""
+        """Write a frame for a client; only while open.
+
+        It is on its way with the next `work`, together with all others that came until then.
+        """
         self._number += 1
         self._pending[self._number] = _Pending(body, done)
         self._hand_in(self._number)
@@ -134,13 +139,42 @@ class ReplicatedLog:
         self._release()
 
     def _hand_in(self, number: int) -> None:
-        if self.view is None:
-            return
-        body, oldest = self._pending[number].body, next(iter(self._pending))
         if self._sequencer is not None:
+            body, oldest = self._pending[number].body, next(iter(self._pending))
             self._intake.submit(self.origin, number, oldest, body)
-        else:
-            letter = Submit(str(self.view.id), self.origin, number, oldest, body)
+        elif self.view is not None:
+            self._outgoing.append(number)
+
+    def _send_outgoing(self) -> None:
+        """Hand in what has come together, in letters that are not too long."""
+        if self.view is None or not self._outgoing:
+            return
+        view, oldest = str(self.view.id), next(iter(self._pending), 1)
+        waiting = [(number, self._pending.get(number)) for number in self._outgoing]
+        self._outgoing.clear()
+        several = self.strand.speaks(self._leader) >= SECOND
+        numbers: list[int] = []
+        bodies: list[bytes] = []
+        size = 0
+        for number, one in waiting:
+            if one is None or one.seq is not None:
+                continue
+            if not several:
+                self._send(self._leader, Submit(view, self.origin, number, oldest, one.body))
+                continue
+            numbers.append(number)
+            bodies.append(one.body)
+            size += len(one.body)
+            if size >= BATCH_BYTES or len(numbers) >= BATCH_FRAMES:
+                self._send_several(view, oldest, numbers, bodies)
+                numbers, bodies, size = [], [], 0
+        self._send_several(view, oldest, numbers, bodies)
+
+    def _send_several(
+        self, view: str, oldest: int, numbers: list[int], bodies: list[bytes]
+    ) -> None:
+        if numbers:
+            letter = Submits(view, self.origin, oldest, tuple(numbers), tuple(bodies))
             self._send(self._leader, letter)
 
     # -- before the cluster is closed ----------------------------------------------------------
@@ -159,7 +193,7 @@ class ReplicatedLog:
             return
         if self._sequencer is not None:
             self._intake.ask_for_rest(self.strand.seat.member)
-        elif self.strand.speaks(self._leader) >= RESTS_SINCE:
+        elif self.strand.speaks(self._leader) >= SECOND:
             self._send(self._leader, Rest(str(self.view.id)))
         else:
             self._has_come_to_rest()
@@ -218,6 +252,7 @@ class ReplicatedLog:
 
     def close(self, why: Closing) -> None:
         self.view = None
+        self._outgoing.clear()
         self._sequencer = None
         self._is_opening = False
         self.application.closed(why)
@@ -251,7 +286,7 @@ class ReplicatedLog:
                     self._heard = letter  # it has opened before us
                 elif self.view.id == view and peer == self._leader:
                     self._commit(min(seq, self.journal.last_seq))
-            case Submit():
+            case Submit() | Submits():
                 self._order(letter)
             case Rest(view):
                 self._order_no_more(peer, view)
@@ -276,6 +311,7 @@ class ReplicatedLog:
 
     def work(self) -> Iterator[Work]:
         yield from self.updates.work()
+        self._send_outgoing()
         yield from self._take()
         yield from self._sequence()
         yield from self._apply()
@@ -293,7 +329,7 @@ class ReplicatedLog:
             self._intake = Intake(view)  # it asks before this member has opened
         self._intake.ask_for_rest(peer)
 
-    def _order(self, letter: Submit) -> None:
+    def _order(self, letter: Submit | Submits) -> None:
         if self._sequencer is not None and self._sequencer.view.id == letter.view:
             self._put(letter)
         elif self.view is None and len(self._early) < EARLY_MAX:
@@ -302,8 +338,12 @@ class ReplicatedLog:
             if tip is not None and tip.id == letter.view:
                 self._early.append(letter)
 
-    def _put(self, letter: Submit) -> None:
-        self._intake.submit(letter.origin, letter.number, letter.oldest, letter.body)
+    def _put(self, letter: Submit | Submits) -> None:
+        if isinstance(letter, Submit):
+            self._intake.submit(letter.origin, letter.number, letter.oldest, letter.body)
+            return
+        for number, body in zip(letter.numbers, letter.bodies, strict=True):
+            self._intake.submit(letter.origin, number, letter.oldest, body)
 
     def _sequence(self) -> Iterator[Work]:
         """Write what clients want written, and send it."""
@@ -314,6 +354,7 @@ class ReplicatedLog:
             if self.strand.may_append(view, first) is not May.TAKE:
                 return
             frames = [Frame(view, seq, data) for seq, data in enumerate(self._intake.take(), first)]
+            sequencer.offer(frames)
             yield from self._write(frames)
             sequencer.wrote()
             self._count(sequencer)
@@ -363,8 +404,11 @@ class ReplicatedLog:
     def _write(self, frames: list[Frame]) -> Iterator[Work]:
         yield lambda: self.journal.append(frames)
         # The member was told nothing in between, so what it permitted it still permits.
+        first = frames[0].seq
+        self.strand.appended(
+            frames[0].view, first, frames[-1].seq, lambda seq: digest_of(frames[seq - first].data)
+        )
         for frame in frames:
-            self.strand.appended(frame.view, frame.seq, digest_of(frame.data))
             self._took(frame)
 
     def _took(self, frame: Frame) -> None:
@@ -396,6 +440,7 @@ class ReplicatedLog:
     def _hand_in_all(self) -> None:
         """Submit again what is not in the journal; in order, so that each is taken once."""
         self._release()
+        self._outgoing.clear()
         for number, one in sorted(self._pending.items()):
             if one.seq is None:
                 self._hand_in(number)
@@ -407,11 +452,12 @@ class ReplicatedLog:
     def _apply(self) -> Iterator[Work]:
         """Bring the application to where the log is committed; then it may open."""
         while self.applied < self.committed and self.view is not None:
-            frames: list[Frame] = []
             first = self.applied + 1
-            yield lambda first=first, frames=frames: frames.extend(  # type: ignore[misc]
-                self.journal.read(first, bytes_max=LOAD_BYTES)
-            )
+            frames = self.journal.recent(first, bytes_max=LOAD_BYTES)
+            if not frames:
+                yield lambda first=first, frames=frames: frames.extend(  # type: ignore[misc]
+                    self.journal.read(first, bytes_max=LOAD_BYTES)
+                )
             for frame in frames:
                 if frame.seq <= self.committed:
                     self.application.apply(frame)

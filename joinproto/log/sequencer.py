@@ -8,14 +8,14 @@ new connection, or a gap, from there on again.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from attrs import define, field
 
 from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.view import Seat, View
 from joinproto.log.entry import packed
-from joinproto.log.journal import Journal
+from joinproto.log.journal import Frame, Journal
 from joinproto.log.letters import Frames, Letter
 
 PIECES_AHEAD = 8
@@ -99,6 +99,19 @@ class Sequencer:
         for peer in self._peers.values():
             self._pump(peer)
         self._count()
+
+    def offer(self, frames: Sequence[Frame]) -> None:
+        """Send what is about to be written here, so that all disks are written at once.
+
+        Nothing is committed before it is on the own disk as well, and nothing else ever has
+        these numbers in this view: a process that has not written them goes on in a later one.
+        """
+        letter = Frames(str(self.view.id), frames[0].seq, tuple(frame.data for frame in frames))
+        for peer in self._peers.values():
+            if peer.next == frames[0].seq and len(peer.ahead) < PIECES_AHEAD:
+                self._send(peer.seat.member, letter)
+                peer.ahead.append(frames[-1].seq)
+                peer.next = frames[-1].seq + 1
 
     def wrote(self) -> None:
         """The own disk has more: send it."""

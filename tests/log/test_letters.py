@@ -21,6 +21,7 @@ from joinproto.log.letters import (
     Piece,
     Rest,
     Submit,
+    Submits,
     read,
     write,
 )
@@ -31,6 +32,7 @@ LETTERS: list[Letter] = [
     Kept(VIEW, 0, "store", True),
     Committed(VIEW, 7),
     Submit(VIEW, "origin", 2, 1, b"body\nof two lines"),
+    Submits(VIEW, "origin", 1, (2, 4), (b"body\nof two lines", b"")),
     Ask(VIEW),
     Have(VIEW, (Run(VIEW, 1, 4), Run("1" * 64, 5, 5))),
     Fetch(VIEW, 1),

@@ -418,15 +418,18 @@ class Member:
         known = self.record.lineage.number_of(view) is not None
         return Lapse.FENCING in self.left_out and known
 
-    def appended(self, view: ViewId, seq: int) -> None:
+    def appended(self, view: ViewId, seq: int, *, first: int | None = None) -> None:
         """The frame `seq` of `view` is durable here; its position is durable with it.
+
+        `first`: so are all from this one on, written together; None: it alone.
 
         Raises `MisuseError` where `may_append` does not say `TAKE`.
         """
         # Otherwise: the host asks, then answers a ballot ("my data ends at 4"), then writes
         # frame 5 and acknowledges it, and the next view starts at 4.
-        answer = self.may_append(view, seq)
-        if answer is not Frame.TAKE:
+        first = seq if first is None else first
+        answer = self.may_append(view, first)
+        if answer is not Frame.TAKE or seq < first:
             raise MisuseError(
                 f"frame {seq} was written: {answer.value}",
                 next="ask `may_append` right before, and tell the member nothing in between",
