@@ -18,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from secrets import token_hex
 
 import anyio
 from anyio.abc import ByteStream, SocketAttribute, TaskGroup, TaskStatus
@@ -82,6 +83,7 @@ class _Link:
     """A connection to a proved peer, and what waits to be sent on it."""
 
     session: Session
+    whom: str
     stream: ByteStream
     scope: anyio.CancelScope
     waiting: deque[bytes] = field(factory=deque)
@@ -112,6 +114,7 @@ class TcpTransport:
         self._fewer = anyio.Event()
         self._is_over = False
         self._punished: dict[str, float] = {}
+        self._run = token_hex(16)
         self._tls = None if network.tls is None else Contexts.read(network.tls)
 
     @property
@@ -293,7 +296,11 @@ class TcpTransport:
             self._strangers.pop(stranger, None)
         if self._is_over:
             return
-        await self._live(session, stream, left)
+        taken = self._taken(session.peer, session.run)
+        if taken:
+            self._refuse(whom, taken)  # both have greeted at the same moment
+        else:
+            await self._live(session, whom, stream, left)
 
     def _identity(self, stream: ByteStream) -> Identity:
         network = self.network
@@ -319,14 +326,32 @@ class TcpTransport:
             secret=network.secret,
             versions=network.versions,
             admits=admits,
+            run=self._run,
+            taken=self._taken,
         )
 
-    async def _live(self, session: Session, stream: ByteStream, left: list[bytes]) -> None:
+    def _taken(self, name: str, run: str) -> str:
+        """Return why nobody else may have this name now: a live process has it.
+
+        Of two processes that are configured as one member the later one would take the
+        connections of the other one, which takes them back, and no view would last.
+        """
+        link = self._links.get(name)
+        if link is None or not run or link.session.run in ("", run):
+            return ""
+        return (
+            f"a process at {link.whom} runs as {name!r} already; if it is gone, this one is let in"
+            f" within {self.network.silence:g} s"
+        )
+
+    async def _live(
+        self, session: Session, whom: str, stream: ByteStream, left: list[bytes]
+    ) -> None:
         """Be connected to a proved peer: `Up` on the way in, `Down` on the way out."""
         peer = session.peer
         assert peer is not None
         with anyio.CancelScope() as scope:
-            link = _Link(session, stream, scope)
+            link = _Link(session, whom, stream, scope)
             former = self._links.get(peer)
             self._links[peer] = link
             if former is not None:
@@ -334,7 +359,7 @@ class TcpTransport:
                 former.end("a newer connection")
                 await self._tell(Down(peer))
             log.info("connected to %s", one_line(peer))
-            await self._tell(Up(peer))
+            await self._tell(Up(peer, session.version))
             await self._carry(link, left)
         if self._links.get(peer) is link:
             del self._links[peer]
@@ -394,7 +419,10 @@ class TcpTransport:
         assert self._inbox is not None
         # A member that has ended hears nothing, and its connections may still say farewell.
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._inbox.send(item)
+            try:
+                self._inbox.send_nowait(item)
+            except anyio.WouldBlock:
+                await self._inbox.send(item)
 
     def _punish(self, peer: str, why: str) -> None:
         """Refuse a proved peer, and for a moment whoever has its name: it is broken."""

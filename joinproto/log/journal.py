@@ -10,10 +10,14 @@ written.  So a damaged record that a later one calls durable is no torn tail, an
 
 from __future__ import annotations
 
+import logging
 import os
 import struct
+import time
 from array import array
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from zlib import crc32
 
@@ -24,9 +28,18 @@ from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position
 from joinproto.errors import MisuseError, StoreCorrupt, StoreUnreadable, StoreWriteFailed
 
+log = logging.getLogger(__name__)
+
 FILE = "frames.log"
 FRAME_BYTES_MAX = 2**20
 """Longest data of one frame."""
+
+SAY_FRAMES = 2**16
+SAY_SECONDS = 2.0
+"""A node that reads its journal says so about as often."""
+
+RECENT_FRAMES = 4_096
+RECENT_BYTES = 8 * 2**20
 
 _MAGIC = b"jpF1"
 _HEAD = struct.Struct(">4sII")  # magic, length of what follows, its checksum
@@ -82,6 +95,8 @@ class Journal:
     _durable: int = 0
     _runs: list[Run] = field(factory=list)
     _broken: str = ""
+    _recent: deque[Frame] = field(factory=deque)  # the last ones, as they were written
+    _recent_bytes: int = 0
     cut_bytes: int = 0  # of a torn tail, at the opening
 
     @classmethod
@@ -135,7 +150,9 @@ class Journal:
 
     def read(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
         """Return frames from `first` on, about so many bytes, at least one if it is there."""
-        frames: list[Frame] = []
+        frames = self.recent(first, bytes_max=bytes_max)
+        if frames:
+            return frames
         size = 0
         for seq in range(first, self.last_seq + 1):
             start = self._offsets[seq - 1]
@@ -150,6 +167,20 @@ class Journal:
                 )
             frames.append(frame[0])
             size += length
+        return frames
+
+    def recent(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
+        """Return the same without touching the disk; nothing where it is not so lately written."""
+        skip = first - (self.last_seq - len(self._recent) + 1)
+        frames: list[Frame] = []
+        size = 0
+        if skip < 0:
+            return frames
+        for frame in islice(self._recent, skip, None):
+            size += len(frame.data) + _HEAD.size + _BODY.size
+            if frames and size > bytes_max:
+                break
+            frames.append(frame)
         return frames
 
     # -- changing it ---------------------------------------------------------------------------
@@ -178,6 +209,10 @@ class Journal:
         self._end = self._durable = end
         for frame in frames:
             self._count(frame)
+        self._recent.extend(frames)
+        self._recent_bytes += sum(len(frame.data) for frame in frames)
+        while len(self._recent) > RECENT_FRAMES or self._recent_bytes > RECENT_BYTES:
+            self._recent_bytes -= len(self._recent.popleft().data)
 
     def cut(self, last_seq: int) -> None:
         """Remove all frames behind this one, durably."""
@@ -190,6 +225,8 @@ class Journal:
             os.fdatasync(self._file)
         except OSError as error:
             raise self._failed("cutting", error) from error
+        while self._recent and self._recent[-1].seq > last_seq:
+            self._recent_bytes -= len(self._recent.pop().data)
         del self._offsets[last_seq:]
         self._end = self._durable = end
         kept = [run for run in self._runs if run.first <= last_seq]
@@ -221,7 +258,7 @@ class Journal:
     # -- opening -------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        found = survey(self._file)
+        found = survey(self._file, said=self._say_how_far)
         if found.problem:
             raise StoreCorrupt(
                 f"{self.path}: {found.problem}\n  nothing was changed",
@@ -234,6 +271,9 @@ class Journal:
         # What was read may be in memory only: it is on the disk before anybody hears of it.
         os.fsync(self._file)
         self._end = self._durable = found.end
+
+    def _say_how_far(self, frames: int, at: int, size: int) -> None:
+        log.info("%s: %d frames read, %d %%", self.path, frames, 100 * at // size)
 
     def _sync_directory(self) -> None:
         directory = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -249,15 +289,23 @@ class Journal:
 PIECE_BYTES = 4 << 20
 
 
-def survey(file: int, *, piece_bytes: int = PIECE_BYTES) -> Survey:
+def survey(
+    file: int,
+    *,
+    piece_bytes: int = PIECE_BYTES,
+    said: Callable[[int, int, int], None] | None = None,
+) -> Survey:
     """Return what an open journal holds; nothing is changed.  Raises `OSError`.
 
     A member begins with this, and the recovery tool judges by it: so both see the same.
+    `said`: is told about every `SAY_SECONDS` how many frames were read, up to which byte, of
+    how many.
     """
     size = os.fstat(file).st_size
     views: list[tuple[bytes, int]] = []  # with the first frame of each run
     offsets = array("Q")
     end = last = 0
+    told = time.monotonic()
     for view, seq, after in _whole_records(file, size, piece_bytes):
         if seq != last + 1:
             return Survey(
@@ -267,6 +315,9 @@ def survey(file: int, *, piece_bytes: int = PIECE_BYTES) -> Survey:
             views.append((view, seq))
         offsets.append(end)
         end, last = after, seq
+        if said is not None and not seq % SAY_FRAMES and time.monotonic() - told > SAY_SECONDS:
+            told = time.monotonic()
+            said(seq, end, size)
     if end < size and _durable_behind(file, end, size) > end:
         problem = f"byte {end}: a damaged frame, which a later one calls durable"
         return Survey(end=end, size=size, problem=problem)
@@ -279,27 +330,26 @@ def survey(file: int, *, piece_bytes: int = PIECE_BYTES) -> Survey:
 
 def _whole_records(file: int, size: int, piece_bytes: int) -> Iterator[tuple[bytes, int, int]]:
     """Yield view, number and end of each record, up to the first one that is not whole."""
-    held = bytearray()
+    # No frame is copied: a restart reads millions of these.
+    held = b""
     start = at = 0  # of what is held, and of the next record, from the beginning of the file
-    while True:
-        while len(held) - (at - start) >= _HEAD.size + _BODY.size:
-            magic, length, checksum = _HEAD.unpack_from(held, at - start)
+    while more := _read_at(file, start + len(held), min(piece_bytes, size - start - len(held))):
+        held, start = held[at - start :] + more, at
+        whole, known = memoryview(held), len(held)
+        place = 0
+        while known - place >= _HEAD.size + _BODY.size:
+            magic, length, checksum = _HEAD.unpack_from(held, place)
             if magic != _MAGIC or not _BODY.size <= length <= _BODY.size + FRAME_BYTES_MAX:
                 return
-            body = at - start + _HEAD.size
-            if len(held) < body + length:
+            body = place + _HEAD.size
+            if known - body < length:
                 break
-            if crc32(memoryview(held)[body : body + length]) != checksum:
+            if crc32(whole[body : body + length]) != checksum:
                 return
             view, seq, _ = _BODY.unpack_from(held, body)
-            at += _HEAD.size + length
+            place = body + length
+            at = start + place
             yield view, seq, at
-        known = start + len(held)
-        more = _read_at(file, known, min(piece_bytes, size - known))
-        if not more:
-            return
-        held, start = held[at - start :], at
-        held += more
 
 
 def start_from(record: StoreRecord, runs: Sequence[Run] | None) -> tuple[StoreRecord, str]:

@@ -180,6 +180,7 @@ _CONSTANT = (
     "next_beat",
     "tries",
     "free_until",
+    "pace",
 )
 assert {*_CHANGING, *_CONSTANT, "_out", "patience_until"} == {item.name for item in fields(Member)}
 

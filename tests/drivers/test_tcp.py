@@ -110,6 +110,49 @@ async def test_a_member_comes_back_and_is_found() -> None:
             assert Down("b") == await a.next()
 
 
+async def test_of_two_processes_as_one_member_the_later_is_refused(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It would take the connections of the other one, which takes them back: no view lasts."""
+    first, b_network = two()
+    later = evolve(first, listen=Address("127.0.0.1", *free_ports(1)))
+    async with anyio.create_task_group() as tasks, running(tasks, b_network) as (b,):
+        async with anyio.create_task_group() as life, running(life, first) as (a,):
+            assert (Up("b"), Up("a")) == (await a.next(), await b.next())
+            tasks.start_soon(keep_running, later)
+            await until(lambda: "b refuses us" in caplog.text)
+            assert "runs as 'a' already" in caplog.text
+
+            b.transport.send("a", Channel.HOST, b"still here")
+            assert Came("b", Channel.HOST, b"still here") == await a.next()
+        # The first one is gone: a real restart is let in at once.
+        assert Down("a") == await b.next()
+        assert Up("a") == await b.next()
+        tasks.cancel_scope.cancel()
+
+
+async def keep_running(one: Any) -> None:
+    async with anyio.create_task_group() as tasks, running(tasks, one):
+        await anyio.sleep_forever()
+
+
+async def test_a_process_that_calls_anew_replaces_its_own_connection() -> None:
+    """It knows that the former one is dead before its peer does."""
+    _, second = two()
+    async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
+        streams = []
+        for _ in range(2):
+            streams.append(await anyio.connect_tcp("127.0.0.1", second.listen.port))
+            session = Session(Identity(member="a", cluster_name="cluster", run="one"), "b")
+            while session.peer is None:
+                await streams[-1].send(session.take_out())
+                list(session.feed(await streams[-1].receive()))
+        assert [Up("a"), Down("a"), Up("a")] == [await b.next() for _ in range(3)]
+        for stream in streams:
+            await anyio.aclose_forcefully(stream)
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_peer_that_falls_silent_is_given_up() -> None:
     """A half-open connection, or a process that is stopped: nothing comes, and no end either."""
     first, second = two(silence=0.3)
@@ -155,7 +198,7 @@ async def test_a_peer_that_reads_too_slowly_is_given_up() -> None:
     [
         ({"cluster_name": "another"}, "it is of cluster 'another', b of 'cluster'"),
         ({"secret": b"another, of 16 bytes or more"}, "does not know the secret"),
-        ({"versions": (2, 2)}, "it speaks wire versions 2 to 2, b 1 to 1"),
+        ({"versions": (9, 9)}, "it speaks wire versions 9 to 9, b 1 to 2"),
     ],
 )
 async def test_a_stranger_is_refused_with_a_line(

@@ -71,6 +71,7 @@ from joinproto.core.chain.messages import (
 )
 from joinproto.core.chain.outbox import Outbox
 from joinproto.core.chain.outside import OutsideChoice
+from joinproto.core.chain.pace import Pace
 from joinproto.core.chain.phases import RUNNING, Deed, Facts, Guard, Phase, machine
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.succession import Next
@@ -145,6 +146,7 @@ class Member:
     tries: int = 0  # ballots begun since the last view was learned
     next_beat: float | None = None
     free_until: float | None = None  # so long it counts that the tip has no successor
+    pace: Pace = field(factory=Pace)  # how long ballots take here, and whose turn it is
 
     _out: Outbox = field(factory=Outbox, repr=False)
 
@@ -190,6 +192,7 @@ class Member:
             heard=Heard(in_reach=in_reach),
             left_out=left_out,
             next_beat=now + config.heartbeat if config.heartbeat else None,
+            pace=Pace(started=now, rounds=record.promised.round if record.promised else 0),
         )
         member._settle(now)
         return member
@@ -261,6 +264,9 @@ class Member:
     def peer_down(self, now: float, peer: str) -> None:
         """`peer` is not heard of any more; it may be dead, or just far away."""
         self.heard = self.heard.down(peer)
+        if self.pace.holder == peer and self.patience_until is not None:
+            self.patience_until = min(self.patience_until, now + self._patience())
+        self.pace = self.pace.without(peer)
         if self.source == peer:
             self.source = None
         if self.phase in RUNNING:
@@ -310,6 +316,8 @@ class Member:
             self.patience_until = None
             if self.choice.is_free:
                 self._consider(now, is_patient=False)
+            elif (turn := self._turn(now)) is not None and now < turn:
+                self.patience_until = turn
             elif self._reason_to_begin() is not None:
                 if self.choice.attempt is not None:
                     self._say_who_is_silent()
@@ -410,15 +418,18 @@ class Member:
         known = self.record.lineage.number_of(view) is not None
         return Lapse.FENCING in self.left_out and known
 
-    def appended(self, view: ViewId, seq: int) -> None:
+    def appended(self, view: ViewId, seq: int, *, first: int | None = None) -> None:
         """The frame `seq` of `view` is durable here; its position is durable with it.
+
+        `first`: so are all from this one on, written together; None: it alone.
 
         Raises `MisuseError` where `may_append` does not say `TAKE`.
         """
         # Otherwise: the host asks, then answers a ballot ("my data ends at 4"), then writes
         # frame 5 and acknowledges it, and the next view starts at 4.
-        answer = self.may_append(view, seq)
-        if answer is not Frame.TAKE:
+        first = seq if first is None else first
+        answer = self.may_append(view, first)
+        if answer is not Frame.TAKE or seq < first:
             raise MisuseError(
                 f"frame {seq} was written: {answer.value}",
                 next="ask `may_append` right before, and tell the member nothing in between",
@@ -576,6 +587,35 @@ class Member:
     def _begin(self, now: float) -> None:
         self.tries += 1
         self._take(now, self.choice.begin(also=self.heard.in_reach))
+        if self.choice.attempt is not None:
+            ballot = self.choice.attempt.ballot
+            self.pace = self.pace.given_to(now, self.config.member).asking(now, ballot)
+
+    def _is_held(self, now: float, by_other_than: str) -> bool:
+        """Return whether another one's ballot is left its time: a later one would end it."""
+        until = self.pace.held_until(by_other_than, self._pause())
+        is_own = self.pace.holder == self.config.member
+        is_alive = self.choice.attempt is not None if is_own else self.choice.is_frozen
+        return is_alive and until is not None and now < until
+
+    def _is_out_of_turn(self, now: float, peer: str, asked: Prepare) -> bool:
+        # Otherwise one that is started again and again begins everybody's ballot anew.
+        promised = self.record.promised
+        is_later = promised is not None and asked.ballot > promised
+        return asked.parent == self.choice.parent and is_later and self._is_held(now, peer)
+
+    def _turn(self, now: float) -> float | None:
+        """Return when it is this member's turn to begin a ballot, None: it is."""
+        if self._is_held(now, self.config.member):
+            return self.pace.next_turn(self._pause(), self._rank())
+        return self.pace.deferred_until(self.heard.in_reach, self._pause() * (1 + self._rank()))
+
+    def _rank(self) -> int:
+        """Return how many of those in reach go before this member: the least name goes first."""
+        return sum(1 for name in self.heard.in_reach if name < self.config.member)
+
+    def _pause(self) -> float:
+        return self.pace.patience(self.config.patience)
 
     def _consider(self, now: float, *, is_patient: bool) -> None:
         """Decide on the next view, if the ballot is free for one."""
@@ -653,14 +693,21 @@ class Member:
         peer: str,
         message: Prepare | Promise | Accept | Voted | Nack | Chosen,
     ) -> None:
+        if isinstance(message, Prepare) and self._is_out_of_turn(now, peer, message):
+            return
+        asked = message if message.parent == self.choice.parent else None
         # What it raises must have changed nothing.
         step = self.choice.receive(peer, message)
+        if isinstance(message, Promise | Voted):
+            self.pace = self.pace.answered(now, message.ballot)
         if isinstance(message, Promise) and self._collects(message):
             answer = message.answer
             if answer is None or answer.seat != message.voter or answer.seat.member != peer:
                 raise Malformed("answer", Said(str(answer)), f"the status of {peer}, who sent it")
             self.heard = self.heard.answered(answer)
         self._take(now, step)
+        if isinstance(asked, Prepare) and self.record.promised == asked.ballot:
+            self.pace = self.pace.given_to(now, peer)
 
     def _collects(self, promise: Promise) -> bool:
         attempt = self.choice.attempt
@@ -708,6 +755,7 @@ class Member:
         self.was_active = False
         self.free_until = None
         self.tries = 0
+        self.pace = self.pace.learned()
         self.patience_until = None
         was_ready = before is not None and self.ready_in == before.id
         if not tip.is_open and (was_ready or self.closes):
@@ -767,6 +815,7 @@ class Member:
     def _hear_hello(self, now: float, peer: str, hello: Hello) -> None:
         tip = self.view
         self._notice(hello.status.seat)
+        self.pace = self.pace.greeted_by(peer, ran_on=hello.status.ran_on)
         row = self.row_of(hello)
         case = admission().choose((row,), 0)
         match case.outcome:
@@ -919,10 +968,9 @@ class Member:
 
     def _patience(self) -> float:
         """Return how long it waits: the least of those in reach goes first, others back off."""
-        rank = sum(1 for name in self.heard.in_reach if name < self.config.member)
         # Longer each time: where disks are slow, a ballot takes longer than patience, and the
         # next one makes its promises worthless.  Two rivals fall out of step, too.
-        return self.config.patience * (1 + rank) * 2.0 ** min(max(0, self.tries - 1), TRIES_MAX)
+        return self._pause() * (1 + self._rank()) * 2.0 ** min(max(0, self.tries - 1), TRIES_MAX)
 
     def _arm(self, now: float) -> None:
         """Wait no longer than patience allows, where there is something to wait for."""
