@@ -1430,6 +1430,20 @@ def test_a_configuration_that_could_split_is_refused(options: dict[str, object],
         config("a", **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("electors", "least"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 4), (6, 4), (7, 5), (8, 6), (9, 6)]
+)
+def test_founders_that_could_found_two_clusters_are_refused(electors: int, least: int) -> None:
+    """So many names are asked, and must meet a majority of those whom a FOUND names."""
+    names = "abcdefghi"[:electors]
+    for few in range(1, least):
+        with pytest.raises(MisuseError, match=f"found_with is {few}"):
+            config("a", electors=names, wait_for=electors, found_with=few)
+
+    for enough in range(least, electors + 1):
+        config("a", electors=names, wait_for=electors, found_with=enough)
+
+
 def test_a_record_and_a_configuration_that_disagree_are_refused() -> None:
     with pytest.raises(MisuseError, match="transient"):
         Member.start(
