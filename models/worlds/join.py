@@ -29,7 +29,13 @@ from models.faults import Faults
 from models.local import Offline
 from models.view import View
 from models.world import Together, World
-from models.worlds.join_claims import becomes_active, claims, closed_through_a_crash, comes_to_rest
+from models.worlds.join_claims import (
+    becomes_active,
+    claims,
+    closed_through_a_crash,
+    comes_to_rest,
+    kept_on_a_store,
+)
 from models.worlds.join_expiry import expiry, name_of
 from models.worlds.join_ledger import Ledger
 from models.worlds.join_member import REGISTER, HostLapse, Node, Plan, Register, frames_at
@@ -153,6 +159,8 @@ def build(
     properties = claims(names, natives, reaches, votes=votes, writes=frames > 0)
     if live:
         properties.append(becomes_active(views, natives))
+    if transient:
+        properties.append(kept_on_a_store(transient, names))
     if cut:
         properties.append(comes_to_rest(before.chain.length + 1, names))
     if closes and crashes and not is_pair:

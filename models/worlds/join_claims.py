@@ -84,6 +84,16 @@ def comes_to_rest(views: int, names: tuple[str, ...]) -> Property:
     return always_each("the chain comes to rest", partial(_is_short, views), among=names)
 
 
+def kept_on_a_store(transient: tuple[str, ...], names: tuple[str, ...]) -> Property:
+    """3.4: one member has a store; what is acknowledged without is gone with its processes."""
+    return always_each("kept_on_a_store", partial(_has_a_store, frozenset(transient)), among=names)
+
+
+def _has_a_store(transient: frozenset[str], shown: Shown) -> bool:
+    serves = shown.phase is Phase.ACTIVE and shown.tip is not None
+    return not serves or not {seat.member for seat in shown.tip.members} <= transient
+
+
 def _is_short(views: int, shown: Shown) -> bool:
     return shown.tip is None or shown.tip.number <= views
 

@@ -47,8 +47,9 @@ class Row:
     """A seat as the proposer sees it.
 
     `answered`: it has answered this ballot.  `is_member`, `is_elector`: of the tip.
-    `is_sure`, `covers`, `is_clean`: see `Evidence`.  `is_marked`: its operator permits a
-    restart from the tip.  `leaves`: asks to be left out.  The rest counts for `me` only:
+    `is_sure`, `covers`, `is_clean`: see `Evidence`.  `fits`: a CHANGE may have it as a member.
+    `is_marked`: its operator permits a restart from the tip.  `leaves`: asks to be left out.
+    The rest counts for `me` only:
     `wait_for` (N), `majority` (electors that are more than half of them), `founders` (how
     many must answer before a FOUND), `closes` (the whole cluster is to stop), `is_automatic`
     (total_failure).
@@ -64,6 +65,7 @@ class Row:
     is_sure: bool = False
     covers: bool = False
     is_clean: bool = False
+    fits: bool = False
     is_marked: bool = False
     leaves: bool = False
     options: str = ""
@@ -85,6 +87,9 @@ V = SEATS.where(is_member=True).named("V")  # members of the tip
 S = A.where(is_sure=True).named("S")  # sure of the tip
 K = A.where(covers=True, has_store=True).named("K")  # stores that cover the tip
 C = A.where(is_clean=True).named("C")  # clean stores
+STORES = A.where(fits=True, has_store=True)
+# Who keeps nothing is an elector only where nobody had a store when the cluster was founded.
+KEEPS_NOTHING = ~A.where(is_elector=True, has_store=False).is_empty
 
 STAYING = A.where(leaves=False).named("those of A who stay")
 TOO_FEW = STAYING.fewer_than(N) | A.where(is_elector=True).fewer_than(MAJORITY)
@@ -156,11 +161,24 @@ def going_on(*, all_quiet: bool = True) -> Table[Next]:
             Case(
                 "P1",
                 "somebody is sure, and a store stays",
-                ~stays.is_empty & ~A.where(has_store=True, leaves=False).is_empty,
+                ~stays.is_empty & (~STORES.where(leaves=False).is_empty | KEEPS_NOTHING),
                 Next.CHANGE,
             ),
             # Whoever answered is frozen, so the ballot must end in a view: nobody leaves now.
-            Case("3.3", "somebody is sure, but no store would stay", ~S.is_empty, Next.CHANGE),
+            Case(
+                "3.3",
+                "somebody is sure, but no store would stay",
+                ~S.is_empty & ~STORES.is_empty,
+                Next.CHANGE,
+            ),
+            # What is acknowledged in a view without a store is gone with its processes.
+            Case(
+                "3.4",
+                "somebody is sure, but no store has answered",
+                ~S.is_empty,
+                Next.WAIT,
+                reason=Reason.TOO_FEW_MEMBERS,
+            ),
             Case("I1", "too few members", TOO_FEW, Next.WAIT, reason=Reason.TOO_FEW_MEMBERS),
             Case(
                 "I2",

@@ -1,0 +1,106 @@
+"""Runs of whole clusters that once lost data, or stopped for ever; each says what it is about.
+
+A world searches everything within small bounds; these runs are too long for one.
+"""
+
+from __future__ import annotations
+
+from tests.core.chain.bus import Bus, Data, Letter, config
+
+
+def _write_without(bus: Bus, name: str) -> None:
+    """Write a frame at `a` that does not reach this member, which is about to crash."""
+    bus.write("a")
+    for letter in [one for one in bus.wire if one.to == name]:
+        bus.wire.remove(letter)
+    bus.settle()
+
+
+def _slowly(bus: Bus, seconds: float) -> None:
+    """Let time pass, in which no update arrives; they are on their way afterwards."""
+    until = bus.now + seconds
+    held: list[Letter] = []
+    while bus.wire or ((due := bus.next_deadline()) is not None and due <= until):
+        late = [one for one in bus.wire if isinstance(one.content, Data)]
+        held += late
+        for letter in late:
+            bus.wire.remove(letter)
+        bus.step()
+    bus.wire.extend(held)
+
+
+# -- members that keep nothing ---------------------------------------------------------------------
+
+
+def test_who_keeps_nothing_does_not_go_on_alone() -> None:
+    """3.4: one member of a CHANGE has a store; `a` was served alone, and took its frames along."""
+    bus = Bus()
+    for name in "abc":
+        bus.start(config(name, wait_for=1, outside=True, is_transient=name == "a"))
+    bus.wait()
+    assert "a active, b active, c active" == bus.phases()
+
+    bus.partition("a", "bc")
+    bus.wait(5)
+
+    view = bus["b"].serves
+    assert view is not None
+    assert {"b", "c"} == {seat.member for seat in view.members}
+    assert bus["a"].serves is None
+
+    bus.partition()
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+def test_a_store_is_fed_where_only_those_are_sure_who_keep_nothing() -> None:
+    """3.4: what is acknowledged is in a store; a view of `a` alone was served without one."""
+    bus = Bus()
+    for name in "abcd":
+        bus.start(config(name, electors="bcd", is_transient=name == "a"))
+    bus.wait()
+    # Each of b, c and d misses the last frame before it crashes, and is fed by nobody later.
+    _write_without(bus, "b")
+    bus.crash("b")
+    _slowly(bus, 5)
+    _write_without(bus, "c")
+    bus.crash("c")
+    bus.start(config("b", electors="bcd"))
+    _slowly(bus, 10)
+    _write_without(bus, "d")
+    bus.crash("d")
+    bus.start(config("c", electors="bcd"))
+    _slowly(bus, 10)
+
+    assert bus["a"].serves is None
+    view = bus["a"].member.view
+    assert view is not None
+    assert {"a", "b", "c"} == {seat.member for seat in view.members}
+
+    bus.wait()
+
+    assert "a active, b active, c active, d down" == bus.phases()
+    assert bus.disks["a"].frames == bus.disks["b"].frames == bus.disks["c"].frames
+    assert 3 == len(bus.disks["b"].frames)
+
+
+def test_a_cluster_that_keeps_nothing_goes_on_without_those_that_left_or_crashed() -> None:
+    """3.7: founded without a store, it needs none later; before, nobody could leave it."""
+    bus = Bus()
+    for name in "abc":
+        bus.start(config(name, wait_for=1, outside=True, is_transient=True))
+    bus.wait()
+    bus.crash("c")
+    bus.wait(5)
+    bus.tell("b", lambda member: member.leave(bus.now))
+    bus.wait(5)
+
+    assert "a active, b stopped, c down" == bus.phases()
+
+    bus.start(config("c", wait_for=1, outside=True, is_transient=True))
+    bus.wait()
+    bus.crash("a")
+    bus.wait()
+
+    assert "a down, b stopped, c active" == bus.phases()
