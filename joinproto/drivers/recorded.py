@@ -87,6 +87,9 @@ class RecordedMember:
     def shutdown_cluster(self) -> None:
         self.it.shutdown_cluster(self._told("shutdown_cluster"))
 
+    def update_overwrites(self) -> None:
+        self.it.update_overwrites(self._told("update_overwrites"))
+
     def update_progress(self, position: Position | None) -> None:
         now = self._told("update_progress", position=position_as_json(position))
         self.it.update_progress(now, position)

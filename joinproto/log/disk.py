@@ -83,7 +83,11 @@ def _record(store: Store, journal: Journal) -> StoreRecord:
     if journal.cut_bytes:
         log.info("%s: a torn tail of %d bytes was cut", journal.path, journal.cut_bytes)
     if record.update_unfinished:
-        return record  # its data counts for nothing until it is updated again
+        # A cut had begun; older versions marked every update, which has the same data.  It is
+        # a part of the chain at each moment, unless frames of it were torn.
+        if journal.cut_bytes:
+            return record  # its data counts for nothing until it is updated again
+        return evolve(record, position=journal.last, update_unfinished=False)
     if not journal.holds(record.position):
         raise StoreCorrupt(
             f"{journal.path}: ends at {journal.last}, the metadata knows of {record.position}"

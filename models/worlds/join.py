@@ -35,9 +35,10 @@ from models.worlds.join_claims import (
     closed_through_a_crash,
     comes_to_rest,
     kept_on_a_store,
+    serves_again,
 )
 from models.worlds.join_expiry import expiry, name_of
-from models.worlds.join_ledger import Ledger
+from models.worlds.join_ledger import Ledger, era_of
 from models.worlds.join_member import REGISTER, HostLapse, Node, Plan, Register, frames_at
 from models.worlds.join_scenes import SCENES, Scene
 
@@ -82,7 +83,9 @@ def build(
     marks: bool = False,
     foreign: str = "",
     live: bool = False,
+    recovers: bool = False,
     beats: bool = True,
+    steps: bool = False,
     reaches: tuple[str, ...] = ("FOUND", "CHANGE", "RESTART"),
 ) -> World:
     """`register`: "atomic", an outside register, or "votes", the members' own.
@@ -94,8 +97,8 @@ def build(
     `scene`: what is on the disks (`join_scenes.py`).  `electors`, `leaves`, `foreign`: names of
     the configured electors (all), of those who may leave, of those who must not come in; `hears`:
     of those who hear of the others at times only; `cut`: two that never hear each other.
-    `live`: all shall become active;
-    `beats`: started at any moment, and with heartbeats.
+    `live`: all shall become active; `recovers`: one of them shall;
+    `beats`: started at any moment, and with heartbeats.  `steps`: see `Plan`.
     Mutants: the names of rules and duties that can be left out.
     """
     is_pair = members < 3
@@ -142,6 +145,7 @@ def build(
             hears=name in hears,
             beats=(live and beats) or name in hears,
             is_cut=name in cut,
+            steps=steps,
             is_patient=is_patient,
             hurries=hurries,
             rounds=rounds,
@@ -155,8 +159,11 @@ def build(
         nodes[REGISTER] = partial(Register, frozenset(before.chain.views), forgets)
     deeds = _deeds_of(names, wiped, marks, lapse)
     chosen = frozenset(name_of(view.id) for view in before.chain.views)
+    eras = frozenset(era_of(name_of(view.id)) for view in before.chain.views if view.activated)
     natives = tuple(name for name in names if name not in foreign)
     properties = claims(names, natives, reaches, votes=votes, writes=frames > 0)
+    if recovers:
+        properties.append(serves_again(views, natives))
     if live:
         properties.append(becomes_active(views, natives))
     if transient:
@@ -175,7 +182,7 @@ def build(
             spared=frozenset({*(() if votes else (REGISTER,)), *spared}),
         ),
         start="down" if live and beats else "up",
-        monitor=partial(Ledger, wait_for, lapse is HostLapse.ALL_HAVE_IT, chosen),
+        monitor=partial(Ledger, wait_for, lapse is HostLapse.ALL_HAVE_IT, chosen, eras=eras),
         beside=() if votes else (REGISTER,),
         # Numbers say nothing about views of other chains.
         expiry=None if foreign else partial(expiry, names, votes, mutant != Lapse.FENCING.value),

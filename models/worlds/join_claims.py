@@ -79,6 +79,11 @@ def becomes_active(views: int, natives: tuple[str, ...]) -> Property:
     return always_possible("all become active", partial(_all_active, views, natives))
 
 
+def serves_again(views: int, natives: tuple[str, ...]) -> Property:
+    """Whatever has happened, somebody can still serve, without another fault."""
+    return always_possible("somebody serves again", partial(_one_active, views, natives))
+
+
 def comes_to_rest(views: int, names: tuple[str, ...]) -> Property:
     """With one link cut for good, one of its ends is given up, and comes back no more."""
     return always_each("the chain comes to rest", partial(_is_short, views), among=names)
@@ -106,6 +111,14 @@ def _all_active(views: int, natives: tuple[str, ...], view: View) -> bool:
         return True
     return len(members) == len(shown) and all(
         item.phase is Phase.ACTIVE or _left(item) for item in members
+    )
+
+
+def _one_active(views: int, natives: tuple[str, ...], view: View) -> bool:
+    members = [shown for name in natives if isinstance(shown := view[name], Shown)]
+    return any(
+        item.is_tired or item.phase is Phase.ACTIVE or (item.tip and item.tip.number == views)
+        for item in members
     )
 
 

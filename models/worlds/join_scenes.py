@@ -116,6 +116,15 @@ def replaced() -> Scene:
     return Scene({**stores, "c": _empty("c", 2)}, chain)
 
 
+def behind() -> Scene:
+    """Both know a view that starts at a frame which only `b` has: nobody acknowledged it."""
+    first = _founded("ab")
+    frame = Position(_tip(first).id, 1)
+    chain = _changed(first, "ab", position=frame)
+    stores = {name: _store(name, chain, ready_at=1) for name in "ab"}
+    return Scene({**stores, "b": evolve(stores["b"], position=frame)}, chain)
+
+
 def wiped() -> Scene:
     """All were stopped at once; then `c` lost its disk."""
     first = _founded("abc")
@@ -178,6 +187,7 @@ SCENES: Mapping[str, Callable[[], Scene]] = {
     for scene in (
         founded,
         replaced,
+        behind,
         mixed,
         wiped,
         stopped,

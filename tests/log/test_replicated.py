@@ -105,6 +105,9 @@ class Bench:
     def appended(self, view: ViewId, seq: int, digest: str) -> None:
         assert seq <= self.journal.last_seq, "durable first"
 
+    def may_cut(self) -> bool:
+        return True
+
     def update_progress(self, position: Position | None) -> None:
         assert position == self.journal.last
 

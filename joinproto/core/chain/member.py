@@ -86,6 +86,7 @@ class Lapse(Enum):
     TIP_PERSISTED = "dirty-not-written"
     HELD_PERSISTED = "held-not-persisted"
     UPDATE_MARKED = "update-in-place"
+    MARKED_LATE = "unfit-before-the-first-byte"
     JOINER_NOT_CLEAN = "joiner-marked-clean"
     FENCING = "older-frame-accepted"
     COPIES = "copy-taken-in"
@@ -316,17 +317,24 @@ class Member:
                 self._begin(now)
         self._settle(now)
 
+    def update_overwrites(self, now: float) -> None:
+        """The data is about to be, for a moment, what no position says.
+
+        The next batch marks the store as unfinished: until `update_progress` or `update_done`
+        it covers nothing.  Nothing is to be touched before that batch is performed.
+        """
+        self._require_thawed()
+        if Lapse.UPDATE_MARKED not in self.left_out and self.view is not None:
+            self._write(evolve(self.record, update_unfinished=True))
+        self._settle(now)
+
     def update_progress(self, now: float, position: Position | None) -> None:
         """The store's data now ends at `position`, which is on the way to the tip.
 
-        For a host that cuts its tail and appends frame by frame, so that its data is at each
-        moment what its position says.
+        For a host that cuts what its source has not, and appends frame by frame: its data is
+        at each moment what its position says, and whatever was acknowledged stays in it.
         """
-        if self.is_frozen:
-            raise MisuseError(
-                f"{self.config.member} is told of new data while the next view is chosen",
-                next="ask `is_frozen` before the data of an update is touched, and wait",
-            )
+        self._require_thawed()
         verify_position("update_progress", position, self.record.lineage)
         self._write(evolve(self.record, position=position, update_unfinished=False))
         self._settle(now)
@@ -337,6 +345,13 @@ class Member:
         self.source = None
         if self.phase is Phase.JOINING:
             self._hello_to_members()
+
+    def _require_thawed(self) -> None:
+        if self.is_frozen:
+            raise MisuseError(
+                f"{self.config.member} is told of new data while the next view is chosen",
+                next="ask `is_frozen` before the data of an update is touched, and wait",
+            )
 
     def leave(self, now: float) -> None:
         """This member is to leave the cluster, in order; the others go on."""
@@ -534,8 +549,7 @@ class Member:
 
     def _start_update(self, source: str, tip: View, *, beside: bool) -> None:
         self.source = source
-        # Durable before the first byte: whatever is there after a crash counts for nothing.
-        if Lapse.UPDATE_MARKED not in self.left_out:
+        if Lapse.MARKED_LATE in self.left_out:
             self._write(evolve(self.record, update_unfinished=True))
         to = None if beside else tip.position
         self._out.act(StartUpdate(source, tip, to, beside))

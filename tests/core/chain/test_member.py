@@ -424,7 +424,7 @@ def test_a_newcomer_does_not_disturb_those_who_serve_while_it_is_updated() -> No
         bus.deliver()
 
     assert all(bus[name].serves is not None for name in "ab")
-    assert bus.disks["d"].record.update_unfinished
+    assert not bus.disks["d"].record.update_unfinished
 
 
 def test_two_newcomers_at_once_both_join() -> None:

@@ -5,7 +5,8 @@ A world searches everything within small bounds; these runs are too long for one
 
 from __future__ import annotations
 
-from tests.core.chain.bus import Bus, Data, Letter, config
+from joinproto.core.chain.config import TotalFailure
+from tests.core.chain.bus import Bus, Data, Letter, cluster, config
 
 
 def _write_without(bus: Bus, name: str) -> None:
@@ -27,6 +28,41 @@ def _slowly(bus: Bus, seconds: float) -> None:
             bus.wire.remove(letter)
         bus.step()
     bus.wire.extend(held)
+
+
+# -- updates ---------------------------------------------------------------------------------------
+
+
+def test_an_update_that_has_changed_nothing_unfits_no_store() -> None:
+    """3.4: `a` alone has a frame that nobody acknowledged, and dies before it feeds the others."""
+    bus = cluster(total_failure=TotalFailure.AUTOMATIC)
+    bus.write("a")
+    bus.settle()
+    bus.write("a")
+    bus.wire.clear()
+    bus.start(config("d", total_failure=TotalFailure.AUTOMATIC))
+    _slowly(bus, 5)
+    assert all(bus[name].member.source for name in "bc")
+    bus.crash("a")
+    bus.wire.clear()
+    bus.wait()
+
+    assert "a down, b active, c active, d active" == bus.phases()
+
+
+def test_an_update_that_overwrites_unfits_the_store_until_it_is_done() -> None:
+    """3.2: nobody knows what is in it meanwhile."""
+    bus = cluster()
+    bus.write("a")
+    bus.settle()
+    bus.start(config("d"))
+    while bus["d"].member.source is None:
+        bus.step()
+    bus.tell("d", lambda member: member.update_overwrites(bus.now))
+    assert bus.disks["d"].record.update_unfinished
+
+    bus.tell("d", lambda member: member.update_done(bus.now, None))
+    assert not bus.disks["d"].record.update_unfinished
 
 
 # -- members that keep nothing ---------------------------------------------------------------------
