@@ -246,7 +246,8 @@ FOLLOW = Step(
             every((y, n), (contains(p, y, n) & ~same(y, v)) >> start(v, y, n)),
         ),
         Guard(
-            "what it has now is the source's", every((y, n), contains(p2, y, n) >> contains(p, y, n))
+            "what it has now is the source's",
+            every((y, n), contains(p2, y, n) >> contains(p, y, n)),
         ),
         Guard(
             "what it had of the source's it still has",

@@ -35,6 +35,7 @@ from models.worlds.join_claims import (
     closed_through_a_crash,
     comes_to_rest,
     kept_on_a_store,
+    majority_is_there,
     serves_again,
 )
 from models.worlds.join_expiry import expiry, name_of
@@ -166,6 +167,8 @@ def build(
         properties.append(serves_again(views, natives))
     if live:
         properties.append(becomes_active(views, natives))
+    if leaves and electors:
+        properties.append(majority_is_there(names))
     if transient:
         properties.append(kept_on_a_store(transient, names))
     if cut:

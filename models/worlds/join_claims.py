@@ -84,6 +84,17 @@ def serves_again(views: int, natives: tuple[str, ...]) -> Property:
     return always_possible("somebody serves again", partial(_one_active, views, natives))
 
 
+def majority_is_there(names: tuple[str, ...]) -> Property:
+    """No leave gives a majority of the electors into the hands of those who are not there."""
+    return always_each("a majority is there", partial(_is_there, names), among=names)
+
+
+def _is_there(names: tuple[str, ...], shown: Shown) -> bool:
+    return shown.tip is None or 2 * sum(seat.member in names for seat in shown.tip.electors) > len(
+        shown.tip.electors
+    )
+
+
 def comes_to_rest(views: int, names: tuple[str, ...]) -> Property:
     """With one link cut for good, one of its ends is given up, and comes back no more."""
     return always_each("the chain comes to rest", partial(_is_short, views), among=names)

@@ -52,7 +52,10 @@ def _founded(names: str, *, nonce: str = "-") -> Lineage:
 
 
 def _changed(
-    chain: Lineage, names: str, nonce: str = "-", position: Position | None = None
+    chain: Lineage,
+    names: str,
+    nonce: str = "-",
+    position: Position | None = None,
 ) -> Lineage:
     return chain.append(
         change(
@@ -125,6 +128,12 @@ def behind() -> Scene:
     return Scene({**stores, "b": evolve(stores["b"], position=frame)}, chain)
 
 
+def given_up() -> Scene:
+    """`c`, an elector, was given up: `a` and `b` are in a view without it."""
+    chain = _changed(_founded("abc"), "ab")
+    return Scene({name: _store(name, chain, ready_at=1) for name in "ab"}, chain)
+
+
 def wiped() -> Scene:
     """All were stopped at once; then `c` lost its disk."""
     first = _founded("abc")
@@ -188,6 +197,7 @@ SCENES: Mapping[str, Callable[[], Scene]] = {
         founded,
         replaced,
         behind,
+        given_up,
         mixed,
         wiped,
         stopped,

@@ -311,6 +311,7 @@ class Member:
             self.patience_until = None
             if self.choice.is_free:
                 self._consider(now, is_patient=False)
+                self._ask_again(now)
             elif self._reason_to_begin() is not None:
                 if self.choice.attempt is not None:
                     self._say_who_is_silent()
@@ -354,7 +355,11 @@ class Member:
             )
 
     def leave(self, now: float) -> None:
-        """This member is to leave the cluster, in order; the others go on."""
+        """This member is to leave the cluster, in order; the others go on.
+
+        Where it reaches no majority of the electors, nobody can let it go: it just stops, and
+        stays who it is.
+        """
         self.leaves = True
         tip = self.view
         if tip is None or not tip.is_open or self.seat not in tip.members:
@@ -472,7 +477,7 @@ class Member:
         everyone = self.heard.ready | ({self.seat} if is_ready else set())
         return Facts(
             is_aborted=self.verdict is not None,
-            is_done=self.is_done,
+            is_done=self.is_done or self._leaves_alone(tip),
             has_tip=True,
             is_open=tip.is_open,
             is_member=self.seat in tip.members,
@@ -530,6 +535,12 @@ class Member:
                 self._out.act(Stop(self.record.state is Store.CLEAN))
             case Deed.ABORT if self.verdict is not None:
                 self._out.act(self.verdict)
+
+    def _leaves_alone(self, tip: View) -> bool:
+        """Return whether it is to leave, and nobody can choose a view without it."""
+        if not self.leaves or not tip.is_open or self.config.outside:
+            return False
+        return not tip.is_majority(self.heard.reached(tip, self.seat))
 
     def _hears_majority(self, tip: View) -> bool:
         if self.config.outside:
@@ -590,6 +601,11 @@ class Member:
     def _begin(self, now: float) -> None:
         self.tries += 1
         self._take(now, self.choice.begin(also=self.heard.in_reach))
+
+    def _ask_again(self, now: float) -> None:
+        """Ask those who have not answered the own ballot, if it still waits for somebody."""
+        if self.choice.is_free:
+            self._take(now, self.choice.ask(self.heard.silent(set(self.heard.in_reach))))
 
     def _consider(self, now: float, *, is_patient: bool) -> None:
         """Decide on the next view, if the ballot is free for one."""
@@ -745,7 +761,7 @@ class Member:
             others, enough = tip.members, 1
         else:
             others = tip.electors - {self.seat}
-            enough = len(others) // 2 + 1
+            enough = len(tip.electors) // 2 + 1 - len(tip.electors - others)
         if len(self.heard.ready & others) >= enough or not others:
             self.is_done = True
 

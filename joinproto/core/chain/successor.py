@@ -33,6 +33,7 @@ class Shortcut(Enum):
     STAYS = "starts-where-nobody-stays"
     ENDS = "leave-waits"
     KEPT = "nobody-keeps-it"
+    HANDS = "left-to-the-absent"
 
 
 @frozen(kw_only=True)
@@ -274,8 +275,9 @@ class Proposer:
 
         Where the cluster keeps nothing, nobody votes, and the members stand for electors.
 
-        Whoever leaves votes no more, as long as somebody does.  A configured elector that
-        joins votes.
+        Whoever leaves votes no more, unless those that are here would be no majority without
+        it: then it is away, and its coming back is enough.  A configured elector that joins
+        votes.
         """
         if _keeps_nothing(tip, answers):
             return members
@@ -285,7 +287,11 @@ class Proposer:
         voters = {seat for seat in members - transient if seat.member in names}
         here = {seat.member for seat in voters}
         kept = {seat for seat in tip.electors - leaving if seat.member not in here}
-        return frozenset(voters | kept) or tip.electors
+        left = frozenset(voters | kept) or tip.electors
+        here_after = members | {item.seat for item in answers if not item.leaves}
+        if 2 * len(left & here_after) > len(left) or Shortcut.HANDS in self.left_out:
+            return left
+        return left | (tip.electors & leaving)
 
     def _covering(self, evidence: Evidence, among: Sequence[Answer]) -> Position | None:
         stores = [item for item in among if not item.transient]

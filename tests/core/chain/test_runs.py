@@ -140,3 +140,61 @@ def test_a_cluster_that_keeps_nothing_goes_on_without_those_that_left_or_crashed
     bus.wait()
 
     assert "a down, b stopped, c active" == bus.phases()
+
+
+# -- leaving ---------------------------------------------------------------------------------------
+
+
+def test_a_leave_does_not_hand_the_majority_to_those_who_are_away() -> None:
+    """`c` is dead and `b` leaves: `a` and `c` would be the electors, and `a` alone no majority."""
+    bus = cluster()
+    bus.crash("c")
+    bus.wait()
+    bus.tell("b", lambda member: member.leave(bus.now))
+    bus.wait()
+
+    assert "a suspended, b stopped, c down" == bus.phases()
+    assert {"CHANGE 3 of a"} == bus.tips()
+
+    bus.start(config("b"))
+    bus.wait()
+
+    assert "a active, b active, c down" == bus.phases()
+
+
+def test_who_reaches_no_majority_leaves_by_stopping() -> None:
+    """Nobody can choose a view without it: it would wait for ever."""
+    bus = cluster()
+    bus.crash("c")
+    bus.crash("b")
+    bus.tell("a", lambda member: member.leave(bus.now))
+    bus.wait()
+
+    assert "a stopped, b down, c down" == bus.phases()
+
+    for name in "abc":
+        bus.start(config(name, total_failure=TotalFailure.AUTOMATIC))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+# -- a sole elector --------------------------------------------------------------------------------
+
+
+def test_a_sole_elector_asks_those_who_come_later() -> None:
+    """`c` and `b` left, `a` crashed; `a` is started first, and said "too few members" for ever."""
+    automatic = {"total_failure": TotalFailure.AUTOMATIC}
+    bus = cluster(**automatic)
+    for name in "cb":
+        bus.tell(name, lambda member: member.leave(bus.now))
+        bus.wait()
+    bus.crash("a")
+    bus.start(config("a", **automatic))
+    bus.wait(2)
+    assert "a frozen, b stopped, c stopped" == bus.phases()
+    for name in "bc":
+        bus.start(config(name, **automatic))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
