@@ -97,11 +97,10 @@ class Updates:
 
     def _begin(self, update: StartUpdate, have: Have) -> Iterator[Work]:
         theirs = _wanted(update, have)
-        if not update.beside:
-            if _end_of(theirs) != update.to:
-                self.void()
-                self.strand.give_up_on(update.source, f"it has not what it should: {update.to}")
-                return
+        if not update.beside and _end_of(theirs) != update.to:
+            self.void()
+            self.strand.give_up_on(update.source, f"it has not what it should: {update.to}")
+            return
         self.goal = theirs[-1].last if theirs else 0
         common = common_seq(self.journal.runs, theirs)
         if common < self.journal.last_seq:

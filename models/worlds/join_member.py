@@ -167,6 +167,7 @@ _CHANGING = (
     "was_active",
     "heard",
     "source",
+    "saw_it_run",
     "closes",
     "leaves",
     "is_done",

@@ -137,6 +137,7 @@ class Member:
     was_active: bool = False  # it knows that the tip was active
     heard: Heard = field(factory=Heard)
     source: str | None = None  # from whom it is being updated
+    saw_it_run: bool = False  # others were ready in its tip, and it in none yet, in this process
     closes: bool = False
     leaves: bool = False
     leave_told: bool = False  # who decides on the next view knows that it leaves
@@ -526,6 +527,7 @@ class Member:
                 self._hello_to_members()
             case Deed.HOLD if tip is not None:
                 self.ready_in = tip.id
+                self.saw_it_run = False
                 self._write(evolve(self.record, held=tip.id), unless=Lapse.HELD_PERSISTED)
                 if self._neglects_dirt(tip):
                     self._out.persist(None)
@@ -740,7 +742,9 @@ class Member:
         self.tries = 0
         self.patience_until = None
         was_ready = before is not None and self.ready_in == before.id
-        if not tip.is_open and (was_ready or self.closes):
+        # A CLOSE behind what ran while this process did is meant for it, too.  Who was started
+        # later learns of it from others that were, and takes part in the restart.
+        if not tip.is_open and (self.ready_in is not None or self.saw_it_run or self.closes):
             self.is_done = True
         self.closes = self.closes and tip.is_open and self.seat in tip.members
         if not tip.is_open and was_ready and Lapse.JOINER_NOT_CLEAN in self.left_out:
@@ -796,6 +800,8 @@ class Member:
 
     def _hear_hello(self, now: float, peer: str, hello: Hello) -> None:
         tip = self.view
+        if hello.status.ran_on and tip is not None and tip.is_open and hello.tip == tip.id:
+            self._sees_it_run()
         self._notice(hello.status.seat)
         row = self.row_of(hello)
         case = admission().choose((row,), 0)
@@ -837,9 +843,14 @@ class Member:
         if Lapse.REPLACED not in self.left_out:
             self.heard = self.heard.noticing(seat, self.view)
 
+    def _sees_it_run(self) -> None:
+        self.saw_it_run = self.ready_in is None
+
     def _hear_welcome(self, peer: str, welcome: Welcome) -> None:
         tip = self.view
         is_waiting = self.phase is Phase.JOINING and self.source is None
+        if tip is not None and tip.id == welcome.view:
+            self._sees_it_run()
         # Its data stands still while its answer counts.
         is_waiting = is_waiting and not self.choice.is_frozen
         if is_waiting and tip is not None and welcome.view == tip.id:
@@ -878,6 +889,7 @@ class Member:
         tip = self.view
         if tip is None or heard.view != tip.id or heard.seat.member != peer:
             return
+        self._sees_it_run()
         # Who is frozen becomes neither ready nor active in this view any more.
         if heard.seat in self.heard.ready or self.choice.is_frozen:
             return

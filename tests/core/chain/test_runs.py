@@ -184,17 +184,68 @@ def test_who_reaches_no_majority_leaves_by_stopping() -> None:
 
 def test_a_sole_elector_asks_those_who_come_later() -> None:
     """`c` and `b` left, `a` crashed; `a` is started first, and said "too few members" for ever."""
-    automatic = {"total_failure": TotalFailure.AUTOMATIC}
-    bus = cluster(**automatic)
+    automatic = TotalFailure.AUTOMATIC
+    bus = cluster(total_failure=automatic)
     for name in "cb":
         bus.tell(name, lambda member: member.leave(bus.now))
         bus.wait()
     bus.crash("a")
-    bus.start(config("a", **automatic))
+    bus.start(config("a", total_failure=automatic))
     bus.wait(2)
     assert "a frozen, b stopped, c stopped" == bus.phases()
     for name in "bc":
-        bus.start(config(name, **automatic))
+        bus.start(config(name, total_failure=automatic))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+# -- the orderly shutdown --------------------------------------------------------------------------
+
+
+def test_a_shutdown_ends_members_that_were_just_started_again() -> None:
+    """S2: they had not become ready again, and started the cluster anew by themselves."""
+    bus = cluster()
+    for name in "bc":
+        bus.crash(name)
+    for name in "bc":
+        bus.start(config(name))
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    bus.wait()
+
+    assert "a stopped, b stopped, c stopped" == bus.phases()
+
+    for name in "abc":
+        bus.start(config(name))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+def test_a_shutdown_ends_one_that_is_being_updated_beside() -> None:
+    bus = cluster()
+    bus.write("a")
+    bus.settle()
+    bus.start(config("d"))
+    while bus["d"].member.source is None:
+        bus.step()
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    _slowly(bus, 20)
+
+    assert "a stopped, b stopped, c stopped, d stopped" == bus.phases()
+
+
+def test_who_was_away_at_the_shutdown_takes_part_in_the_restart() -> None:
+    """P2: it learns of the CLOSE from members that have been started since, and does not stop."""
+    bus = cluster()
+    bus.crash("c")
+    bus.wait()
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    bus.wait()
+    bus.start(config("c"))
+    bus.start(config("b"))
+    bus.wait()
+    bus.start(config("a"))
     bus.wait()
 
     assert "a active, b active, c active" == bus.phases()
