@@ -106,8 +106,9 @@ def kept_on_a_store(transient: tuple[str, ...], names: tuple[str, ...]) -> Prope
 
 
 def _has_a_store(transient: frozenset[str], shown: Shown) -> bool:
-    serves = shown.phase is Phase.ACTIVE and shown.tip is not None
-    return not serves or not {seat.member for seat in shown.tip.members} <= transient
+    if shown.phase is not Phase.ACTIVE or shown.tip is None:
+        return True
+    return not {seat.member for seat in shown.tip.members} <= transient
 
 
 def _is_short(views: int, shown: Shown) -> bool:

@@ -585,6 +585,23 @@ ENTRIES += (
         },
     ),
     Entry(
+        "join-clean-lost",
+        JOIN,
+        "I6, R3: after an orderly shutdown the only clean disk is lost",
+        members=(2, 2),
+        usual=2,
+        tier="long",
+        mutants=("clean-or-nothing",),
+        given={
+            **_LIVE,
+            "beats": False,
+            "is_patient": False,
+            "scene": "clean-lost",
+            "views": 4,
+            "reaches": ("RESTART",),
+        },
+    ),
+    Entry(
         "join-source-lost",
         JOIN,
         "the only member with the last frame feeds the other one, crashes, and loses its disk",

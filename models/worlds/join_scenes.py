@@ -128,6 +128,15 @@ def behind() -> Scene:
     return Scene({**stores, "b": evolve(stores["b"], position=frame)}, chain)
 
 
+def clean_lost() -> Scene:
+    """Closed in order while `b` alone had the last frame; then `b` lost its disk."""
+    first = _founded("ab")
+    frame = Position(_tip(first).id, 1)
+    end = close(_tip(first), position=frame, activated=True, nonce="-", time=0, digest=by_content)
+    chain = first.append(end)
+    return Scene({"a": _store("a", chain, ready_at=1), "b": _empty("b", 2)}, chain)
+
+
 def given_up() -> Scene:
     """`c`, an elector, was given up: `a` and `b` are in a view without it."""
     chain = _changed(_founded("abc"), "ab")
@@ -198,6 +207,7 @@ SCENES: Mapping[str, Callable[[], Scene]] = {
         replaced,
         behind,
         given_up,
+        clean_lost,
         mixed,
         wiped,
         stopped,

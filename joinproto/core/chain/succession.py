@@ -91,6 +91,9 @@ STORES = A.where(fits=True, has_store=True)
 # Who keeps nothing is an elector only where nobody had a store when the cluster was founded.
 KEEPS_NOTHING = ~A.where(is_elector=True, has_store=False).is_empty
 
+AUTOMATIC = SEATS.where(is_automatic=True).named("those with total-failure = automatic").has(ME)
+NOBODY_PERMITS = A.where(is_marked=True).is_empty & ~AUTOMATIC
+
 STAYING = A.where(leaves=False).named("those of A who stay")
 TOO_FEW = STAYING.fewer_than(N) | A.where(is_elector=True).fewer_than(MAJORITY)
 
@@ -135,8 +138,15 @@ def reopening() -> Table[Next]:
                 reason=Reason.OPTIONS_DIFFER,
             ),
             # Said aloud, but not the end: the clean one may be a second away.
-            Case("I6", "no clean store", C.is_empty, Next.WAIT, reason=Reason.NO_CLEAN_STORE),
-            Case("I7", "a clean store is there", ALWAYS, Next.RESTART),
+            Case(
+                "I6",
+                "no clean store",
+                C.is_empty & (K.is_empty | NOBODY_PERMITS),
+                Next.WAIT,
+                reason=Reason.NO_CLEAN_STORE,
+            ),
+            Case("I7", "a clean store is there", ~C.is_empty, Next.RESTART),
+            Case("R3", "a store that is not clean is permitted", ALWAYS, Next.RESTART),
         ),
     )
 
@@ -197,7 +207,7 @@ def going_on(*, all_quiet: bool = True) -> Table[Next]:
             Case(
                 "I6",
                 "total failure, and nobody permits a restart",
-                A.where(is_marked=True).is_empty & ~AUTOMATIC,
+                NOBODY_PERMITS,
                 Next.WAIT,
                 reason=Reason.NO_CLEAN_STORE,
             ),
@@ -207,4 +217,3 @@ def going_on(*, all_quiet: bool = True) -> Table[Next]:
 
 
 ME_CLOSES = SEATS.where(closes=True).named("those who close").has(ME)
-AUTOMATIC = SEATS.where(is_automatic=True).named("those with total-failure = automatic").has(ME)

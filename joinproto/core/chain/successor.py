@@ -33,6 +33,7 @@ class Shortcut(Enum):
     STAYS = "starts-where-nobody-stays"
     ENDS = "leave-waits"
     KEPT = "nobody-keeps-it"
+    LOST_CLEAN = "clean-or-nothing"
     HANDS = "left-to-the-absent"
 
 
@@ -77,6 +78,9 @@ class Proposer:
             table = _without(table, "options differ")
         if Shortcut.ENDS in self.left_out:
             table = _leading_to(Next.WAIT, table, "somebody is sure, but no store would stay")
+        if Shortcut.LOST_CLEAN in self.left_out:
+            name = "a store that is not clean is permitted"
+            table = _leading_to(Next.WAIT, table, name)
         if Shortcut.KEPT in self.left_out:
             table = _leading_to(Next.CHANGE, table, "somebody is sure, but no store has answered")
         return table
@@ -205,13 +209,14 @@ class Proposer:
 
     def _restart(self, tip: View, evidence: Evidence) -> View:
         answers = evidence.answers
-        if tip.is_open:
-            sources = [item for item in answers if evidence.covers(item) and not item.transient]
-        else:
-            sources = [item for item in answers if evidence.is_clean(item)]
+        clean = [item for item in answers if evidence.is_clean(item)]
+        # With every clean store lost, whoever has all that was acknowledged will do.
+        sources = clean or [
+            item for item in answers if evidence.covers(item) and not item.transient
+        ]
         stays = self._staying(tip, answers, sources)
         members = frozenset(item.seat for item in stays)
-        if tip.is_open:
+        if not clean:
             among = stays if Shortcut.STAYS not in self.left_out else answers
             position = self._covering(evidence, among)
         else:

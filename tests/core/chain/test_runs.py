@@ -5,6 +5,8 @@ A world searches everything within small bounds; these runs are too long for one
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from joinproto.core.chain.config import TotalFailure
 from tests.core.chain.bus import Bus, Data, Letter, cluster, config
 
@@ -247,5 +249,51 @@ def test_who_was_away_at_the_shutdown_takes_part_in_the_restart() -> None:
     bus.wait()
     bus.start(config("a"))
     bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+# -- the clean store is lost -----------------------------------------------------------------------
+
+
+def _closed_with_a_tail(total_failure: TotalFailure = TotalFailure.MANUAL) -> Bus:
+    """Return a cluster that was closed while `a` alone had its last frame; `a` lost its disk."""
+    bus = cluster(total_failure=total_failure)
+    bus.write("a")
+    bus.settle()
+    bus.write("a")
+    bus.wire.clear()
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    bus.wait()
+    bus.wipe("a")
+    for name in "abc":
+        bus.start(config(name, total_failure=total_failure))
+    bus.wait()
+    return bus
+
+
+def test_with_the_clean_store_lost_the_operator_permits_another_one() -> None:
+    """I6, R3: the others have every acknowledged frame, and said "no clean store" for ever."""
+    bus = _closed_with_a_tail()
+    assert all(host.serves is None for host in bus.hosts.values())
+
+    for name in "abc":
+        bus.crash(name)
+    tip = bus.disks["b"].record.tip
+    assert tip is not None
+    bus.disks["b"].record = evolve(bus.disks["b"].record, mark=tip.id)
+    for name in "abc":
+        bus.start(config(name))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    assert 1 == len(bus.disks["a"].frames)
+    bus.write("a")
+    bus.wait(1)
+    assert 2 == len(bus.disks["c"].frames)
+
+
+def test_with_the_clean_store_lost_automatic_recovery_goes_on() -> None:
+    bus = _closed_with_a_tail(total_failure=TotalFailure.AUTOMATIC)
 
     assert "a active, b active, c active" == bus.phases()
