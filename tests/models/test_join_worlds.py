@@ -43,9 +43,9 @@ QUICK = {
 """Distinct states, steps and depth, of the worlds small enough for the quick tests."""
 
 COUNTS = {
-    "join-two": (844_497, 8_300_349, 42),
+    "join-two": (903_693, 8_861_897, 43),
     "join-votes": (1_240_390, 12_153_121, 39),
-    "join-votes-crash": (38_657, 175_772, 35),
+    "join-votes-crash": (41_540, 187_703, 33),
     "join-rivals": (1_687_961, 29_112_645, 47),
     "join-failed": (153_282, 839_657, 42),
     "join-transient": (406_680, 5_189_942, 38),
@@ -53,14 +53,14 @@ COUNTS = {
     "join-newcomers": (120_502, 1_782_795, 44),
     "join-leave": (285_363, 5_647_795, 50),
     "join-last-store": (4_431, 69_122, 26),
-    "join-source-lost": (54_758, 1_034_545, 41),
+    "join-source-lost": (55_271, 1_040_784, 41),
     "join-storeless": (16_660, 234_506, 27),
     "join-lost-disk": (317_000, 9_339_433, 34),
     "join-apart": (428_588, 6_350_061, 33),
     "join-live": (442_665, 8_250_377, 43),
     "join-live-votes": (136_037, 1_711_035, 34),
-    "join-live-closed": (16_304, 182_551, 32),
-    "join-live-leave": (90_808, 1_152_812, 44),
+    "join-live-closed": (27_676, 318_857, 32),
+    "join-live-leave": (90_680, 1_149_093, 41),
     "join-replaced": (2_029_662, 45_863_306, 53),
     "join-live-mixed": (184_544, 4_315_639, 32),
 }
