@@ -234,6 +234,12 @@ class Engine:
     def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
         self.member.appended(view, first, last, digest)
 
+    def may_cut(self) -> bool:
+        """Return whether it is on the disk that the data is about to be cut; ask again if not."""
+        if not self.member.it.record.update_unfinished:
+            self.member.update_overwrites()
+        return not self.member.it.poll()
+
     def update_progress(self, position: Position | None) -> None:
         self.member.update_progress(position)
 

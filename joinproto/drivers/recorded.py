@@ -24,7 +24,7 @@ from joinproto.drivers.eventlog import EventLog
 from joinproto.store.codec import encode as encode_contents
 from joinproto.store.contents import Contents
 
-FORMAT = 1
+FORMAT = 2
 """Version of the lines; a reader refuses a later one."""
 
 
@@ -95,6 +95,9 @@ class RecordedMember:
         would make all dirty but those that happen to have most.
         """
         self.rest(lambda: self.it.shutdown_cluster(self._told("shutdown_cluster")))
+
+    def update_overwrites(self) -> None:
+        self.it.update_overwrites(self._told("update_overwrites"))
 
     def update_progress(self, position: Position | None) -> None:
         now = self._told("update_progress", position=position_as_json(position))

@@ -62,7 +62,7 @@ def open_disk(path: Path, member: str, cluster_name: str) -> Disk:
     try:
         if journal.cut_bytes:
             log.info("%s: a torn tail of %d bytes was cut", journal.path, journal.cut_bytes)
-        record = _started(store, path, journal.runs)
+        record = _started(store, path, journal.runs, is_torn=journal.cut_bytes > 0)
         if store.contents.frames is None:
             # Made by an earlier version: from now on a journal that is gone is missed.
             store.write_contents(evolve(store.contents, frames=FILE))
@@ -87,9 +87,11 @@ def _store(path: Path, member: str, cluster_name: str) -> Store:
     return create_store(path, record, member=member, cluster_name=cluster_name, frames=FILE)
 
 
-def _started(store: Store, path: Path, runs: Sequence[Run] | None) -> StoreRecord:
+def _started(
+    store: Store, path: Path, runs: Sequence[Run] | None, *, is_torn: bool = False
+) -> StoreRecord:
     """Return the store's record with the journal's position, which is written with each frame."""
-    record, problem = start_from(store.record, runs)
+    record, problem = start_from(store.record, runs, is_torn=is_torn)
     if problem:
         raise StoreCorrupt(
             f"{path / FILE}: {problem}\n  no frame was changed",

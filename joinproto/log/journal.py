@@ -133,7 +133,7 @@ class Journal:
     @property
     def last(self) -> Position | None:
         """Return the last frame, None: there is none."""
-        return Position(self._runs[-1].view, self._runs[-1].last) if self._runs else None
+        return _last(self._runs)
 
     @property
     def last_seq(self) -> int:
@@ -352,29 +352,45 @@ def _whole_records(file: int, size: int, piece_bytes: int) -> Iterator[tuple[byt
             yield view, seq, at
 
 
-def start_from(record: StoreRecord, runs: Sequence[Run] | None) -> tuple[StoreRecord, str]:
+def start_from(
+    record: StoreRecord, runs: Sequence[Run] | None, *, is_torn: bool = False
+) -> tuple[StoreRecord, str]:
     """Return the record with the position of the journal, and why no member may start from it.
 
     A member opens its directory by this, and the recovery tool judges directories by it.
-    `runs`: of the journal, None: there is no journal.  The second is "" where one may.
+    `runs`: of the journal, None: there is no journal; `is_torn`: behind them was a part of a
+    frame.  The second is "" where one may.
     """
     if record.update_unfinished:
-        return record, ""  # its data counts for nothing until it is updated again
+        # A cut had begun; older versions marked every update, which has the same data.  It is
+        # a part of the chain at each moment, unless frames of it were torn.
+        if runs is None or is_torn:
+            return record, ""  # its data counts for nothing until it is updated again
+        whole, problem = _ending_at(evolve(record, update_unfinished=False), runs)
+        return (record if problem else whole), ""
     if runs is None:
         # The journal is made before a member learns of any view.
         is_new = record.tip is None and record.position is None
         return record, "" if is_new else "is not there, and the metadata is that of a member"
-    last = Position(runs[-1].view, runs[-1].last) if runs else None
     if record.position is not None and not holds(runs, record.position):
+        last = _last(runs)
         ends = "none" if last is None else str(last.seq)
         return record, (
             f"does not hold frame {record.position.seq}, which the metadata knows of, and ends at"
             f" {ends}: frames were lost"
         )
+    return _ending_at(record, runs)
+
+
+def _ending_at(record: StoreRecord, runs: Sequence[Run]) -> tuple[StoreRecord, str]:
     try:
-        return evolve(record, position=last), ""
+        return evolve(record, position=_last(runs)), ""
     except Malformed as malformed:
         return record, str(malformed)
+
+
+def _last(runs: Sequence[Run]) -> Position | None:
+    return Position(runs[-1].view, runs[-1].last) if runs else None
 
 
 def holds(runs: Sequence[Run], position: Position) -> bool:

@@ -26,6 +26,7 @@ class Journal:
     """What a journal holds: runs of frames, in order.
 
     `problem`: why it cannot be believed; `is_unread`: because the system did not give it.
+    `is_torn`: behind the runs is a part of a frame.
     `sha256`: of all its bytes, "" where it was not read to its end.
     """
 
@@ -33,13 +34,14 @@ class Journal:
     problem: str = ""
     is_unread: bool = False
     sha256: str = ""
+    is_torn: bool = False
     errno: int | None = field(default=None, eq=False, repr=False)
 
     @property
     def said(self) -> list[str]:
         """Return all of it as texts, to be hashed."""
         runs = [f"{run.view} {run.first} {run.last}" for run in self.runs]
-        return [*runs, self.problem, str(self.is_unread), self.sha256]
+        return [*runs, self.problem, str(self.is_unread), self.sha256, str(self.is_torn)]
 
     @property
     def last(self) -> Position | None:
@@ -66,7 +68,8 @@ def look_at_journal(files: FileSystem, directory: int) -> Journal | None:
         return Journal(problem=reason(error), is_unread=True, errno=error.errno)
     finally:
         let_go(files, file)
-    return Journal(found.runs, found.problem, sha256=total.hexdigest())
+    is_torn = found.end < found.size
+    return Journal(found.runs, found.problem, sha256=total.hexdigest(), is_torn=is_torn)
 
 
 def with_frames(record: StoreRecord, journal: Journal | None) -> tuple[StoreRecord, str]:
@@ -76,5 +79,6 @@ def with_frames(record: StoreRecord, journal: Journal | None) -> tuple[StoreReco
     """
     if journal is not None and journal.problem:
         return record, f"{FILE}: {journal.problem}"
-    record, problem = start_from(record, None if journal is None else journal.runs)
+    runs = None if journal is None else journal.runs
+    record, problem = start_from(record, runs, is_torn=journal is not None and journal.is_torn)
     return record, f"{FILE}: {problem}" if problem else ""

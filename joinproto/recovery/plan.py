@@ -158,7 +158,7 @@ def plan_for(judgement: Judgement, *, unproven: bool = False) -> Plan:
         hint = " (plan --unproven accepts that)" if may_be_accepted else ""
         raise Refused(judgement.sentence, next=f"{judgement.next}{hint}", code=judgement.code)
     assert tip is not None
-    if not tip.is_open:
+    if not tip.is_open and not judgement.pick.findings.covering:
         raise Refused(
             f"the cluster was stopped in order, and {judgement.sentence[0].lower()}"
             f"{judgement.sentence[1:]}\n  a mark permits nothing here",

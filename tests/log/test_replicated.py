@@ -110,6 +110,9 @@ class Bench:
     def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
         assert first <= last <= self.journal.last_seq, "durable first"
 
+    def may_cut(self) -> bool:
+        return True
+
     def update_progress(self, position: Position | None) -> None:
         assert position == self.journal.last
 

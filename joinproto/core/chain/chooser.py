@@ -146,6 +146,12 @@ class Chooser(ABC):
         An earlier own attempt is given up.  Raises `MisuseError` unless `may_begin`.
         """
 
+    def ask(self, names: Iterable[str]) -> Step:
+        """Return the own attempt, asking these as well: they came later, or heard nothing."""
+        if self.attempt is None:
+            return Step(self)
+        return Step(self, self._send(names, Prepare(self.parent, self.attempt.ballot)))
+
     @abstractmethod
     def propose(self, view: View) -> Step:
         """Return the second half of the own attempt, for the host's view, after `Free`.

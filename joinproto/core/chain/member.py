@@ -87,6 +87,7 @@ class Lapse(Enum):
     TIP_PERSISTED = "dirty-not-written"
     HELD_PERSISTED = "held-not-persisted"
     UPDATE_MARKED = "update-in-place"
+    MARKED_LATE = "unfit-before-the-first-byte"
     JOINER_NOT_CLEAN = "joiner-marked-clean"
     FENCING = "older-frame-accepted"
     COPIES = "copy-taken-in"
@@ -137,6 +138,7 @@ class Member:
     was_active: bool = False  # it knows that the tip was active
     heard: Heard = field(factory=Heard)
     source: str | None = None  # from whom it is being updated
+    saw_it_run: bool = False  # others were ready in its tip, and it in none yet, in this process
     closes: bool = False
     leaves: bool = False
     leave_told: bool = False  # who decides on the next view knows that it leaves
@@ -316,6 +318,7 @@ class Member:
             self.patience_until = None
             if self.choice.is_free:
                 self._consider(now, is_patient=False)
+                self._ask_again(now)
             elif (turn := self._turn(now)) is not None and now < turn:
                 self.patience_until = turn
             elif self._reason_to_begin() is not None:
@@ -324,17 +327,24 @@ class Member:
                 self._begin(now)
         self._settle(now)
 
+    def update_overwrites(self, now: float) -> None:
+        """The data is about to be, for a moment, what no position says.
+
+        The next batch marks the store as unfinished: until `update_progress` or `update_done`
+        it covers nothing.  Nothing is to be touched before that batch is performed.
+        """
+        self._require_thawed()
+        if Lapse.UPDATE_MARKED not in self.left_out and self.view is not None:
+            self._write(evolve(self.record, update_unfinished=True))
+        self._settle(now)
+
     def update_progress(self, now: float, position: Position | None) -> None:
         """The store's data now ends at `position`, which is on the way to the tip.
 
-        For a host that cuts its tail and appends frame by frame, so that its data is at each
-        moment what its position says.
+        For a host that cuts what its source has not, and appends frame by frame: its data is
+        at each moment what its position says, and whatever was acknowledged stays in it.
         """
-        if self.is_frozen:
-            raise MisuseError(
-                f"{self.config.member} is told of new data while the next view is chosen",
-                next="ask `is_frozen` before the data of an update is touched, and wait",
-            )
+        self._require_thawed()
         verify_position("update_progress", position, self.record.lineage)
         self._write(evolve(self.record, position=position, update_unfinished=False))
         self._settle(now)
@@ -346,8 +356,19 @@ class Member:
         if self.phase is Phase.JOINING:
             self._hello_to_members()
 
+    def _require_thawed(self) -> None:
+        if self.is_frozen:
+            raise MisuseError(
+                f"{self.config.member} is told of new data while the next view is chosen",
+                next="ask `is_frozen` before the data of an update is touched, and wait",
+            )
+
     def leave(self, now: float) -> None:
-        """This member is to leave the cluster, in order; the others go on."""
+        """This member is to leave the cluster, in order; the others go on.
+
+        Where it reaches no majority of the electors, nobody can let it go: it just stops, and
+        stays who it is.
+        """
         self.leaves = True
         tip = self.view
         if tip is None or not tip.is_open or self.seat not in tip.members:
@@ -468,7 +489,7 @@ class Member:
         everyone = self.heard.ready | ({self.seat} if is_ready else set())
         return Facts(
             is_aborted=self.verdict is not None,
-            is_done=self.is_done,
+            is_done=self.is_done or self._leaves_alone(tip),
             has_tip=True,
             is_open=tip.is_open,
             is_member=self.seat in tip.members,
@@ -517,6 +538,7 @@ class Member:
                 self._hello_to_members()
             case Deed.HOLD if tip is not None:
                 self.ready_in = tip.id
+                self.saw_it_run = False
                 self._write(evolve(self.record, held=tip.id), unless=Lapse.HELD_PERSISTED)
                 if self._neglects_dirt(tip):
                     self._out.persist(None)
@@ -526,6 +548,12 @@ class Member:
                 self._out.act(Stop(self.record.state is Store.CLEAN))
             case Deed.ABORT if self.verdict is not None:
                 self._out.act(self.verdict)
+
+    def _leaves_alone(self, tip: View) -> bool:
+        """Return whether it is to leave, and nobody can choose a view without it."""
+        if not self.leaves or not tip.is_open or self.config.outside:
+            return False
+        return not tip.is_majority(self.heard.reached(tip, self.seat))
 
     def _hears_majority(self, tip: View) -> bool:
         if self.config.outside:
@@ -545,8 +573,7 @@ class Member:
 
     def _start_update(self, source: str, tip: View, *, beside: bool) -> None:
         self.source = source
-        # Durable before the first byte: whatever is there after a crash counts for nothing.
-        if Lapse.UPDATE_MARKED not in self.left_out:
+        if Lapse.MARKED_LATE in self.left_out:
             self._write(evolve(self.record, update_unfinished=True))
         to = None if beside else tip.position
         self._out.act(StartUpdate(source, tip, to, beside))
@@ -616,6 +643,11 @@ class Member:
 
     def _pause(self) -> float:
         return self.pace.patience(self.config.patience)
+
+    def _ask_again(self, now: float) -> None:
+        """Ask those who have not answered the own ballot, if it still waits for somebody."""
+        if self.choice.is_free:
+            self._take(now, self.choice.ask(self.heard.silent(set(self.heard.in_reach))))
 
     def _consider(self, now: float, *, is_patient: bool) -> None:
         """Decide on the next view, if the ballot is free for one."""
@@ -758,7 +790,9 @@ class Member:
         self.pace = self.pace.learned()
         self.patience_until = None
         was_ready = before is not None and self.ready_in == before.id
-        if not tip.is_open and (was_ready or self.closes):
+        # A CLOSE behind what ran while this process did is meant for it, too.  Who was started
+        # later learns of it from others that were, and takes part in the restart.
+        if not tip.is_open and (self.ready_in is not None or self.saw_it_run or self.closes):
             self.is_done = True
         self.closes = self.closes and tip.is_open and self.seat in tip.members
         if not tip.is_open and was_ready and Lapse.JOINER_NOT_CLEAN in self.left_out:
@@ -779,7 +813,7 @@ class Member:
             others, enough = tip.members, 1
         else:
             others = tip.electors - {self.seat}
-            enough = len(others) // 2 + 1
+            enough = len(tip.electors) // 2 + 1 - len(tip.electors - others)
         if len(self.heard.ready & others) >= enough or not others:
             self.is_done = True
 
@@ -814,6 +848,8 @@ class Member:
 
     def _hear_hello(self, now: float, peer: str, hello: Hello) -> None:
         tip = self.view
+        if hello.status.ran_on and tip is not None and tip.is_open and hello.tip == tip.id:
+            self._sees_it_run()
         self._notice(hello.status.seat)
         self.pace = self.pace.greeted_by(peer, ran_on=hello.status.ran_on)
         row = self.row_of(hello)
@@ -856,9 +892,14 @@ class Member:
         if Lapse.REPLACED not in self.left_out:
             self.heard = self.heard.noticing(seat, self.view)
 
+    def _sees_it_run(self) -> None:
+        self.saw_it_run = self.ready_in is None
+
     def _hear_welcome(self, peer: str, welcome: Welcome) -> None:
         tip = self.view
         is_waiting = self.phase is Phase.JOINING and self.source is None
+        if tip is not None and tip.id == welcome.view:
+            self._sees_it_run()
         # Its data stands still while its answer counts.
         is_waiting = is_waiting and not self.choice.is_frozen
         if is_waiting and tip is not None and welcome.view == tip.id:
@@ -897,6 +938,7 @@ class Member:
         tip = self.view
         if tip is None or heard.view != tip.id or heard.seat.member != peer:
             return
+        self._sees_it_run()
         # Who is frozen becomes neither ready nor active in this view any more.
         if heard.seat in self.heard.ready or self.choice.is_frozen:
             return
