@@ -1,0 +1,157 @@
+"""Drawing a scenario from a seed: each run has its own configuration (swarm testing).
+
+A fault that is in every run hides what another one alone would show, so each run also draws
+which kinds of faults occur in it at all.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from random import Random
+
+from joinproto.swarm.scenario import Deed, Scenario, What
+
+NAMES = "abcdefg"
+
+STORM_SECONDS = 40.0
+
+KINDS: dict[What, float] = {
+    What.CRASH: 3.0,
+    What.CRASH_SOON: 4.0,
+    What.POWER: 1.0,
+    What.CUT: 2.0,
+    What.DEAF: 1.0,
+    What.BREAK: 1.5,
+    What.SPLIT: 1.5,
+    What.LEAVE: 1.0,
+    What.SHUTDOWN: 0.7,
+    What.WIPE: 1.0,
+    What.MARK: 0.5,
+    What.JUMP: 0.7,
+    What.OPTIONS: 0.3,
+}
+"""Kinds of deeds that a run may have or not, and how often each comes where it does."""
+
+BACK = {What.CRASH, What.CRASH_SOON, What.POWER, What.LEAVE, What.SHUTDOWN, What.WIPE, What.MARK}
+"""After these a member is down, sooner or later."""
+
+
+def draw(seed: int) -> Scenario:
+    """Return the scenario of a seed; the same on every machine."""
+    chance = Random(f"scenario {seed}")
+    count = chance.choice((2, 3, 3, 3, 4, 4, 5, 5, 6, 7))
+    members = NAMES[:count]
+    outside = chance.random() < 0.2
+    electors = _electors(chance, members, outside=outside)
+    transients = "".join(
+        name
+        for name in members
+        if (outside or name not in electors) and chance.random() < (0.3 if outside else 0.4)
+    )
+    majority = len(electors) // 2 + 1
+    found_with = None
+    if not outside and chance.random() < 0.15:
+        found_with = chance.randint(majority, len(electors))
+    founders = found_with or len(electors)
+    least = 1 if outside else majority
+    wait_for = least if chance.random() < 0.6 else chance.randint(least, max(least, founders))
+    kinds = [kind for kind in KINDS if chance.random() < 0.5]
+    if chance.random() < 0.02:
+        kinds.append(What.RESTORE)
+    if outside and chance.random() < 0.5:
+        kinds.append(What.REGISTER_LOST)
+    patience = chance.choice((0.5, 1.0, 2.0))
+    return Scenario(
+        seed=seed,
+        members=members,
+        electors=electors,
+        transients=transients,
+        wait_for=wait_for,
+        found_with=found_with,
+        outside=outside,
+        automatic=chance.random() < 0.75,
+        patience=patience,
+        heartbeat=patience / chance.choice((2, 4)),
+        delay=patience * chance.choice((0.005, 0.02, 0.1)),
+        loss=_some(chance, 0.2),
+        twice=_some(chance, 0.2),
+        late=_some(chance, 0.1),
+        notice=patience * chance.choice((0.1, 1.0, 2.0)),
+        drift=tuple(chance.choice((1.0, 1.0, chance.uniform(0.9, 1.1))) for _ in members),
+        on_disk=chance.random() < 0.2,
+        as_bytes=chance.random() < 0.3,
+        deeds=tuple(_deeds(chance, members, electors, kinds)),
+        apart=_apart(chance, members),
+        ends=chance.random() < 0.3,
+    )
+
+
+def _some(chance: Random, most: float) -> float:
+    return chance.choice((0.0, 0.0, most * chance.random()))
+
+
+def _electors(chance: Random, members: str, *, outside: bool) -> str:
+    if outside:
+        return members if chance.random() < 0.7 else members[: max(1, len(members) - 1)]
+    count = len(members)
+    if chance.random() < 0.5:
+        return members
+    return "".join(sorted(chance.sample(members, chance.randint(min(2, count), count))))
+
+
+def _apart(chance: Random, members: str) -> tuple[str, ...]:
+    pairs = ["".join(pair) for pair in combinations(members, 2)]
+    if len(members) < 3 or chance.random() < 0.6:
+        return ()
+    return tuple(sorted(chance.sample(pairs, chance.randint(1, min(3, len(pairs))))))
+
+
+def _deeds(chance: Random, members: str, electors: str, kinds: list[What]) -> list[Deed]:
+    deeds = [
+        Deed(chance.choice((0.0, 0.0, chance.uniform(0, 4))), What.START, name)
+        for name in members
+        if chance.random() < 0.95
+    ]
+    calm = chance.choice((0.0, 0.0, 8.0))
+    pace = chance.choice((0.3, 1.0, 3.0))
+    at = calm
+    storm = chance.uniform(5.0, STORM_SECONDS)
+    while kinds and at < calm + storm:
+        at += chance.expovariate(1.0 / pace)
+        kind = chance.choices(kinds, [KINDS.get(kind, 1.0) for kind in kinds])[0]
+        deeds += _deed(chance, members, kind, at)
+    for _ in range(chance.choice((5, 20, 60))):
+        at = chance.uniform(1.0, calm + storm)
+        deeds.append(Deed(at, What.WRITE, chance.choice(members)))
+    if chance.random() < 0.4:
+        for name in chance.sample(electors, (len(electors) - 1) // 2):
+            steps = chance.choice((0, 3, 10, 30))
+            deeds.append(Deed(chance.uniform(calm, calm + storm), What.GONE, name, amount=steps))
+    return sorted(deeds, key=lambda deed: deed.at)
+
+
+def _deed(chance: Random, members: str, kind: What, at: float) -> list[Deed]:
+    who = chance.choice(members)
+    later = at + chance.choice((0.1, 1.0, 5.0, 20.0)) * chance.random()
+    others = "".join(name for name in members if name != who)
+    match kind:
+        case What.CRASH_SOON | What.POWER:
+            made = [Deed(at, kind, who, amount=chance.choice((1, 2, 3, 5, 8, 13, 30)))]
+        case What.CUT | What.DEAF | What.BREAK:
+            made = [Deed(at, kind, who, chance.choice(others))]
+        case What.SPLIT:
+            group = "".join(sorted(chance.sample(others, chance.randrange(len(others)))))
+            made = [Deed(at, kind, who, group)]
+        case What.JUMP:
+            made = [Deed(at, kind, who, amount=round(chance.choice((0.5, 5.0, 60.0)), 2))]
+        case What.WIPE | What.MARK | What.RESTORE:
+            made = [Deed(at, What.CRASH, who), Deed(at, kind, who)]
+        case What.REGISTER_LOST:
+            made = [Deed(at, kind, who, amount=round(chance.uniform(0.5, 8.0), 2))]
+        case _:
+            made = [Deed(at, kind, who)]
+    if kind in BACK and chance.random() < 0.8:
+        made.append(Deed(later, What.START, who))
+    if kind in (What.CUT, What.DEAF, What.SPLIT) and chance.random() < 0.7:
+        made.append(Deed(later, What.HEAL))
+    return made
