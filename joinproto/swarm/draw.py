@@ -13,6 +13,8 @@ from joinproto.swarm.scenario import Deed, Scenario, What
 
 NAMES = "abcdefg"
 
+SIZES = (2, 3, 3, 3, 4, 4, 5, 5, 6, 7)
+
 STORM_SECONDS = 40.0
 
 KINDS: dict[What, float] = {
@@ -39,10 +41,11 @@ BACK = {What.CRASH, What.CRASH_SOON, What.POWER, What.LEAVE, What.SHUTDOWN, What
 def draw(seed: int) -> Scenario:
     """Return the scenario of a seed; the same on every machine."""
     chance = Random(f"scenario {seed}")
-    count = chance.choice((2, 3, 3, 3, 4, 4, 5, 5, 6, 7))
-    members = NAMES[:count]
-    outside = chance.random() < 0.2
-    electors = _electors(chance, members, outside=outside)
+    # Some runs are about the founding alone: members that hear now these, now those.
+    is_founding = chance.random() < 0.15
+    members = NAMES[: chance.choice((3, 4, 5, 5, 5, 7) if is_founding else SIZES)]
+    outside = not is_founding and chance.random() < 0.2
+    electors = members if is_founding else _electors(chance, members, outside=outside)
     transients = "".join(
         name
         for name in members
@@ -50,8 +53,8 @@ def draw(seed: int) -> Scenario:
     )
     majority = len(electors) // 2 + 1
     found_with = None
-    if not outside and chance.random() < 0.15:
-        found_with = chance.randint(majority, len(electors))
+    if not outside and chance.random() < (0.8 if is_founding else 0.05):
+        found_with = majority if chance.random() < 0.7 else chance.randint(majority, len(electors))
     founders = found_with or len(electors)
     least = 1 if outside else majority
     wait_for = least if chance.random() < 0.6 else chance.randint(least, max(least, founders))
@@ -72,17 +75,23 @@ def draw(seed: int) -> Scenario:
         automatic=chance.random() < 0.75,
         patience=patience,
         heartbeat=patience / chance.choice((2, 4)),
-        delay=patience * chance.choice((0.005, 0.02, 0.1)),
+        delay=patience * chance.choice((0.1, 0.3) if is_founding else (0.005, 0.02, 0.1)),
+        is_steady=not is_founding and chance.random() < 0.3,
+        slow=chance.choice((0.1, 0.3) if is_founding else (0.0, 0.01, 0.1)),
         loss=_some(chance, 0.2),
         twice=_some(chance, 0.2),
         late=_some(chance, 0.1),
-        notice=patience * chance.choice((0.1, 1.0, 2.0)),
+        notice=patience * chance.choice((0.0, 0.1, 1.0, 2.0)),
         drift=tuple(chance.choice((1.0, 1.0, chance.uniform(0.9, 1.1))) for _ in members),
         on_disk=chance.random() < 0.2,
         as_bytes=chance.random() < 0.3,
-        deeds=tuple(_deeds(chance, members, electors, kinds)),
-        apart=_apart(chance, members),
-        ends=chance.random() < 0.3,
+        deeds=tuple(
+            _founding(chance, members, patience)
+            if is_founding
+            else _deeds(chance, members, electors, kinds)
+        ),
+        apart=() if is_founding else _apart(chance, members),
+        ends=not is_founding and chance.random() < 0.3,
     )
 
 
@@ -103,7 +112,22 @@ def _apart(chance: Random, members: str) -> tuple[str, ...]:
     pairs = ["".join(pair) for pair in combinations(members, 2)]
     if len(members) < 3 or chance.random() < 0.6:
         return ()
+    if chance.random() < 0.7:
+        # One hears some of the others, who all hear each other.
+        one = chance.choice(members)
+        pairs = [pair for pair in pairs if one in pair]
+        return tuple(sorted(chance.sample(pairs, chance.randrange(1, len(pairs)))))
     return tuple(sorted(chance.sample(pairs, chance.randint(1, min(3, len(pairs))))))
+
+
+def _founding(chance: Random, members: str, patience: float) -> list[Deed]:
+    """Return a founding: members that hear now these, now those."""
+    deeds = [Deed(0.0, What.START, name) for name in members]
+    at, end = 0.0, patience * chance.uniform(4.0, 12.0)
+    while at < end:
+        deeds += _deed(chance, members, What.SPLIT, at)[:1]
+        at += patience * chance.choice((0.5, 1.0, 1.0, 2.0)) * chance.uniform(0.5, 1.5)
+    return [*deeds, *(Deed(end, What.WRITE, name) for name in members)]
 
 
 def _deeds(chance: Random, members: str, electors: str, kinds: list[What]) -> list[Deed]:
@@ -126,7 +150,8 @@ def _deeds(chance: Random, members: str, electors: str, kinds: list[What]) -> li
     if chance.random() < 0.4:
         for name in chance.sample(electors, (len(electors) - 1) // 2):
             steps = chance.choice((0, 3, 10, 30))
-            deeds.append(Deed(chance.uniform(calm, calm + storm), What.GONE, name, amount=steps))
+            kind = chance.choice((What.GONE, What.FEEDS))
+            deeds.append(Deed(chance.uniform(0, calm + storm), kind, name, amount=steps))
     return sorted(deeds, key=lambda deed: deed.at)
 
 

@@ -217,6 +217,8 @@ class Process:
             case StartUpdate():
                 self.log.start_update(action)
             case ServeUpdate():
+                if self.place.dies_feeding:
+                    raise Died
                 self.log.serve_update(action)
             case CompareAndSet(parent, view):
                 self.world.ask_register(parent, view, self.now())

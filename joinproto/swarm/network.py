@@ -174,9 +174,9 @@ class Network:
 
     def _delay(self, sender: str, to: str) -> float:
         chance = self._chance(sender, to)
-        # Now and then one is slow.
-        factor = chance.expovariate(1.0) + (20.0 if chance.random() < 0.01 else 0.0)
-        return self.scenario.delay * (0.2 + factor)
+        is_slow = not self.is_mended and chance.random() < self.scenario.slow
+        usual = 0.8 if self.scenario.is_steady else chance.expovariate(1.0)
+        return self.scenario.delay * (0.2 + usual + (20.0 if is_slow else 0.0))
 
     def _chance(self, sender: str, to: str) -> Random:
         link = f"{sender}>{to}"

@@ -54,6 +54,7 @@ class Place:
     files: MemoryDisk = field(init=False)
     record: StoreRecord | None = None  # what is durable, however it is kept
     dies_in: int | None = None
+    dies_feeding: bool = False
     _stores: int = 0
     _copy: tuple[StoreRecord, bytes] | None = None
 
@@ -113,6 +114,7 @@ class Place:
     def process_ends(self, *, power: Random | None = None) -> None:
         """Close what the process had open; `power`: it is lost as well."""
         self.dies_in = None
+        self.dies_feeding = False
         self.files.process_ends()
         if power is not None:
             self.files.power_fails(power)

@@ -213,6 +213,8 @@ class Run:
             process.step(None if deed is None else lambda: deed(process))
         except Died:
             self._tell(f"{name} dies")
+            if process.place.dies_feeding:
+                self._gone.add(name)
             self._kill(name)
             return
         except Violation:
@@ -281,6 +283,8 @@ class Run:
                 self._begin(who)
             case What.CRASH:
                 self._kill(who)
+            case What.FEEDS:
+                self.places[who].dies_feeding = True
             case What.CRASH_SOON | What.POWER | What.GONE:
                 if deed.what is What.GONE:
                     self._gone.add(who)
@@ -297,6 +301,7 @@ class Run:
             case What.SPLIT:
                 here = {who, *deed.others}
                 away = set(self.scenario.members) - here
+                self.network.mend()
                 self.network.cut(
                     pair for x in sorted(here) for y in sorted(away) for pair in ((x, y), (y, x))
                 )
@@ -437,7 +442,7 @@ class Run:
         self.network.is_mended = True
         self._no_register.clear()
         for name, place in self.places.items():
-            place.dies_in = None
+            place.dies_in, place.dies_feeding = None, False
             self._power.discard(name)
             if self._options.pop(name, None) or name in self._gone:
                 self._kill(name)

@@ -21,10 +21,11 @@ class What(Enum):
     CRASH_SOON = "dies in the middle of what it does next"
     POWER = "loses its power in the middle of what it does next"
     GONE = "dies soon, and never comes back"
+    FEEDS = "dies when it is next asked for its data, and never comes back"
     CUT = "and the other hear each other no more"
     DEAF = "does not hear the other, which hears it"
     BREAK = "loses its connection to the other"
-    SPLIT = "and these hear nobody else"
+    SPLIT = "and these hear nobody else, and all others each other"
     HEAL = "all links are whole again"
     WRITE = "a client writes at it"
     LEAVE = "is told to leave"
@@ -57,8 +58,9 @@ class Deed:
 class Scenario:
     """One run: who takes part, with which options, what goes wrong, and what is done.
 
-    `delay`: mean seconds of a message.  `loss`, `twice`, `late`: shares of the members' messages
-    that are lost, come twice, come again much later.  `notice`: most seconds until a lost
+    `delay`: mean seconds of a message.  `is_steady`: all take as long.  `slow`: share of those that
+    take twenty times as long.  `loss`, `twice`, `late`: shares of the members' messages that are
+    lost, come twice, come again much later.  `notice`: most seconds until a lost
     connection is noticed.  `drift`: seconds of each one's clock in a second.  `on_disk`: metadata
     go through the real store, as bytes.  `as_bytes`: so do messages.  `apart`: pairs that do not
     hear each other when all else is mended.  `ends`: with an orderly shutdown, and a start of all.
@@ -75,6 +77,8 @@ class Scenario:
     patience: float = 1.0
     heartbeat: float = 0.5
     delay: float = 0.02
+    is_steady: bool = False
+    slow: float = 0.01
     loss: float = 0.0
     twice: float = 0.0
     late: float = 0.0
