@@ -41,11 +41,13 @@ BACK = {What.CRASH, What.CRASH_SOON, What.POWER, What.LEAVE, What.SHUTDOWN, What
 def draw(seed: int) -> Scenario:
     """Return the scenario of a seed; the same on every machine."""
     chance = Random(f"scenario {seed}")
-    # Some runs are about the founding alone: members that hear now these, now those.
-    is_founding = chance.random() < 0.15
-    members = NAMES[: chance.choice((3, 4, 5, 5, 5, 7) if is_founding else SIZES)]
-    outside = not is_founding and chance.random() < 0.2
-    electors = members if is_founding else _electors(chance, members, outside=outside)
+    # Some runs are about the founding alone, some about links that stay cut.
+    about = chance.random()
+    is_founding, is_apart = about < 0.15, 0.15 <= about < 0.3
+    is_special = is_founding or is_apart
+    members = NAMES[: chance.choice((3, 4, 5, 5, 5, 7) if is_special else SIZES)]
+    outside = not is_special and chance.random() < 0.2
+    electors = members if is_special else _electors(chance, members, outside=outside)
     transients = "".join(
         name
         for name in members
@@ -58,8 +60,8 @@ def draw(seed: int) -> Scenario:
     founders = found_with or len(electors)
     least = 1 if outside else majority
     wait_for = least if chance.random() < 0.6 else chance.randint(least, max(least, founders))
-    kinds = [kind for kind in KINDS if chance.random() < 0.5]
-    if chance.random() < 0.02:
+    kinds = [kind for kind in KINDS if chance.random() < 0.5 and not is_apart]
+    if chance.random() < 0.02 and not is_special:
         kinds.append(What.RESTORE)
     if outside and chance.random() < 0.5:
         kinds.append(What.REGISTER_LOST)
@@ -90,7 +92,7 @@ def draw(seed: int) -> Scenario:
             if is_founding
             else _deeds(chance, members, electors, kinds)
         ),
-        apart=() if is_founding else _apart(chance, members),
+        apart=() if is_founding else _apart(chance, members, often=is_apart),
         ends=not is_founding and chance.random() < 0.3,
     )
 
@@ -108,16 +110,16 @@ def _electors(chance: Random, members: str, *, outside: bool) -> str:
     return "".join(sorted(chance.sample(members, chance.randint(min(2, count), count))))
 
 
-def _apart(chance: Random, members: str) -> tuple[str, ...]:
+def _apart(chance: Random, members: str, *, often: bool) -> tuple[str, ...]:
     pairs = ["".join(pair) for pair in combinations(members, 2)]
-    if len(members) < 3 or chance.random() < 0.6:
+    if len(members) < 3 or (chance.random() < 0.6 and not often):
         return ()
-    if chance.random() < 0.7:
+    if chance.random() < 0.5 and not often:
         # One hears some of the others, who all hear each other.
         one = chance.choice(members)
         pairs = [pair for pair in pairs if one in pair]
         return tuple(sorted(chance.sample(pairs, chance.randrange(1, len(pairs)))))
-    return tuple(sorted(chance.sample(pairs, chance.randint(1, min(3, len(pairs))))))
+    return tuple(sorted(chance.sample(pairs, chance.randint(1, len(pairs) // 2))))
 
 
 def _founding(chance: Random, members: str, patience: float) -> list[Deed]:
@@ -147,7 +149,7 @@ def _deeds(chance: Random, members: str, electors: str, kinds: list[What]) -> li
     for _ in range(chance.choice((5, 20, 60))):
         at = chance.uniform(1.0, calm + storm)
         deeds.append(Deed(at, What.WRITE, chance.choice(members)))
-    if chance.random() < 0.4:
+    if kinds and chance.random() < 0.4:
         for name in chance.sample(electors, (len(electors) - 1) // 2):
             steps = chance.choice((0, 3, 10, 30))
             kind = chance.choice((What.GONE, What.FEEDS))
