@@ -43,9 +43,9 @@ def draw(seed: int) -> Scenario:
     chance = Random(f"scenario {seed}")
     # Some runs are about the founding alone, some about links that stay cut.
     about = chance.random()
-    is_founding, is_apart = about < 0.15, 0.15 <= about < 0.3
+    is_founding, is_apart = about < 0.2, 0.2 <= about < 0.35
     is_special = is_founding or is_apart
-    members = NAMES[: chance.choice((3, 4, 5, 5, 5, 7) if is_special else SIZES)]
+    members = NAMES[: chance.choice((3, 4, 5, 5, 5, 5, 7) if is_special else SIZES)]
     outside = not is_special and chance.random() < 0.2
     electors = members if is_special else _electors(chance, members, outside=outside)
     transients = "".join(
@@ -77,7 +77,7 @@ def draw(seed: int) -> Scenario:
         automatic=chance.random() < 0.75,
         patience=patience,
         heartbeat=patience / chance.choice((2, 4)),
-        delay=patience * chance.choice((0.1, 0.3) if is_founding else (0.005, 0.02, 0.1)),
+        delay=patience * chance.choice((0.05, 0.2) if is_founding else (0.005, 0.02, 0.1)),
         is_steady=not is_founding and chance.random() < 0.3,
         slow=chance.choice((0.1, 0.3) if is_founding else (0.0, 0.01, 0.1)),
         loss=_some(chance, 0.2),
@@ -125,10 +125,12 @@ def _apart(chance: Random, members: str, *, often: bool) -> tuple[str, ...]:
 def _founding(chance: Random, members: str, patience: float) -> list[Deed]:
     """Return a founding: members that hear now these, now those."""
     deeds = [Deed(0.0, What.START, name) for name in members]
-    at, end = 0.0, patience * chance.uniform(4.0, 12.0)
+    at, end = 0.0, patience * chance.uniform(6.0, 20.0)
+    half = len(members) // 2
     while at < end:
-        deeds += _deed(chance, members, What.SPLIT, at)[:1]
-        at += patience * chance.choice((0.5, 1.0, 1.0, 2.0)) * chance.uniform(0.5, 1.5)
+        first, *others = chance.sample(members, half + chance.randrange(2))
+        deeds.append(Deed(at, What.SPLIT, first, "".join(sorted(others))))
+        at += patience * chance.choice((1.0, 2.0, 3.0)) * chance.uniform(0.5, 1.5)
     return [*deeds, *(Deed(end, What.WRITE, name) for name in members)]
 
 

@@ -73,7 +73,8 @@ class Network:
             for two in names[at + 1 :]:
                 if self._may_connect(one, two) and one + two not in self._calling:
                     self._calling.add(one + two)
-                    self.ends.later(self._delay(one, two) * 3, self._caller(one, two))
+                    seconds = self.scenario.delay * (0.5 + self._chance(one, two).random())
+                    self.ends.later(seconds, self._caller(one, two))
 
     def _may_connect(self, one: str, two: str) -> bool:
         return (
