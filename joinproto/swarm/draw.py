@@ -41,10 +41,12 @@ BACK = {What.CRASH, What.CRASH_SOON, What.POWER, What.LEAVE, What.SHUTDOWN, What
 def draw(seed: int) -> Scenario:
     """Return the scenario of a seed; the same on every machine."""
     chance = Random(f"scenario {seed}")
-    # Some runs are about the founding alone, some about links that stay cut.
+    # Some runs are about the founding alone, some about links that stay cut, some about a
+    # source that is lost.
     about = chance.random()
     is_founding, is_apart = about < 0.2, 0.2 <= about < 0.35
-    is_special = is_founding or is_apart
+    is_lost = 0.35 <= about < 0.42
+    is_special = is_founding or is_apart or is_lost
     members = NAMES[: chance.choice((3, 4, 5, 5, 5, 5, 7) if is_special else SIZES)]
     outside = not is_special and chance.random() < 0.2
     electors = members if is_special else _electors(chance, members, outside=outside)
@@ -90,6 +92,8 @@ def draw(seed: int) -> Scenario:
         deeds=tuple(
             _founding(chance, members, patience)
             if is_founding
+            else _lost_source(chance, members, patience)
+            if is_lost
             else _deeds(chance, members, electors, kinds)
         ),
         apart=() if is_founding else _apart(chance, members, often=is_apart),
@@ -132,6 +136,21 @@ def _founding(chance: Random, members: str, patience: float) -> list[Deed]:
         deeds.append(Deed(at, What.SPLIT, first, "".join(sorted(others))))
         at += patience * chance.choice((1.0, 2.0, 3.0)) * chance.uniform(0.5, 1.5)
     return [*deeds, *(Deed(end, What.WRITE, name) for name in members)]
+
+
+def _lost_source(chance: Random, members: str, patience: float) -> list[Deed]:
+    """Return a change of view while clients write, and a source that does not outlive it."""
+    late = chance.choice(members)
+    at = patience * 6
+    writes = [at + patience * chance.uniform(-0.5, 1.5) for _ in range(100)]
+    deeds = [
+        *(Deed(0.0, What.START, name) for name in members),
+        Deed(at - patience, What.CRASH, late),
+        *(Deed(when, What.WRITE, chance.choice(members)) for when in writes),
+        Deed(at - patience / 10, What.FEEDS, chance.choice(members.replace(late, ""))),
+        Deed(at, What.START, late),
+    ]
+    return sorted(deeds, key=lambda deed: deed.at)
 
 
 def _deeds(chance: Random, members: str, electors: str, kinds: list[What]) -> list[Deed]:
