@@ -17,6 +17,7 @@ from attrs import evolve, frozen
 from joinproto.core.chain.store import StoreRecord
 from joinproto.errors import StoreCorrupt, StoreForeign, StoreMissing, StoreUnreadable
 from joinproto.log.journal import FILE, Journal, Run, start_from
+from joinproto.store.filesystem import REAL, FileSystem
 from joinproto.store.handle import Store, create_store, open_store
 
 log = logging.getLogger(__name__)
@@ -35,15 +36,18 @@ class Disk:
         self.store.close()
 
 
-def open_disk(path: Path, member: str, cluster_name: str) -> Disk:
-    """Return the data directory, made where there is none; raises `StoreError`."""
+def open_disk(path: Path, member: str, cluster_name: str, *, files: FileSystem = REAL) -> Disk:
+    """Return the data directory, made where there is none; raises `StoreError`.
+
+    `files`: where the metadata are; the journal is always on this machine's disk.
+    """
     try:
         path.mkdir(mode=0o750, exist_ok=True)
     except OSError as error:
         raise StoreUnreadable(
             f"{path}: {error.strerror or error}", next="make the directory above it, or mount it"
         ) from error
-    store = _store(path, member, cluster_name)
+    store = _store(path, member, cluster_name, files)
     try:
         found = store.contents
         if found.member != member:
@@ -73,9 +77,9 @@ def open_disk(path: Path, member: str, cluster_name: str) -> Disk:
         raise
 
 
-def _store(path: Path, member: str, cluster_name: str) -> Store:
+def _store(path: Path, member: str, cluster_name: str, files: FileSystem) -> Store:
     try:
-        return open_store(path)
+        return open_store(path, files=files)
     except StoreMissing:
         if (path / FILE).exists():
             raise StoreCorrupt(
@@ -84,7 +88,9 @@ def _store(path: Path, member: str, cluster_name: str) -> Store:
             ) from None
     log.info("%s: a new, empty store", path)
     record = StoreRecord(store_id=token_hex(16))
-    return create_store(path, record, member=member, cluster_name=cluster_name, frames=FILE)
+    return create_store(
+        path, record, member=member, cluster_name=cluster_name, files=files, frames=FILE
+    )
 
 
 def _started(
