@@ -61,7 +61,7 @@ COUNTS = {
     "join-live-votes": (196_533, 2_443_923, 35),
     "join-live-closed": (27_676, 318_857, 32),
     "join-live-leave": (90_680, 1_149_093, 41),
-    "join-replaced": (2_029_662, 45_863_306, 53),
+    "join-replaced": (2_114_808, 47_785_553, 53),
     "join-live-mixed": (184_544, 4_315_639, 32),
 }
 
