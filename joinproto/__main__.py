@@ -155,7 +155,9 @@ def _fail(arguments: list[str], error: BaseException, problem: JoinprotoError | 
         words = {"code": problem.code, "message": problem.message, "next": problem.next}
         print(json.dumps({"error": words}), flush=True)  # noqa: T201
     else:
-        print(f"joinproto: {problem}", file=sys.stderr)  # noqa: T201
+        # Paths and names of peers end here: nothing in them that a terminal obeys.
+        said = "".join(c if c.isprintable() or c == "\n" else "?" for c in str(problem))
+        print(f"joinproto: {said}", file=sys.stderr)  # noqa: T201
     return problem.code
 
 

@@ -126,6 +126,7 @@ EXTRA_OF = {
     "pyarrow": "spark",
     "anyio": "run",
     "prometheus_client": "run",
+    "uvicorn": "run",
     "amqtt": "amqtt",
     "matplotlib": "bench",
 }

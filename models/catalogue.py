@@ -193,6 +193,16 @@ ENTRIES += (
         mutants=("accepted-not-honoured",),
         given={"founding": True},
     ),
+    Entry(
+        "chain-register-found-with",
+        REGISTER,
+        "not all of the configured electors found the cluster, and others try as well",
+        members=(4, 5),
+        usual=4,
+        tier="long",
+        mutants=("found-with-too-few",),
+        given={"founding": True, "few": True, "crashes": 0},
+    ),
 )
 
 ENTRIES += join_entries.ENTRIES

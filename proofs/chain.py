@@ -202,7 +202,7 @@ _KNOWS = Guard("it knows v", knows(s, v))
 
 BEGIN_UPDATE = Step(
     "begin an update",
-    "I7, J1: it marks its store as unfinished, before the first byte",
+    "I7, J1: a host that overwrites its data marks its store as unfinished first",
     (s, v),
     (_KNOWS, _NOT_READY),
     {
@@ -228,6 +228,33 @@ END_UPDATE = Step(
         unfinished: Update((t,), unfinished(t) & ~same(t, s)),
         has: Update((t, y, n), (has(t, y, n) & ~same(t, s)) | (same(t, s) & contains(p, y, n))),
     },
+)
+
+FOLLOW = Step(
+    "follow a source",
+    "3.4: frame by frame, without a mark: it cuts what the source has not, and appends",
+    (s, v, p, p2),
+    (
+        _KNOWS,
+        _NOT_READY,
+        Guard(
+            "the source has the data of v's start",
+            every((y, n), start(v, y, n) >> contains(p, y, n)),
+        ),
+        Guard(
+            "the source has nothing but frames of v beside it",
+            every((y, n), (contains(p, y, n) & ~same(y, v)) >> start(v, y, n)),
+        ),
+        Guard(
+            "what it has now is the source's",
+            every((y, n), contains(p2, y, n) >> contains(p, y, n)),
+        ),
+        Guard(
+            "what it had of the source's it still has",
+            every((y, n), (has(s, y, n) & contains(p, y, n)) >> contains(p2, y, n)),
+        ),
+    ),
+    {has: Update((t, y, n), (has(t, y, n) & ~same(t, s)) | (same(t, s) & contains(p2, y, n)))},
 )
 
 READY = Step(
@@ -497,6 +524,7 @@ LAYER = Layer(
         ANSWER_UNFINISHED,
         BEGIN_UPDATE,
         END_UPDATE,
+        FOLLOW,
         READY,
         KEEP,
     ),

@@ -1,37 +1,43 @@
 """An MQTT broker that is a member: `python mqtt_broker.py node.toml`, on each of its hosts.
 
-The same file as for `joinproto node`; `clients` is where MQTT is spoken.  Retained messages
-are the same at all members, and outlive any of them.
+The same file as for `joinproto node`, and the same signals, exit codes, `joinproto status` and
+`shutdown`; `clients` is where MQTT is spoken.  Retained messages are the same at all members, and
+outlive any of them.
 """
 
-import asyncio
 import logging
 import sys
 from pathlib import Path
 
 from joinproto.contrib.amqtt import ClusteredBroker
-from joinproto.drivers.failures import Aborted
+from joinproto.errors import JoinprotoError
+from joinproto.node.process import run_node
 from joinproto.node.settings import read_settings
+from joinproto.node.telling import log_to_stderr
 
 
-async def main(path):
+def main(path):
     settings = read_settings(Path(path))
-    broker = ClusteredBroker(
-        {
-            "listeners": {"default": {"type": "tcp", "bind": str(settings.clients)}},
-            "plugins": {
-                "amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}
+    log_to_stderr(settings.config.member, verbose=False)
+    logging.getLogger("amqtt").setLevel(logging.WARNING)
+    return run_node(
+        settings,
+        lambda: ClusteredBroker(
+            {
+                "listeners": {"default": {"type": "tcp", "bind": str(settings.clients)}},
+                "plugins": {
+                    "amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}
+                },
             },
-        },
-        config=settings.config,
-        network=settings.network,
-        data=settings.data,
+            config=settings.config,
+            network=settings.network,
+            data=settings.data,
+        ),
     )
-    await broker.run()
 
 
-logging.basicConfig(level=logging.WARNING)
 try:
-    asyncio.run(main(sys.argv[1]))
-except Aborted as error:
-    sys.exit(f"{error}")
+    sys.exit(main(sys.argv[1]))
+except JoinprotoError as error:
+    logging.error("%s; next: %s", error.message, error.next)  # noqa: LOG015 - a program of its own
+    sys.exit(error.code)

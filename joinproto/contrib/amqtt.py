@@ -3,9 +3,17 @@
     broker = ClusteredBroker(broker_config, config=config, network=network, data=path)
     await broker.run()                 until the member has ended; raises what ended it
 
-Retained messages are replicated: a publisher with QoS 1 or 2 is answered when every member of
-the view has its retained message on the disk, and a subscriber at any member gets it.  What is
-not retained stays with the broker it came to.  Clients are cut off before the member says
+or as the front of a node, with its signals, exit codes, `status`, `shutdown`, /health and /metrics:
+
+    run_node(settings, lambda: ClusteredBroker(broker_config, ...))
+
+What is replicated: retained messages, and nothing else.  Sessions, subscriptions, queued messages
+of QoS 1 and 2, and messages that are not retained stay with the broker they came to, and end with
+it: a client that connects to another member subscribes anew.  A message that is not retained
+reaches the subscribers of its own broker only.
+
+A publisher of a retained message with QoS 1 or 2 is answered when every member of the view has it
+on the disk, and a subscriber at any member gets it.  Clients are cut off before the member says
 anything to the others when its view ends.
 
 amqtt starts its listeners by itself and swallows what `on_broker_pre_start` raises, so nothing
@@ -42,6 +50,7 @@ from joinproto.log.replicated import ReplicatedLog
 log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 10.0
+END_SECONDS = 3.0
 
 
 class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
@@ -70,6 +79,13 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
         self._changed = asyncio.Event()
         self._wanted = False
         self._is_started = False
+        self.acknowledged = 0
+        self.opened_views = 0
+
+    @property
+    def count(self) -> int:
+        """Return how many clients are connected."""
+        return len(self._sessions)
 
     # -- its life ------------------------------------------------------------------------------
 
@@ -78,28 +94,32 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
         name, cluster_name = self.member_config.member, self.member_config.cluster_name
         disk = open_disk(self.data, name, cluster_name)
         try:
-            self._log = ReplicatedLog(disk.journal, self)
+            log = ReplicatedLog(disk.journal, self)
             host = Host(
                 store=disk.store,
                 transport=TcpTransport(self.network),
-                service=self._log,
-                transfer=self._log,
+                service=log,
+                transfer=log,
                 events=self._event_log,
             )
-            try:
-                async with Cluster(self.member_config, host, record=disk.record) as self.cluster:
-                    async with anyio.create_task_group() as tasks:
-                        tasks.start_soon(self._follow)
-                        ended = await self.cluster.wait_ended()
-                        tasks.cancel_scope.cancel()
-                    return ended
-            finally:
-                # Whatever ended the member, an abort above all, ends the broker with it.
-                self._cut()
-                with anyio.CancelScope(shield=True):
-                    await self._stop_broker()
+            async with Cluster(self.member_config, host, record=disk.record) as cluster:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self.serve, cluster, log)
+                    ended = await cluster.wait_ended()
+                    tasks.cancel_scope.cancel()
+                return ended
         finally:
             disk.close()
+
+    async def serve(self, cluster: Cluster, log: ReplicatedLog) -> None:
+        """Serve clients while the log is open, until cancelled."""
+        self.cluster, self._log = cluster, log
+        try:
+            await self._follow()
+        finally:
+            # Whatever ended the member, an abort above all, ends the broker with it.
+            self._cut()
+            await self._stop_broker(END_SECONDS)
 
     async def stop(self, *, timeout: float = 10.0) -> None:  # noqa: ASYNC109
         """Leave the cluster in order; `run` returns then."""
@@ -112,17 +132,19 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
             self._changed.clear()
             if self._wanted and not self._is_started:
                 self._is_started = True
-                await self.start()
+                with anyio.CancelScope(shield=True):
+                    await self.start()
                 if self.is_closed:
                     self._cut()
             elif not self._wanted and self._is_started:
-                await self._stop_broker()
+                await self._stop_broker(SHUTDOWN_SECONDS)
             else:
                 await self._changed.wait()
 
-    async def _stop_broker(self) -> None:
+    async def _stop_broker(self, seconds: float) -> None:
         if self._is_started:
-            with anyio.move_on_after(SHUTDOWN_SECONDS):
+            # amqtt neither starts nor stops again what was cancelled half-way.
+            with anyio.move_on_after(seconds, shield=True):
                 await self.shutdown()
             self._is_started = False
 
@@ -142,6 +164,7 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
 
     def opened(self, view: View) -> None:
         self._wanted = True
+        self.opened_views += 1
         self._changed.set()
 
     def closed(self, why: Closing) -> None:
@@ -247,6 +270,7 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
         def done(position: Position) -> None:
+            self.acknowledged += 1
             if not answer.done():
                 answer.set_result(True)
 

@@ -1,15 +1,17 @@
-"""A state machine made of decision tables, run by `transitions`.
+"""A state machine made of decision tables, declared to `transitions`.
 
 An `Arrow` says: on this trigger, from these phases, this table chooses the next phase.
-Every case becomes one transition with its condition; `transitions` tries them in order,
-as a table is read.  One machine serves all members: a member brings its phase along and
-the machine keeps nothing of it.
+Every case becomes one transition with its condition; `declared` lets `transitions` try them in
+order, as a table is read.  A member settles many times a second, so `step` reads the tables
+itself, and remembers what it read; a test holds both to one answer.  One machine serves all
+members: a member brings its phase along and the machine keeps nothing of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import Generic, Protocol, TypeVar, cast
 
 from attrs import define, frozen
@@ -21,6 +23,9 @@ from joinproto.core.terms import ALWAYS, Condition
 from joinproto.errors import MisuseError
 
 P = TypeVar("P", bound=Enum)
+
+ANSWERS_KEPT = 4096
+"""So many answers are remembered; the facts of one member have fewer combinations in a run."""
 
 
 class HasPhase(Protocol[P]):
@@ -64,6 +69,7 @@ class StateMachine(Generic[P]):
         self.phases = phases
         self.arrows = tuple(arrows)
         self._possible = self._without_gaps()
+        self._answer = lru_cache(maxsize=ANSWERS_KEPT)(self._read)
         self._machine = Machine(
             model=None,
             states=phases,
@@ -89,16 +95,34 @@ class StateMachine(Generic[P]):
 
     def step(self, model: HasPhase[P], trigger: str, members: Sequence[object], me: int) -> Step[P]:
         """Move `model` to its next phase and return the case that was taken."""
-        if not self.can(model.phase, trigger):
-            possible = [phase.value for known, phase in self._possible if known == trigger]
-            raise MisuseError(
-                f"{self.name}: {trigger!r} cannot happen in the phase {model.phase.value!r}",
-                next=f"it can happen in: {', '.join(possible) or 'no phase'}",
-            )
+        answer = self._answer(trigger, model.phase, tuple(members), me)
+        model.phase = answer.case.outcome
+        return answer
+
+    def declared(
+        self, model: HasPhase[P], trigger: str, members: Sequence[object], me: int
+    ) -> Step[P]:
+        """Do what `step` does, by `transitions`: slower, and written by others."""
         question: _Question[P] = _Question(members, me)
         self._machine.events[trigger].trigger(model, question)
         # _without_gaps: for each trigger and phase, some case always holds.
         return cast("Step[P]", question.answer)
+
+    def _read(self, trigger: str, phase: P, members: tuple[object, ...], me: int) -> Step[P]:
+        if not self.can(phase, trigger):
+            possible = [one.value for known, one in self._possible if known == trigger]
+            raise MisuseError(
+                f"{self.name}: {trigger!r} cannot happen in the phase {phase.value!r}",
+                next=f"it can happen in: {', '.join(possible) or 'no phase'}",
+            )
+        table = next(
+            arrow.table
+            for arrow in self.arrows
+            if arrow.trigger == trigger
+            and phase in arrow.sources
+            and holds(arrow.when, members, me)
+        )
+        return Step(table, table.choose(members, me))
 
     def _without_gaps(self) -> tuple[tuple[str, P], ...]:
         """Return every pair of trigger and phase; each has exactly one last table."""

@@ -9,6 +9,8 @@ from attrs import frozen
 
 from joinproto.errors import UsageProblem
 
+EVERYWHERE = frozenset({"0.0.0.0", "::"})
+
 
 @frozen
 class Address:
@@ -30,6 +32,16 @@ class Address:
             raise UsageProblem(f"{text!r} is no address", next="write HOST:PORT, or [IPV6]:PORT")
         return cls(host, int(port))
 
+    @classmethod
+    def parse_local(cls, text: str) -> Address:
+        """Return the address written as HOST:PORT, or as PORT alone: on this machine only."""
+        return cls.parse(f"127.0.0.1:{text}" if text.isdigit() else text)
+
+    def clashes(self, other: Address) -> bool:
+        """Return whether both cannot be listened on at once."""
+        hosts = {_host(self.host), _host(other.host)}
+        return self.port == other.port != 0 and (len(hosts) == 1 or bool(hosts & EVERYWHERE))
+
     @property
     def is_loopback(self) -> bool:
         """Return whether only this machine reaches it; of names, only localhost is believed."""
@@ -42,6 +54,10 @@ class Address:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def _host(host: str) -> str:
+    return "127.0.0.1" if host == "localhost" else host
 
 
 def dials(me: str, peer: str, electors: Collection[str]) -> bool:

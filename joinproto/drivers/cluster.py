@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from secrets import token_hex
 from types import TracebackType
 from typing import TypeVar
@@ -60,6 +61,7 @@ class Cluster:
         self._run_scope: anyio.CancelScope | None = None
         self._failure: Exception | None = None
         self._over = False
+        self._is_nudged = False
 
     # -- the block -----------------------------------------------------------------------------
 
@@ -133,6 +135,11 @@ class Cluster:
         return self.engine.opened is not None
 
     @property
+    def failure(self) -> Exception | None:
+        """Return what the member failed with, None as long as it did not."""
+        return self._failure
+
+    @property
     def ended(self) -> Stop | Abort | None:
         """Return how the member ended, None as long as it runs."""
         return self.engine.ended
@@ -190,6 +197,21 @@ class Cluster:
             raise NotActive("the member has ended", next="start it again")
         return result[0]
 
+    def nudge(self) -> None:
+        """Have the service do soon what was handed to it outside of a step; never waits.
+
+        For a service whose methods may be called between steps, as the log's `submit`.
+        """
+        if self._is_nudged or self._send is None:
+            return
+        # Where the inbox is full, closed or without a reader, a step comes anyway, or none ever.
+        with suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            self._send.send_nowait(Call(self._nudged))
+            self._is_nudged = True
+
+    def _nudged(self) -> None:
+        self._is_nudged = False
+
     async def leave(self) -> None:
         """Ask the others to go on without this member; `wait_ended` tells when they do."""
         await self.call(self.engine.member.leave)
@@ -217,6 +239,18 @@ class Cluster:
         if ended is None:
             log.warning("%s stops without having left", self.config.member)
         return ended
+
+    async def halt(self) -> None:
+        """End here and now, and be away: it stays a member and an elector, and comes back.
+
+        Serves nobody any more when it returns, and the others know that it is gone.  Raises
+        what the member failed with.
+        """
+        self._close()
+        if self._run_scope is not None:
+            self._run_scope.cancel()
+        await self.wait_ended()
+        await self.host.transport.farewell()
 
     # -- its tasks -----------------------------------------------------------------------------
 
@@ -262,16 +296,21 @@ class Cluster:
 
     async def _next_items(self, engine: Engine) -> list[Item]:
         assert self._receive is not None
+        items = self._waiting_items()
+        if not items:
+            due = engine.deadline
+            wait = None if due is None else max(0.0, due - engine.now())
+            with anyio.move_on_after(wait):
+                items = [await self._receive.receive()]
+            items += self._waiting_items()
+        return items
+
+    def _waiting_items(self) -> list[Item]:
+        assert self._receive is not None
         items: list[Item] = []
-        due = engine.deadline
-        wait = None if due is None else max(0.0, due - engine.now())
-        with anyio.move_on_after(wait):
-            items.append(await self._receive.receive())
-        while items and len(items) < STEP_ITEMS:
-            try:
+        with suppress(anyio.WouldBlock):
+            while len(items) < STEP_ITEMS:
                 items.append(self._receive.receive_nowait())
-            except anyio.WouldBlock:
-                break
         return items
 
     # -- small parts ---------------------------------------------------------------------------

@@ -8,7 +8,7 @@ Everything happens on one strand, so nothing is told to the member while a frame
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from attrs import define, field
@@ -38,7 +38,7 @@ from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View
 from joinproto.core.chain.wire import decode, encode
 from joinproto.drivers.outcome import Outcome, outcome_of
-from joinproto.drivers.ports import Call, Came, Channel, Down, Host, Item, Up, Work
+from joinproto.drivers.ports import Call, Came, Channel, Down, Host, Item, Resting, Up, Work
 from joinproto.drivers.recorded import RecordedMember
 from joinproto.errors import MisuseError
 
@@ -58,6 +58,7 @@ class Engine:
     ended: Stop | Abort | None = None
     waiting: Waiting | None = None
     _late: list[Item] = field(factory=list)
+    _speaks: dict[str, int] = field(factory=dict)
 
     @classmethod
     def start(cls, config: Config, host: Host, *, seed: str, record: StoreRecord) -> Engine:
@@ -69,6 +70,7 @@ class Engine:
             )
         member = RecordedMember.start(host.events, host.clock, config, record, seed, host.facts)
         engine = cls(config, host, member, record.lineage.length)
+        member.rest = engine._rest
         host.service.attach(engine)
         return engine
 
@@ -89,7 +91,8 @@ class Engine:
         """
         for item in items:
             self._tell(item)
-            yield from self._perform()
+            if not (isinstance(item, Came) and item.channel is Channel.HOST):
+                yield from self._perform()
         if self.runs and (due := self.member.it.deadline) is not None and self.now() >= due:
             self.member.tick()
             yield from self._perform()
@@ -116,10 +119,12 @@ class Engine:
         if not self.runs:
             return
         match item:
-            case Up(peer):
+            case Up(peer, version):
+                self._speaks[peer] = version
                 self.member.peer_up(peer)
                 self.host.service.peer_up(peer)
             case Down(peer):
+                self._speaks.pop(peer, None)
                 self.member.peer_down(peer)
                 self.host.service.peer_down(peer)
             case Call(deed):
@@ -162,6 +167,9 @@ class Engine:
                     lineage = self.member.it.record.lineage
                     self.outcome = outcome_of(lineage, self.seat, self.first_seen)
                 self.host.service.open(view, is_sequencer=is_sequencer)
+                if self.member.it.closes:
+                    # The ballot for the CLOSE ended in another view: its frames rest as well.
+                    self._rest(lambda: None)
             case StartUpdate():
                 self.host.transfer.start_update(action)
             case ServeUpdate():
@@ -171,6 +179,13 @@ class Engine:
                 self.ended = action
             case CloseForClients() | CompareAndSet() | ReadRegister():
                 pass  # the one is done before all else; for the other one `start` has refused
+
+    def _rest(self, then: Callable[[], None]) -> None:
+        service = self.host.service
+        if self.opened is not None and isinstance(service, Resting):
+            service.rest(then)
+        else:
+            then()
 
     def _see(self, event: Event) -> None:
         if isinstance(event, Learned):
@@ -210,11 +225,20 @@ class Engine:
     def send(self, to: str, data: bytes) -> None:
         self.host.transport.send(to, Channel.HOST, data)
 
+    def speaks(self, peer: str) -> int:
+        return self._speaks.get(peer, 0)
+
     def may_append(self, view: ViewId, seq: int) -> Frame:
         return self.member.it.may_append(view, seq)
 
-    def appended(self, view: ViewId, seq: int, digest: str) -> None:
-        self.member.appended(view, seq, digest)
+    def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
+        self.member.appended(view, first, last, digest)
+
+    def may_cut(self) -> bool:
+        """Return whether it is on the disk that the data is about to be cut; ask again if not."""
+        if not self.member.it.record.update_unfinished:
+            self.member.update_overwrites()
+        return not self.member.it.poll()
 
     def update_progress(self, position: Position | None) -> None:
         self.member.update_progress(position)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from joinproto.core.chain.messages import Abort, Waiting
 from joinproto.core.chain.phases import Phase
+from joinproto.core.vocabulary import Reason
 from joinproto.errors import JoinprotoError
+
+
+def what_helps(reason: Reason | None) -> str:
+    """Return what an operator does where a member waits for the next view for this reason."""
+    if reason is Reason.NO_CLEAN_STORE:
+        return "if no better store comes: stop all members, and `joinproto recover pick`"
+    return "look which members are up, and whether they reach each other"
 
 
 class NotActive(JoinprotoError):
@@ -17,11 +25,7 @@ class NotActive(JoinprotoError):
         """Return the error of a member that is in this phase after so many seconds."""
         why = "" if waiting is None else f"; {waiting.label}: {waiting.case}"
         reason = waiting.reason if waiting is not None else None
-        if reason is not None and reason.value == "no-clean-store":
-            after = "if no better store comes: stop all members, and `joinproto recover pick`"
-        else:
-            after = "look which members are up, and whether they reach each other"
-        return cls(f"not active after {seconds} s: {phase.value}{why}", next=after)
+        return cls(f"not active after {seconds} s: {phase.value}{why}", next=what_helps(reason))
 
 
 class Aborted(JoinprotoError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from attrs import define, field, frozen
 
@@ -19,6 +19,7 @@ from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View
 from joinproto.drivers.clock import SystemClock
 from joinproto.drivers.eventlog import EventLog, NoLog
+from joinproto.drivers.session import VERSIONS
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
@@ -40,9 +41,13 @@ class Channel(Enum):
 
 @frozen
 class Up:
-    """A connection to `peer` is there, and it is who it says."""
+    """A connection to `peer` is there, and it is who it says.
+
+    `version`: of the wire, spoken by both.
+    """
 
     peer: str
+    version: int = VERSIONS[1]
 
 
 @frozen
@@ -89,8 +94,14 @@ class Strand(Protocol):
     def position(self) -> Position | None: ...
     def now(self) -> float: ...
     def send(self, to: str, data: bytes) -> None: ...
+    def speaks(self, peer: str) -> int:
+        """Return the version of the wire on the connection to `peer`, 0: there is none."""
+
     def may_append(self, view: ViewId, seq: int) -> Frame: ...
-    def appended(self, view: ViewId, seq: int, digest: str) -> None: ...
+    def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
+        """Say that these frames are durable here; `digest`: what stands for each in event logs."""
+
+    def may_cut(self) -> bool: ...
     def update_progress(self, position: Position | None) -> None: ...
     def update_done(self, position: Position | None) -> None: ...
     def give_up_on(self, peer: str, why: str) -> None: ...
@@ -124,6 +135,17 @@ class Service(Protocol):
     @property
     def deadline(self) -> float | None:
         """When `work` is to be called, whatever else happens."""
+
+
+@runtime_checkable
+class Resting(Protocol):
+    """A service whose frames can come to rest, so that an orderly shutdown leaves all clean."""
+
+    def rest(self, then: Callable[[], None]) -> None:
+        """Take no more into the order, and call `then` when all members have the same frames.
+
+        Only asked while open; calls within a bounded time, whatever happens.
+        """
 
 
 class StateTransfer(Protocol):

@@ -6,7 +6,7 @@ A line is written before its call or its deed; what is in a line, `tools/validat
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import define, evolve
@@ -24,17 +24,21 @@ from joinproto.drivers.eventlog import EventLog
 from joinproto.store.codec import encode as encode_contents
 from joinproto.store.contents import Contents
 
-FORMAT = 1
+FORMAT = 2
 """Version of the lines; a reader refuses a later one."""
 
 
 @define
 class RecordedMember:
-    """`it`: the member, to be asked; what changes it goes through here."""
+    """`it`: the member, to be asked; what changes it goes through here.
+
+    `rest`: brings the frames to rest, then calls; what an orderly shutdown begins with.
+    """
 
     it: Member
     log: EventLog
     clock: Any
+    rest: Callable[[Callable[[], None]], None] = lambda then: then()
     _polled: Batch | None = None
 
     @classmethod
@@ -85,7 +89,15 @@ class RecordedMember:
         self.it.leave(self._told("leave"))
 
     def shutdown_cluster(self) -> None:
-        self.it.shutdown_cluster(self._told("shutdown_cluster"))
+        """Ask for the orderly shutdown, once all members have the same frames.
+
+        A store is clean where its data is the CLOSE's: what is under way when it is chosen
+        would make all dirty but those that happen to have most.
+        """
+        self.rest(lambda: self.it.shutdown_cluster(self._told("shutdown_cluster")))
+
+    def update_overwrites(self) -> None:
+        self.it.update_overwrites(self._told("update_overwrites"))
 
     def update_progress(self, position: Position | None) -> None:
         now = self._told("update_progress", position=position_as_json(position))
@@ -95,9 +107,12 @@ class RecordedMember:
         now = self._told("update_done", position=position_as_json(position))
         self.it.update_done(now, position)
 
-    def appended(self, view: ViewId, seq: int, digest: str) -> None:
-        self.log.write("appended", view=view, seq=seq, digest=digest)
-        self.it.appended(view, seq)
+    def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
+        """Tell of frames that were written together; `digest` says what stands for each one."""
+        if self.log.is_on:
+            for seq in range(first, last + 1):
+                self.log.write("appended", view=view, seq=seq, digest=digest(seq))
+        self.it.appended(view, last, first=first)
 
     def _told(self, what: str, **facts: object) -> float:
         now: float = self.clock.now()

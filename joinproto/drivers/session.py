@@ -1,9 +1,9 @@
 """One connection, without a socket: who is there, and frames that nobody else can have sent.
 
-    dialer      {versions, cluster, from, to, nonce}           ->
-    acceptor    {versions, cluster, from, to, nonce, proof}   <-      or {refused}
-    dialer      {proof}                                         ->
-    acceptor    {welcome}                                     <-      or {refused}
+    dialer      {versions, cluster, from, to, nonce, run}           ->
+    acceptor    {versions, cluster, from, to, nonce, run, proof}   <-      or {refused}
+    dialer      {proof}                                              ->
+    acceptor    {welcome}                                          <-      or {refused}
     both        frames, each with a tag over its number
 
 The proofs are HMACs over both nonces and everything said, with the shared secret; so each side
@@ -14,6 +14,9 @@ then TLS says who is who, or the port is open to this machine only.
 
 Versions: each side says the lowest and the highest that it speaks, and the highest common one
 is spoken.  Where there is none they refuse each other by name.
+
+The run is drawn by each process at its start.  By it two processes that are configured as one
+member are told from one that calls anew; members of the first versions say none.
 """
 
 from __future__ import annotations
@@ -26,14 +29,19 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from joinproto.core.chain.malformed import FORBIDDEN
 from joinproto.core.chain.wire import BYTES_MAX
 from joinproto.drivers.framing import Reader, framed
 from joinproto.drivers.refused import Refused
 
-VERSIONS = (1, 1)
-"""Lowest and highest version of the wire that this code speaks."""
+VERSIONS = (1, 2)
+"""Lowest and highest version of the wire that this code speaks.
+
+2: the letters of `joinproto/log` by which frames come to rest before a close.
+"""
 
 GREETING_BYTES_MAX = 4_096
+_GREETING = ("joinproto", "cluster", "from", "to", "nonce")
 TAG_BYTES = 16
 FRAME_BYTES_MAX = BYTES_MAX + 1_024
 
@@ -43,6 +51,8 @@ class Identity:
     """Who this side is.  `secret`: of the cluster, empty for none.
 
     `admits`: asked about the name that the other side has; returns why it is refused, or "".
+    `run`: of this process, empty to say none.  `taken`: asked about the name and the run of a
+    proved caller; returns why that name is not free, or "".
     """
 
     member: str
@@ -50,19 +60,23 @@ class Identity:
     secret: bytes = field(default=b"", repr=False)
     versions: tuple[int, int] = VERSIONS
     admits: Callable[[str], str] = lambda name: ""
+    run: str = ""
+    taken: Callable[[str, str], str] = lambda name, run: ""
 
 
 @define
 class Session:
     """The state of one connection.  `dials`: whom this side has called, None: it was called.
 
-    `peer`: who is there, None until it is proved.  `version`: what both speak.
+    `peer`: who is there, None until it is proved; `run`: as which process, empty: it does not
+    say.  `version`: what both speak.
     """
 
     me: Identity
     dials: str | None
     peer: str | None = None
     version: int = 0
+    run: str = ""
     out: bytearray = field(factory=bytearray)
     _reader: Reader = field(factory=lambda: Reader(GREETING_BYTES_MAX))
     _next: Callable[[Any], None] | None = None
@@ -110,10 +124,14 @@ class Session:
             "to": to,
             "nonce": token_hex(16),
         }
+        if self.me.run:
+            self._mine["run"] = self.me.run
 
     def _hear_greeting(self, said: Any) -> None:
         self._require_no_refusal(said)
-        theirs = _fields(said, "joinproto", "cluster", "from", "to", "nonce")
+        theirs = _fields(said, *_GREETING)
+        if self.me.run and "run" in said:
+            theirs["run"] = said["run"]
         self._judge(theirs)
         self._claims = theirs["from"]
         if self.dials is None:
@@ -129,6 +147,9 @@ class Session:
 
     def _hear_proof(self, said: Any) -> None:
         self._require_proof(said, b"dialer")
+        why = self.me.taken(self._claims, self.run)
+        if why:
+            raise self._refusing(why)
         self._say({"welcome": self.version})
         self._is_open()
 
@@ -153,9 +174,11 @@ class Session:
         if self.version < max(low, found[0]):
             speaks = f"wire versions {found[0]} to {found[1]}"
             raise self._refusing(f"it speaks {speaks}, {self.me.member} {low} to {high}")
-        texts = [theirs[name] for name in ("cluster", "from", "to", "nonce")]
+        texts = [theirs[name] for name in theirs.keys() - {"joinproto"}]
         if not all(isinstance(text, str) and 0 < len(text) <= 1_000 for text in texts):
             raise self._refusing("a greeting with fields that are no texts")
+        if any(FORBIDDEN.search(text) for text in texts):
+            raise self._refusing("a greeting with control characters or surrogates")
         if theirs["cluster"] != self.me.cluster_name:
             raise self._refusing(
                 f"it is of cluster {theirs['cluster']!r}, {self.me.member} of"
@@ -167,6 +190,7 @@ class Session:
         if name == self.me.member or (self.dials is not None and name != self.dials):
             expected = "another member" if self.dials is None else repr(self.dials)
             raise self._refusing(f"it is {name!r}, expected {expected}")
+        self.run = theirs.get("run", "")
         why = self.me.admits(name)
         if why:
             raise self._refusing(why)
@@ -174,7 +198,10 @@ class Session:
     # -- proofs and tags -----------------------------------------------------------------------
 
     def _make_key(self, dialer: dict[str, Any], acceptor: dict[str, Any]) -> bytes:
-        said = json.dumps([dialer, acceptor], sort_keys=True).encode()
+        # What only one side says, the other one may not know of.
+        both = dialer.keys() & acceptor.keys()
+        pair = [{name: one[name] for name in both} for one in (dialer, acceptor)]
+        said = json.dumps(pair, sort_keys=True).encode()
         return hmac.digest(self.me.secret, b"joinproto session\n" + said, "sha256")
 
     def _proof(self, role: bytes) -> str:

@@ -18,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from secrets import token_hex
 
 import anyio
 from anyio.abc import ByteStream, SocketAttribute, TaskGroup, TaskStatus
@@ -26,10 +27,11 @@ from anyio.streams.tls import TLSAttribute, TLSStream
 from attrs import define, field, frozen
 
 from joinproto.drivers.addresses import Address, dials
+from joinproto.drivers.lines import one_line
 from joinproto.drivers.ports import Came, Channel, Down, Item, Up
 from joinproto.drivers.refused import Refusals, Refused
 from joinproto.drivers.session import VERSIONS, Identity, Session
-from joinproto.drivers.tls import TlsFiles, names_in
+from joinproto.drivers.tls import Contexts, TlsFiles, names_in, why_no_tls
 from joinproto.errors import EnvironmentProblem, UsageProblem
 
 log = logging.getLogger(__name__)
@@ -50,7 +52,7 @@ class Network:
 
     `addresses`: of the members it may have to call.  `silence`: seconds after which a peer
     that is not heard of is given up.  `secret`, `tls`: how members prove who they are; without
-    both `listen` must be on loopback.
+    both `listen` must be on loopback, unless `is_insecure` says that anybody may be a member.
     """
 
     member: str
@@ -62,16 +64,17 @@ class Network:
     queue_bytes: int = 64 * 2**20
     secret: bytes = field(default=b"", repr=False)
     tls: TlsFiles | None = None
+    is_insecure: bool = False
     versions: tuple[int, int] = VERSIONS
 
     def __attrs_post_init__(self) -> None:
-        if not (self.secret or self.tls or self.listen.is_loopback):
+        if not (self.secret or self.tls or self.listen.is_loopback or self.is_insecure):
             raise UsageProblem(
                 f"{self.listen} can be reached from other machines, and neither a secret nor TLS"
-                " is set up: anybody could speak for a member",
+                " is set up: anybody could speak for a member, and stop the cluster",
                 next="set up a secret or TLS, or listen on 127.0.0.1",
             )
-        if self.silence <= 0:
+        if not self.silence > 0:
             raise UsageProblem(f"silence is {self.silence} s", next="give more than 0 s")
 
 
@@ -80,6 +83,7 @@ class _Link:
     """A connection to a proved peer, and what waits to be sent on it."""
 
     session: Session
+    whom: str
     stream: ByteStream
     scope: anyio.CancelScope
     waiting: deque[bytes] = field(factory=deque)
@@ -108,12 +112,10 @@ class TcpTransport:
         self._strangers: dict[anyio.CancelScope, None] = {}
         self._inbox: MemoryObjectSendStream[Item] | None = None
         self._fewer = anyio.Event()
+        self._is_over = False
         self._punished: dict[str, float] = {}
-        self._accepting: ssl.SSLContext | None = None
-        self._calling: ssl.SSLContext | None = None
-        if network.tls is not None:
-            self._accepting = network.tls.context(accepts=True)
-            self._calling = network.tls.context(accepts=False)
+        self._run = token_hex(16)
+        self._tls = None if network.tls is None else Contexts.read(network.tls)
 
     @property
     def peers(self) -> list[str]:
@@ -178,7 +180,11 @@ class TcpTransport:
             link.end("dropped")
 
     async def farewell(self) -> None:
-        """Return when the peers have all that was sent to them, or after a second."""
+        """Return when the peers have all that was sent to them, or after a second.
+
+        There are no connections from then on: who has said farewell does not call again.
+        """
+        self._is_over = True
         for link in self._links.values():
             link.push(FAREWELL)
         with anyio.move_on_after(FAREWELL_SECONDS):
@@ -191,7 +197,7 @@ class TcpTransport:
     async def _keep_calling(self, peer: str, address: Address) -> None:
         low, high = BACKOFF_SECONDS
         pause = low
-        while True:
+        while not self._is_over:
             began = time.monotonic()
             await self._call(peer, address)
             # A connection that lasted was a good one: the next attempt may come soon.
@@ -208,11 +214,11 @@ class TcpTransport:
             return  # nobody is there, which is no news
         whom = f"{peer} at {address}"
         try:
-            if self._calling is not None:
-                stream = await self._wrapped(stream, self._calling, accepts=False)
+            if self._tls is not None:
+                stream = await self._wrapped(stream, self._tls, accepts=False)
             await self._converse(stream, whom, peer)
         except (*CLOSED, TimeoutError) as error:
-            self._refuse(whom, f"no TLS: {error}")
+            self._refuse(whom, why_no_tls(error))
         finally:
             await _abandon(stream)
 
@@ -223,21 +229,22 @@ class TcpTransport:
             self._make_room()
             self._strangers[scope] = None
             try:
-                if self._accepting is not None:
-                    stream = await self._wrapped(stream, self._accepting, accepts=True)
+                if self._tls is not None:
+                    stream = await self._wrapped(stream, self._tls, accepts=True)
                 await self._converse(stream, whom, None, scope)
             except (*CLOSED, TimeoutError) as error:
-                self._refuse(whom, f"no TLS: {error}")
+                self._refuse(whom, why_no_tls(error))
             finally:
                 self._strangers.pop(scope, None)
                 await _abandon(stream)
 
-    async def _wrapped(
-        self, stream: ByteStream, context: ssl.SSLContext, *, accepts: bool
-    ) -> ByteStream:
+    async def _wrapped(self, stream: ByteStream, tls: Contexts, *, accepts: bool) -> ByteStream:
         with anyio.fail_after(GREETING_SECONDS):
             return await TLSStream.wrap(
-                stream, server_side=accepts, ssl_context=context, standard_compatible=False
+                stream,
+                server_side=accepts,
+                ssl_context=tls.context(accepts=accepts),
+                standard_compatible=False,
             )
 
     def _make_room(self) -> None:
@@ -275,13 +282,25 @@ class TcpTransport:
         except TimeoutError:
             self._refuse(whom, f"no greeting within {GREETING_SECONDS:g} s")
             return
-        except CLOSED:
-            if dialled is None:
+        except CLOSED as error:
+            if isinstance(error.__cause__, ssl.SSLError):
+                self._refuse(whom, why_no_tls(error))
+            elif dialled is None:
                 self._refuse(whom, "it left before it greeted")
+            elif self._tls is not None:
+                self._refuse(
+                    whom, "it left as soon as TLS stood: if it refuses ours, its log says why"
+                )
             return
         if stranger is not None:
             self._strangers.pop(stranger, None)
-        await self._live(session, stream, left)
+        if self._is_over:
+            return
+        taken = self._taken(session.peer, session.run)
+        if taken:
+            self._refuse(whom, taken)  # both have greeted at the same moment
+        else:
+            await self._live(session, whom, stream, left)
 
     def _identity(self, stream: ByteStream) -> Identity:
         network = self.network
@@ -307,28 +326,46 @@ class TcpTransport:
             secret=network.secret,
             versions=network.versions,
             admits=admits,
+            run=self._run,
+            taken=self._taken,
         )
 
-    async def _live(self, session: Session, stream: ByteStream, left: list[bytes]) -> None:
+    def _taken(self, name: str, run: str) -> str:
+        """Return why nobody else may have this name now: a live process has it.
+
+        Of two processes that are configured as one member the later one would take the
+        connections of the other one, which takes them back, and no view would last.
+        """
+        link = self._links.get(name)
+        if link is None or not run or link.session.run in ("", run):
+            return ""
+        return (
+            f"a process at {link.whom} runs as {name!r} already; if it is gone, this one is let in"
+            f" within {self.network.silence:g} s"
+        )
+
+    async def _live(
+        self, session: Session, whom: str, stream: ByteStream, left: list[bytes]
+    ) -> None:
         """Be connected to a proved peer: `Up` on the way in, `Down` on the way out."""
         peer = session.peer
         assert peer is not None
         with anyio.CancelScope() as scope:
-            link = _Link(session, stream, scope)
+            link = _Link(session, whom, stream, scope)
             former = self._links.get(peer)
             self._links[peer] = link
             if former is not None:
                 # It has called anew, so the former connection is dead, and only we did not know.
                 former.end("a newer connection")
                 await self._tell(Down(peer))
-            log.info("connected to %s", peer)
-            await self._tell(Up(peer))
+            log.info("connected to %s", one_line(peer))
+            await self._tell(Up(peer, session.version))
             await self._carry(link, left)
         if self._links.get(peer) is link:
             del self._links[peer]
             self._fewer.set()
             self._fewer = anyio.Event()
-            log.info("lost %s: %s", peer, link.why or "it went away")
+            log.info("lost %s: %s", one_line(peer), link.why or "it went away")
             await self._tell(Down(peer))
 
     async def _carry(self, link: _Link, left: list[bytes]) -> None:
@@ -382,7 +419,10 @@ class TcpTransport:
         assert self._inbox is not None
         # A member that has ended hears nothing, and its connections may still say farewell.
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await self._inbox.send(item)
+            try:
+                self._inbox.send_nowait(item)
+            except anyio.WouldBlock:
+                await self._inbox.send(item)
 
     def _punish(self, peer: str, why: str) -> None:
         """Refuse a proved peer, and for a moment whoever has its name: it is broken."""

@@ -7,6 +7,8 @@ frames.log      the frames (`joinproto/log/journal.py`)
 from __future__ import annotations
 
 import logging
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from secrets import token_hex
 
@@ -14,7 +16,8 @@ from attrs import evolve, frozen
 
 from joinproto.core.chain.store import StoreRecord
 from joinproto.errors import StoreCorrupt, StoreForeign, StoreMissing, StoreUnreadable
-from joinproto.log.journal import FILE, Journal
+from joinproto.log.journal import FILE, Journal, Run, start_from
+from joinproto.store.filesystem import REAL, FileSystem
 from joinproto.store.handle import Store, create_store, open_store
 
 log = logging.getLogger(__name__)
@@ -33,15 +36,18 @@ class Disk:
         self.store.close()
 
 
-def open_disk(path: Path, member: str, cluster_name: str) -> Disk:
-    """Return the data directory, made where there is none; raises `StoreError`."""
+def open_disk(path: Path, member: str, cluster_name: str, *, files: FileSystem = REAL) -> Disk:
+    """Return the data directory, made where there is none; raises `StoreError`.
+
+    `files`: where the metadata are; the journal is always on this machine's disk.
+    """
     try:
         path.mkdir(mode=0o750, exist_ok=True)
     except OSError as error:
         raise StoreUnreadable(
             f"{path}: {error.strerror or error}", next="make the directory above it, or mount it"
         ) from error
-    store = _store(path, member, cluster_name)
+    store = _store(path, member, cluster_name, files)
     try:
         found = store.contents
         if found.member != member:
@@ -51,21 +57,29 @@ def open_disk(path: Path, member: str, cluster_name: str) -> Disk:
             )
         for problem in store.problems:
             log.warning("%s: %s", path, problem)
+        if not os.path.lexists(path / FILE):
+            _started(store, path, None)
         journal = Journal.open(path)
     except BaseException:
         store.close()
         raise
     try:
-        return Disk(store, journal, _record(store, journal))
+        if journal.cut_bytes:
+            log.info("%s: a torn tail of %d bytes was cut", journal.path, journal.cut_bytes)
+        record = _started(store, path, journal.runs, is_torn=journal.cut_bytes > 0)
+        if store.contents.frames is None:
+            # Made by an earlier version: from now on a journal that is gone is missed.
+            store.write_contents(evolve(store.contents, frames=FILE))
+        return Disk(store, journal, record)
     except BaseException:
         journal.close()
         store.close()
         raise
 
 
-def _store(path: Path, member: str, cluster_name: str) -> Store:
+def _store(path: Path, member: str, cluster_name: str, files: FileSystem) -> Store:
     try:
-        return open_store(path)
+        return open_store(path, files=files)
     except StoreMissing:
         if (path / FILE).exists():
             raise StoreCorrupt(
@@ -74,20 +88,19 @@ def _store(path: Path, member: str, cluster_name: str) -> Store:
             ) from None
     log.info("%s: a new, empty store", path)
     record = StoreRecord(store_id=token_hex(16))
-    return create_store(path, record, member=member, cluster_name=cluster_name)
+    return create_store(
+        path, record, member=member, cluster_name=cluster_name, files=files, frames=FILE
+    )
 
 
-def _record(store: Store, journal: Journal) -> StoreRecord:
+def _started(
+    store: Store, path: Path, runs: Sequence[Run] | None, *, is_torn: bool = False
+) -> StoreRecord:
     """Return the store's record with the journal's position, which is written with each frame."""
-    record = store.record
-    if journal.cut_bytes:
-        log.info("%s: a torn tail of %d bytes was cut", journal.path, journal.cut_bytes)
-    if record.update_unfinished:
-        return record  # its data counts for nothing until it is updated again
-    if not journal.holds(record.position):
+    record, problem = start_from(store.record, runs, is_torn=is_torn)
+    if problem:
         raise StoreCorrupt(
-            f"{journal.path}: ends at {journal.last}, the metadata knows of {record.position}"
-            "\n  nothing was changed",
-            next="frames were lost: do not start it; give the member an empty directory",
+            f"{path / FILE}: {problem}\n  no frame was changed",
+            next="do not start it; give the member an empty directory, to be updated by others",
         )
-    return evolve(record, position=journal.last)
+    return record

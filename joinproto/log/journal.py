@@ -10,21 +10,36 @@ written.  So a damaged record that a later one calls durable is no torn tail, an
 
 from __future__ import annotations
 
+import logging
 import os
 import struct
+import time
 from array import array
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from zlib import crc32
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
+from joinproto.core.chain.malformed import Malformed
+from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position
 from joinproto.errors import MisuseError, StoreCorrupt, StoreUnreadable, StoreWriteFailed
+
+log = logging.getLogger(__name__)
 
 FILE = "frames.log"
 FRAME_BYTES_MAX = 2**20
 """Longest data of one frame."""
+
+SAY_FRAMES = 2**16
+SAY_SECONDS = 2.0
+"""A node that reads its journal says so about as often."""
+
+RECENT_FRAMES = 4_096
+RECENT_BYTES = 8 * 2**20
 
 _MAGIC = b"jpF1"
 _HEAD = struct.Struct(">4sII")  # magic, length of what follows, its checksum
@@ -53,6 +68,22 @@ class Run:
     last: int
 
 
+@frozen(kw_only=True)
+class Survey:
+    """What a journal's file holds, whoever asks.
+
+    `offsets`: of frame 1, 2, ...  `end`: behind the last whole frame; what follows up to `size`
+    is a torn tail that nobody was told of.  `problem`: why none of it can be believed, "" if
+    it can.
+    """
+
+    runs: tuple[Run, ...] = ()
+    offsets: array[int] = field(factory=lambda: array("Q"), repr=False)
+    end: int = 0
+    size: int = 0
+    problem: str = ""
+
+
 @define
 class Journal:
     """The open file.  Frames are numbered from 1, without a gap.  For one thread at a time."""
@@ -64,6 +95,8 @@ class Journal:
     _durable: int = 0
     _runs: list[Run] = field(factory=list)
     _broken: str = ""
+    _recent: deque[Frame] = field(factory=deque)  # the last ones, as they were written
+    _recent_bytes: int = 0
     cut_bytes: int = 0  # of a torn tail, at the opening
 
     @classmethod
@@ -100,7 +133,7 @@ class Journal:
     @property
     def last(self) -> Position | None:
         """Return the last frame, None: there is none."""
-        return Position(self._runs[-1].view, self._runs[-1].last) if self._runs else None
+        return _last(self._runs)
 
     @property
     def last_seq(self) -> int:
@@ -113,16 +146,13 @@ class Journal:
 
     def holds(self, position: Position | None) -> bool:
         """Return whether this very frame is here; nothing is everywhere."""
-        if position is None:
-            return True
-        return any(
-            run.view == position.view and run.first <= position.seq <= run.last
-            for run in self._runs
-        )
+        return position is None or holds(self._runs, position)
 
     def read(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
         """Return frames from `first` on, about so many bytes, at least one if it is there."""
-        frames: list[Frame] = []
+        frames = self.recent(first, bytes_max=bytes_max)
+        if frames:
+            return frames
         size = 0
         for seq in range(first, self.last_seq + 1):
             start = self._offsets[seq - 1]
@@ -137,6 +167,20 @@ class Journal:
                 )
             frames.append(frame[0])
             size += length
+        return frames
+
+    def recent(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
+        """Return the same without touching the disk; nothing where it is not so lately written."""
+        skip = first - (self.last_seq - len(self._recent) + 1)
+        frames: list[Frame] = []
+        size = 0
+        if skip < 0:
+            return frames
+        for frame in islice(self._recent, skip, None):
+            size += len(frame.data) + _HEAD.size + _BODY.size
+            if frames and size > bytes_max:
+                break
+            frames.append(frame)
         return frames
 
     # -- changing it ---------------------------------------------------------------------------
@@ -165,6 +209,10 @@ class Journal:
         self._end = self._durable = end
         for frame in frames:
             self._count(frame)
+        self._recent.extend(frames)
+        self._recent_bytes += sum(len(frame.data) for frame in frames)
+        while len(self._recent) > RECENT_FRAMES or self._recent_bytes > RECENT_BYTES:
+            self._recent_bytes -= len(self._recent.popleft().data)
 
     def cut(self, last_seq: int) -> None:
         """Remove all frames behind this one, durably."""
@@ -177,6 +225,8 @@ class Journal:
             os.fdatasync(self._file)
         except OSError as error:
             raise self._failed("cutting", error) from error
+        while self._recent and self._recent[-1].seq > last_seq:
+            self._recent_bytes -= len(self._recent.pop().data)
         del self._offsets[last_seq:]
         self._end = self._durable = end
         kept = [run for run in self._runs if run.first <= last_seq]
@@ -208,23 +258,22 @@ class Journal:
     # -- opening -------------------------------------------------------------------------------
 
     def _load(self) -> None:
-        size = os.fstat(self._file).st_size
-        at = 0
-        for start, length, frame in _records(self._file, size):
-            if frame.seq != self.last_seq + 1:
-                raise self._corrupt(start, f"frame {frame.seq} behind frame {self.last_seq}")
-            self._offsets.append(start)
-            self._count(frame)
-            at = start + length
-        if at < size:
-            later = _durable_behind(self._file, at, size)
-            if later > at:
-                raise self._corrupt(at, "a damaged frame, which a later one calls durable")
-            self.cut_bytes = size - at
-            os.ftruncate(self._file, at)
+        found = survey(self._file, said=self._say_how_far)
+        if found.problem:
+            raise StoreCorrupt(
+                f"{self.path}: {found.problem}\n  nothing was changed",
+                next="do not start it; give the member an empty directory, to be updated by others",
+            )
+        self._offsets, self._runs = found.offsets, list(found.runs)
+        self.cut_bytes = found.size - found.end
+        if self.cut_bytes:
+            os.ftruncate(self._file, found.end)
         # What was read may be in memory only: it is on the disk before anybody hears of it.
         os.fsync(self._file)
-        self._end = self._durable = at
+        self._end = self._durable = found.end
+
+    def _say_how_far(self, frames: int, at: int, size: int) -> None:
+        log.info("%s: %d frames read, %d %%", self.path, frames, 100 * at // size)
 
     def _sync_directory(self) -> None:
         directory = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -233,11 +282,120 @@ class Journal:
         finally:
             os.close(directory)
 
-    def _corrupt(self, at: int, what: str) -> StoreCorrupt:
-        return StoreCorrupt(
-            f"{self.path}: byte {at}: {what}\n  nothing was changed",
-            next="do not start it; give the member an empty directory, to be updated by others",
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+PIECE_BYTES = 4 << 20
+
+
+def survey(
+    file: int,
+    *,
+    piece_bytes: int = PIECE_BYTES,
+    said: Callable[[int, int, int], None] | None = None,
+) -> Survey:
+    """Return what an open journal holds; nothing is changed.  Raises `OSError`.
+
+    A member begins with this, and the recovery tool judges by it: so both see the same.
+    `said`: is told about every `SAY_SECONDS` how many frames were read, up to which byte, of
+    how many.
+    """
+    size = os.fstat(file).st_size
+    views: list[tuple[bytes, int]] = []  # with the first frame of each run
+    offsets = array("Q")
+    end = last = 0
+    told = time.monotonic()
+    for view, seq, after in _whole_records(file, size, piece_bytes):
+        if seq != last + 1:
+            return Survey(
+                end=end, size=size, problem=f"byte {end}: frame {seq} behind frame {last}"
+            )
+        if not views or views[-1][0] != view:
+            views.append((view, seq))
+        offsets.append(end)
+        end, last = after, seq
+        if said is not None and not seq % SAY_FRAMES and time.monotonic() - told > SAY_SECONDS:
+            told = time.monotonic()
+            said(seq, end, size)
+    if end < size and _durable_behind(file, end, size) > end:
+        problem = f"byte {end}: a damaged frame, which a later one calls durable"
+        return Survey(end=end, size=size, problem=problem)
+    lasts = [*(first - 1 for _, first in views[1:]), last]
+    runs = tuple(
+        Run(view.hex(), first, until) for (view, first), until in zip(views, lasts, strict=False)
+    )
+    return Survey(runs=runs, offsets=offsets, end=end, size=size)
+
+
+def _whole_records(file: int, size: int, piece_bytes: int) -> Iterator[tuple[bytes, int, int]]:
+    """Yield view, number and end of each record, up to the first one that is not whole."""
+    # No frame is copied: a restart reads millions of these.
+    held = b""
+    start = at = 0  # of what is held, and of the next record, from the beginning of the file
+    while more := _read_at(file, start + len(held), min(piece_bytes, size - start - len(held))):
+        held, start = held[at - start :] + more, at
+        whole, known = memoryview(held), len(held)
+        place = 0
+        while known - place >= _HEAD.size + _BODY.size:
+            magic, length, checksum = _HEAD.unpack_from(held, place)
+            if magic != _MAGIC or not _BODY.size <= length <= _BODY.size + FRAME_BYTES_MAX:
+                return
+            body = place + _HEAD.size
+            if known - body < length:
+                break
+            if crc32(whole[body : body + length]) != checksum:
+                return
+            view, seq, _ = _BODY.unpack_from(held, body)
+            place = body + length
+            at = start + place
+            yield view, seq, at
+
+
+def start_from(
+    record: StoreRecord, runs: Sequence[Run] | None, *, is_torn: bool = False
+) -> tuple[StoreRecord, str]:
+    """Return the record with the position of the journal, and why no member may start from it.
+
+    A member opens its directory by this, and the recovery tool judges directories by it.
+    `runs`: of the journal, None: there is no journal; `is_torn`: behind them was a part of a
+    frame.  The second is "" where one may.
+    """
+    if record.update_unfinished:
+        # A cut had begun; older versions marked every update, which has the same data.  It is
+        # a part of the chain at each moment, unless frames of it were torn.
+        if runs is None or is_torn:
+            return record, ""  # its data counts for nothing until it is updated again
+        whole, problem = _ending_at(evolve(record, update_unfinished=False), runs)
+        return (record if problem else whole), ""
+    if runs is None:
+        # The journal is made before a member learns of any view.
+        is_new = record.tip is None and record.position is None
+        return record, "" if is_new else "is not there, and the metadata is that of a member"
+    if record.position is not None and not holds(runs, record.position):
+        last = _last(runs)
+        ends = "none" if last is None else str(last.seq)
+        return record, (
+            f"does not hold frame {record.position.seq}, which the metadata knows of, and ends at"
+            f" {ends}: frames were lost"
         )
+    return _ending_at(record, runs)
+
+
+def _ending_at(record: StoreRecord, runs: Sequence[Run]) -> tuple[StoreRecord, str]:
+    try:
+        return evolve(record, position=_last(runs)), ""
+    except Malformed as malformed:
+        return record, str(malformed)
+
+
+def _last(runs: Sequence[Run]) -> Position | None:
+    return Position(runs[-1].view, runs[-1].last) if runs else None
+
+
+def holds(runs: Sequence[Run], position: Position) -> bool:
+    """Return whether this very frame is among them."""
+    return any(run.view == position.view and run.first <= position.seq <= run.last for run in runs)
 
 
 # -- records -----------------------------------------------------------------------------------
@@ -261,20 +419,6 @@ def _parsed(raw: bytes) -> tuple[Frame, int, int] | None:
 
 
 _LONGEST = _HEAD.size + _BODY.size + FRAME_BYTES_MAX
-
-
-def _records(file: int, size: int) -> Iterator[tuple[int, int, Frame]]:
-    """Yield start, length and frame, up to the first one that is not whole."""
-    at, held, start = 0, b"", 0
-    while at < size:
-        if len(held) - (at - start) < _LONGEST and start + len(held) < size:
-            held, start = _read_at(file, at, 4 * _LONGEST), at
-        found = _parsed(held[at - start : at - start + _LONGEST])
-        if found is None:
-            return
-        frame, length, _ = found
-        yield at, length, frame
-        at += length
 
 
 def _durable_behind(file: int, at: int, size: int) -> int:

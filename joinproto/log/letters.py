@@ -71,6 +71,17 @@ class Submit:
 
 
 @frozen
+class Submits:
+    """To the sequencer: the same for several frames at once, in the order of `numbers`."""
+
+    view: str
+    origin: str
+    oldest: int
+    numbers: tuple[int, ...]
+    bodies: tuple[bytes, ...]
+
+
+@frozen
 class Ask:
     """To the source of an update: what do you have?  `view`: the tip that we share."""
 
@@ -102,7 +113,28 @@ class Piece:
     frames: tuple[Frame, ...]
 
 
-Letter: TypeAlias = Frames | Kept | Committed | Submit | Ask | Have | Fetch | Piece
+@frozen
+class Rest:
+    """To the sequencer: order nothing more in this view; the cluster is to be closed."""
+
+    view: str
+
+
+@frozen
+class AtRest:
+    """From the sequencer: every member of the view has all frames up to `seq`, and no more come."""
+
+    view: str
+    seq: int
+
+
+FromSequencer: TypeAlias = Frames | Committed | AtRest
+ToSequencer: TypeAlias = Kept | Submit | Submits | Rest
+OfUpdates: TypeAlias = Ask | Have | Fetch | Piece
+Letter: TypeAlias = FromSequencer | ToSequencer | OfUpdates
+
+SECOND = 2
+"""The version of the wire from which on `Submits`, `Rest` and `AtRest` are understood."""
 
 
 def write(letter: Letter) -> bytes:
@@ -116,12 +148,19 @@ def write(letter: Letter) -> bytes:
             return _written(["committed", view, seq])
         case Submit(view, origin, number, oldest, body):
             return _written(["submit", view, origin, number, oldest], (body,))
+        case Submits(view, origin, oldest, numbers, bodies):
+            counted = [list(numbers), [len(body) for body in bodies]]
+            return _written(["submits", view, origin, oldest, *counted], bodies)
         case Ask(view):
             return _written(["ask", view])
         case Have(view, runs):
             return _written(["have", view, [[run.view, run.first, run.last] for run in runs]])
         case Fetch(view, first):
             return _written(["fetch", view, first])
+        case Rest(view):
+            return _written(["rest", view])
+        case AtRest(view, seq):
+            return _written(["at-rest", view, seq])
         case Piece(view, first, frames):
             sizes = [[frame.view, len(frame.data)] for frame in frames]
             return _written(["piece", view, first, sizes], tuple(one.data for one in frames))
@@ -140,7 +179,7 @@ def read(data: bytes) -> Letter:
     count = _FIELDS.get(word, -1) if isinstance(word, str) else -1
     require("letter", len(fields) == count, Said(str(word)[:40]), "a letter with its fields")
     _id(fields[0])
-    if word not in ("frames", "submit", "piece"):
+    if word not in ("frames", "submit", "submits", "piece"):
         require("letter", not rest, Said("data"), f"none behind {word}")
     return _made(word, fields, rest)
 
@@ -150,10 +189,13 @@ _FIELDS = {
     "kept": 4,
     "committed": 2,
     "submit": 4,
+    "submits": 5,
     "ask": 1,
     "have": 2,
     "fetch": 2,
     "piece": 3,
+    "rest": 1,
+    "at-rest": 2,
 }
 
 
@@ -171,6 +213,21 @@ def _made(word: str, fields: list[Any], rest: bytes) -> Letter:
         case "committed":
             require_int("seq", fields[1], at_least=0)
             return Committed(view, fields[1])
+        case "submits":
+            require_text("origin", fields[1])
+            require_int("oldest", fields[2], at_least=1)
+            require_type("numbers", fields[3], list)
+            for number in fields[3]:
+                require_int("number", number, at_least=1)
+            bodies = _bodies(fields[4], rest)
+            found = Said(f"{len(bodies)} frames")
+            require("frames", len(bodies) == len(fields[3]), found, f"{len(fields[3])}")
+            return Submits(view, fields[1], fields[2], tuple(fields[3]), bodies)
+        case "rest":
+            return Rest(view)
+        case "at-rest":
+            require_int("seq", fields[1], at_least=0)
+            return AtRest(view, fields[1])
         case "submit":
             require_text("origin", fields[1])
             require_int("number", fields[2], at_least=1)

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from attrs import define
 
+from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.member import Frame as May
 from joinproto.core.chain.messages import Closing, ServeUpdate, StartUpdate
 from joinproto.core.chain.view import Position, View
@@ -26,7 +27,9 @@ from joinproto.drivers.ports import Strand, Work
 from joinproto.log.entry import digest_of, unpacked
 from joinproto.log.journal import Frame, Journal
 from joinproto.log.letters import (
+    SECOND,
     Ask,
+    AtRest,
     Committed,
     Fetch,
     Frames,
@@ -34,11 +37,13 @@ from joinproto.log.letters import (
     Kept,
     Letter,
     Piece,
+    Rest,
     Submit,
+    Submits,
     read,
     write,
 )
-from joinproto.log.sequencer import Sequencer
+from joinproto.log.sequencer import BATCH_BYTES, BATCH_FRAMES, Intake, Sequencer
 from joinproto.log.updates import Updates
 
 log = logging.getLogger(__name__)
@@ -47,6 +52,9 @@ EARLY_MAX = 10_000
 """Frames that are submitted to a sequencer which has not opened yet."""
 
 LOAD_BYTES = 2**20
+
+REST_SECONDS = 5.0
+"""So long a close waits for the frames to come to rest; then it is asked for all the same."""
 
 
 class Application(Protocol):
@@ -87,6 +95,7 @@ class ReplicatedLog:
         self._strand: Strand | None = None
         self._updates: Updates | None = None
         self._sequencer: Sequencer | None = None
+        self._intake = Intake("")
         self._leader = ""
         self._told = 0
         self._is_opening = False
@@ -95,7 +104,10 @@ class ReplicatedLog:
         self._heard: Committed | None = None
         self._barriers: deque[tuple[int, Callable[[int], None]]] = deque()
         self._incoming: deque[tuple[str, Frames]] = deque()
-        self._early: list[Submit] = []
+        self._early: list[Submit | Submits] = []
+        self._outgoing: list[int] = []  # numbers that are to be handed in
+        self._at_rest: Callable[[], None] | None = None
+        self._rests_by: float | None = None
 
     # -- clients -------------------------------------------------------------------------------
 
@@ -110,7 +122,10 @@ class ReplicatedLog:
         return len(self._pending)
 
     def submit(self, body: bytes, done: Callable[[Position], None]) -> None:
-        """Write a frame for a client; only while open."""
+        """Write a frame for a client; only while open.
+
+        It is on its way with the next `work`, together with all others that came until then.
+        """
         self._number += 1
         self._pending[self._number] = _Pending(body, done)
         self._hand_in(self._number)
@@ -124,14 +139,79 @@ class ReplicatedLog:
         self._release()
 
     def _hand_in(self, number: int) -> None:
-        if self.view is None:
-            return
-        body, oldest = self._pending[number].body, next(iter(self._pending))
         if self._sequencer is not None:
-            self._sequencer.submit(self.origin, number, oldest, body)
-        else:
-            letter = Submit(str(self.view.id), self.origin, number, oldest, body)
+            body, oldest = self._pending[number].body, next(iter(self._pending))
+            self._intake.submit(self.origin, number, oldest, body)
+        elif self.view is not None:
+            self._outgoing.append(number)
+
+    def _send_outgoing(self) -> None:
+        """Hand in what has come together, in letters that are not too long."""
+        if self.view is None or not self._outgoing:
+            return
+        view, oldest = str(self.view.id), next(iter(self._pending), 1)
+        waiting = [(number, self._pending.get(number)) for number in self._outgoing]
+        self._outgoing.clear()
+        several = self.strand.speaks(self._leader) >= SECOND
+        numbers: list[int] = []
+        bodies: list[bytes] = []
+        size = 0
+        for number, one in waiting:
+            if one is None or one.seq is not None:
+                continue
+            if not several:
+                self._send(self._leader, Submit(view, self.origin, number, oldest, one.body))
+                continue
+            numbers.append(number)
+            bodies.append(one.body)
+            size += len(one.body)
+            if size >= BATCH_BYTES or len(numbers) >= BATCH_FRAMES:
+                self._send_several(view, oldest, numbers, bodies)
+                numbers, bodies, size = [], [], 0
+        self._send_several(view, oldest, numbers, bodies)
+
+    def _send_several(
+        self, view: str, oldest: int, numbers: list[int], bodies: list[bytes]
+    ) -> None:
+        if numbers:
+            letter = Submits(view, self.origin, oldest, tuple(numbers), tuple(bodies))
             self._send(self._leader, letter)
+
+    # -- before the cluster is closed ----------------------------------------------------------
+
+    def rest(self, then: Callable[[], None]) -> None:
+        """Have nothing more ordered, and call `then` when all members have the same frames.
+
+        What was not ordered yet is nowhere.  Calls after `REST_SECONDS` in any case.
+        """
+        self._at_rest = then
+        self._rests_by = self.strand.now() + REST_SECONDS
+        self._ask_for_rest()
+
+    def _ask_for_rest(self) -> None:
+        if self._at_rest is None or self.view is None:
+            return
+        if self._sequencer is not None:
+            self._intake.ask_for_rest(self.strand.seat.member)
+        elif self.strand.speaks(self._leader) >= SECOND:
+            self._send(self._leader, Rest(str(self.view.id)))
+        else:
+            self._has_come_to_rest()
+
+    def _has_come_to_rest(self) -> None:
+        then, self._at_rest, self._rests_by = self._at_rest, None, None
+        if then is not None:
+            then()
+
+    def _tell_of_rest(self, sequencer: Sequencer) -> None:
+        if not self._intake.askers or not sequencer.is_level:
+            return
+        asked, self._intake.askers = self._intake.askers, set()
+        for name in sorted(asked):
+            if name == self.strand.seat.member:
+                self._has_come_to_rest()
+            else:
+                self._send(name, AtRest(str(sequencer.view.id), self.journal.last_seq))
 
     # -- the service ---------------------------------------------------------------------------
 
@@ -160,15 +240,19 @@ class ReplicatedLog:
                 view, self.strand.seat, self.journal, self._send, enough=self._enough
             )
             self._told = 0
+            if self._intake.view != view.id:
+                self._intake = Intake(view.id)
             for letter in self._early:
-                _put(self._sequencer, letter)
+                self._put(letter)
         elif self._heard is not None and self._heard.view == view.id:
             self._commit(min(self._heard.seq, self.journal.last_seq))
         self._early.clear()
         self._hand_in_all()
+        self._ask_for_rest()
 
     def close(self, why: Closing) -> None:
         self.view = None
+        self._outgoing.clear()
         self._sequencer = None
         self._is_opening = False
         self.application.closed(why)
@@ -184,6 +268,7 @@ class ReplicatedLog:
             self._send(peer, Committed(str(self._sequencer.view.id), self._told))
         elif self.view is not None and peer == self._leader:
             self._hand_in_all()  # what was on its way is lost; it takes each number once
+            self._ask_for_rest()
 
     def peer_down(self, peer: str) -> None:
         self.updates.peer_down(peer)
@@ -201,8 +286,13 @@ class ReplicatedLog:
                     self._heard = letter  # it has opened before us
                 elif self.view.id == view and peer == self._leader:
                     self._commit(min(seq, self.journal.last_seq))
-            case Submit():
+            case Submit() | Submits():
                 self._order(letter)
+            case Rest(view):
+                self._order_no_more(peer, view)
+            case AtRest(view):
+                if self.view is not None and self.view.id == view and peer == self._leader:
+                    self._has_come_to_rest()
             case Ask() | Fetch():
                 self.updates.answer(peer, letter)
             case Have() | Piece():
@@ -216,39 +306,61 @@ class ReplicatedLog:
 
     @property
     def deadline(self) -> float | None:
-        return None if self._updates is None else self.updates.deadline
+        due = None if self._updates is None else self.updates.deadline
+        return min((at for at in (due, self._rests_by) if at is not None), default=None)
 
     def work(self) -> Iterator[Work]:
         yield from self.updates.work()
+        self._send_outgoing()
         yield from self._take()
         yield from self._sequence()
         yield from self._apply()
+        if self._rests_by is not None and self.strand.now() >= self._rests_by:
+            log.warning("frames have not come to rest within %g s: closes as it is", REST_SECONDS)
+            self._has_come_to_rest()
 
     # -- frames --------------------------------------------------------------------------------
 
-    def _order(self, letter: Submit) -> None:
+    def _order_no_more(self, peer: str, view: ViewId) -> None:
+        tip = self.strand.view
+        if tip is None or tip.id != view:
+            return
+        if self._intake.view != view:
+            self._intake = Intake(view)  # it asks before this member has opened
+        self._intake.ask_for_rest(peer)
+
+    def _order(self, letter: Submit | Submits) -> None:
         if self._sequencer is not None and self._sequencer.view.id == letter.view:
-            _put(self._sequencer, letter)
+            self._put(letter)
         elif self.view is None and len(self._early) < EARLY_MAX:
             # It has opened before us; it submits again only when something changes.
             tip = self.strand.view
             if tip is not None and tip.id == letter.view:
                 self._early.append(letter)
 
+    def _put(self, letter: Submit | Submits) -> None:
+        if isinstance(letter, Submit):
+            self._intake.submit(letter.origin, letter.number, letter.oldest, letter.body)
+            return
+        for number, body in zip(letter.numbers, letter.bodies, strict=True):
+            self._intake.submit(letter.origin, number, letter.oldest, body)
+
     def _sequence(self) -> Iterator[Work]:
         """Write what clients want written, and send it."""
-        while self._sequencer is not None and self._sequencer.has_queue:
+        while self._sequencer is not None and self._intake.queue and not self._intake.is_shut:
             sequencer = self._sequencer
             view = str(sequencer.view.id)
             first = self.journal.last_seq + 1
             if self.strand.may_append(view, first) is not May.TAKE:
                 return
-            frames = [Frame(view, seq, data) for seq, data in enumerate(sequencer.take(), first)]
+            frames = [Frame(view, seq, data) for seq, data in enumerate(self._intake.take(), first)]
+            sequencer.offer(frames)
             yield from self._write(frames)
             sequencer.wrote()
             self._count(sequencer)
         if self._sequencer is not None:
             self._count(self._sequencer)
+            self._tell_of_rest(self._sequencer)
 
     def _count(self, sequencer: Sequencer) -> None:
         """Acknowledge what all members of the view have; never while closed."""
@@ -292,15 +404,19 @@ class ReplicatedLog:
     def _write(self, frames: list[Frame]) -> Iterator[Work]:
         yield lambda: self.journal.append(frames)
         # The member was told nothing in between, so what it permitted it still permits.
+        first = frames[0].seq
+        self.strand.appended(
+            frames[0].view, first, frames[-1].seq, lambda seq: digest_of(frames[seq - first].data)
+        )
         for frame in frames:
-            self.strand.appended(frame.view, frame.seq, digest_of(frame.data))
             self._took(frame)
 
     def _took(self, frame: Frame) -> None:
         """Recognize what a client of ours wrote, whichever way the frame came here."""
         entry = unpacked(frame.data)
-        if entry.origin == self.origin and entry.number in self._pending:
-            self._pending[entry.number].seq = frame.seq
+        pending = self._pending.get(entry.number) if entry.origin == self.origin else None
+        if pending is not None and pending.seq is None:
+            pending.seq = frame.seq
             self._written.append((frame.seq, entry.number))
 
     # -- what is committed ---------------------------------------------------------------------
@@ -324,6 +440,7 @@ class ReplicatedLog:
     def _hand_in_all(self) -> None:
         """Submit again what is not in the journal; in order, so that each is taken once."""
         self._release()
+        self._outgoing.clear()
         for number, one in sorted(self._pending.items()):
             if one.seq is None:
                 self._hand_in(number)
@@ -335,11 +452,12 @@ class ReplicatedLog:
     def _apply(self) -> Iterator[Work]:
         """Bring the application to where the log is committed; then it may open."""
         while self.applied < self.committed and self.view is not None:
-            frames: list[Frame] = []
             first = self.applied + 1
-            yield lambda first=first, frames=frames: frames.extend(  # type: ignore[misc]
-                self.journal.read(first, bytes_max=LOAD_BYTES)
-            )
+            frames = self.journal.recent(first, bytes_max=LOAD_BYTES)
+            if not frames:
+                yield lambda first=first, frames=frames: frames.extend(  # type: ignore[misc]
+                    self.journal.read(first, bytes_max=LOAD_BYTES)
+                )
             for frame in frames:
                 if frame.seq <= self.committed:
                     self.application.apply(frame)
@@ -350,7 +468,3 @@ class ReplicatedLog:
 
     def _send(self, to: str, letter: Letter) -> None:
         self.strand.send(to, write(letter))
-
-
-def _put(sequencer: Sequencer, letter: Submit) -> None:
-    sequencer.submit(letter.origin, letter.number, letter.oldest, letter.body)

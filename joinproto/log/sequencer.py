@@ -8,18 +8,59 @@ new connection, or a gap, from there on again.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from attrs import define, field
 
+from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.view import Seat, View
 from joinproto.log.entry import packed
-from joinproto.log.journal import Journal
+from joinproto.log.journal import Frame, Journal
 from joinproto.log.letters import Frames, Letter
 
 PIECES_AHEAD = 8
 BATCH_BYTES = 2**20
 BATCH_FRAMES = 1_000
+
+
+@define
+class Intake:
+    """What was handed in to the sequencer of one view: each frame once.
+
+    It outlives the sequencer: a member that hears no majority serves nobody for a while, and
+    then goes on in the same view, where others submit again what they got no answer to.
+    """
+
+    view: ViewId
+    queue: deque[bytes] = field(factory=deque)
+    is_shut: bool = False  # no more is ordered: the cluster is to be closed
+    askers: set[str] = field(factory=set)  # who is to be told when all have the same frames
+    _seen: dict[str, set[int]] = field(factory=dict)
+    _settled: dict[str, int] = field(factory=dict)
+
+    def submit(self, origin: str, number: int, oldest: int, body: bytes) -> None:
+        """Take a frame into the order, once; those of `origin` below `oldest` are settled."""
+        seen = self._seen.setdefault(origin, set())
+        if oldest > self._settled.get(origin, 1):
+            self._settled[origin] = oldest
+            seen.difference_update([one for one in seen if one < oldest])
+        if number >= self._settled.get(origin, 1) and number not in seen:
+            seen.add(number)
+            self.queue.append(packed(origin, number, body))
+
+    def ask_for_rest(self, name: str) -> None:
+        """Order nothing more in this view; `name` wants to know when all have the same."""
+        self.is_shut = True
+        self.askers.add(name)
+
+    def take(self) -> list[bytes]:
+        """Return the frames to be written next, and forget them here."""
+        taken: list[bytes] = []
+        size = 0
+        while self.queue and size < BATCH_BYTES and len(taken) < BATCH_FRAMES:
+            taken.append(self.queue.popleft())
+            size += len(taken[-1])
+        return taken
 
 
 @define
@@ -49,9 +90,6 @@ class Sequencer:
         self._journal = journal
         self._send = send
         self._enough = len(view.members) if enough is None else enough
-        self._queue: deque[bytes] = deque()
-        self._seen: dict[str, set[int]] = {}
-        self._settled: dict[str, int] = {}
         # What the others have is not known yet; the last frame, sent again, makes them say it.
         self._peers = {
             seat.member: _Peer(seat, max(journal.last_seq, 1))
@@ -62,28 +100,18 @@ class Sequencer:
             self._pump(peer)
         self._count()
 
-    def submit(self, origin: str, number: int, oldest: int, body: bytes) -> None:
-        """Take a frame into the order, once; those of `origin` below `oldest` are settled."""
-        seen = self._seen.setdefault(origin, set())
-        if oldest > self._settled.get(origin, 1):
-            self._settled[origin] = oldest
-            seen.difference_update([one for one in seen if one < oldest])
-        if number >= self._settled.get(origin, 1) and number not in seen:
-            seen.add(number)
-            self._queue.append(packed(origin, number, body))
+    def offer(self, frames: Sequence[Frame]) -> None:
+        """Send what is about to be written here, so that all disks are written at once.
 
-    def take(self) -> list[bytes]:
-        """Return the frames to be written next, and forget them here."""
-        taken: list[bytes] = []
-        size = 0
-        while self._queue and size < BATCH_BYTES and len(taken) < BATCH_FRAMES:
-            taken.append(self._queue.popleft())
-            size += len(taken[-1])
-        return taken
-
-    @property
-    def has_queue(self) -> bool:
-        return bool(self._queue)
+        Nothing is committed before it is on the own disk as well, and nothing else ever has
+        these numbers in this view: a process that has not written them goes on in a later one.
+        """
+        letter = Frames(str(self.view.id), frames[0].seq, tuple(frame.data for frame in frames))
+        for peer in self._peers.values():
+            if peer.next == frames[0].seq and len(peer.ahead) < PIECES_AHEAD:
+                self._send(peer.seat.member, letter)
+                peer.ahead.append(frames[-1].seq)
+                peer.next = frames[-1].seq + 1
 
     def wrote(self) -> None:
         """The own disk has more: send it."""
@@ -104,6 +132,13 @@ class Sequencer:
             known.next = seq + 1
         self._pump(known)
         self._count()
+
+    @property
+    def is_level(self) -> bool:
+        """Return whether every member of the view is known to have all frames."""
+        start = 0 if self.view.position is None else self.view.position.seq
+        last = self._journal.last_seq
+        return all(max(peer.kept, start) == last for peer in self._peers.values())
 
     def peer_up(self, peer: str) -> None:
         """A new connection: what was on its way may be lost."""

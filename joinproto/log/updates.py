@@ -76,6 +76,10 @@ class Updates:
         while self._heard and self.update is not None and not self.strand.is_frozen:
             letter = self._heard.popleft()
             if isinstance(letter, Have):
+                if self._is_cut_short(self.update, letter) and not self.strand.may_cut():
+                    # A crash behind the cut, before the record knows of it, looks like a loss.
+                    self._heard.appendleft(letter)
+                    return
                 yield from self._begin(self.update, letter)
             else:
                 yield from self._append(self.update, letter)
@@ -88,15 +92,15 @@ class Updates:
             self.void()
             self.strand.give_up_on(update.source, f"no update came for {STALL_SECONDS:g} s")
 
+    def _is_cut_short(self, update: StartUpdate, have: Have) -> bool:
+        return common_seq(self.journal.runs, _wanted(update, have)) < self.journal.last_seq
+
     def _begin(self, update: StartUpdate, have: Have) -> Iterator[Work]:
-        theirs = have.runs
-        if not update.beside:
-            end = 0 if update.to is None else update.to.seq
-            theirs = _clipped(theirs, end)
-            if _end_of(theirs) != update.to:
-                self.void()
-                self.strand.give_up_on(update.source, f"it has not what it should: {update.to}")
-                return
+        theirs = _wanted(update, have)
+        if not update.beside and _end_of(theirs) != update.to:
+            self.void()
+            self.strand.give_up_on(update.source, f"it has not what it should: {update.to}")
+            return
         self.goal = theirs[-1].last if theirs else 0
         common = common_seq(self.journal.runs, theirs)
         if common < self.journal.last_seq:
@@ -157,6 +161,12 @@ def common_seq(ours: Sequence[Run], theirs: Sequence[Run]) -> int:
         if one.last != other.last:
             break
     return common
+
+
+def _wanted(update: StartUpdate, have: Have) -> tuple[Run, ...]:
+    if update.beside:
+        return tuple(have.runs)
+    return _clipped(have.runs, 0 if update.to is None else update.to.seq)
 
 
 def _clipped(runs: Sequence[Run], end: int) -> tuple[Run, ...]:

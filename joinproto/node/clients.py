@@ -7,16 +7,18 @@
 
 An answer that begins with `no` says why not: `no not-active suspended` and the like.  Then
 nothing was written.  A connection that ends without an answer leaves open whether it was.
+
+Who is slow costs little: an answer is made and sent in pieces, few are made at once, and who does
+not take one in time, or does not end its line, or says nothing for long, is cut off.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import time
 
 import anyio
 from anyio.abc import ByteStream
-from anyio.streams.buffered import BufferedByteReceiveStream
 from attrs import define, field
 
 from joinproto.core.chain.messages import Closing
@@ -33,18 +35,74 @@ log = logging.getLogger(__name__)
 
 LINE_BYTES_MAX = 64 * 2**10
 CLIENTS_MAX = 1_000
+IDLE_SECONDS = 600.0
+"""How long a client may say nothing."""
+SLOW_SECONDS = 10.0
+"""How long a line may take to come, and a piece of an answer to be taken."""
+PIECE_BYTES = 32 * 2**10
+READS_AT_ONCE = 4
+"""Pieces that are read on the member's strand before it does something else."""
 PENDING_MAX = 10_000
+PENDING_BYTES_MAX = 16 * 2**20
+NO_SUCH_COMMAND = b"no such command: append TEXT, read [FIRST], get SEQ, quit\n"
 GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 
-@define
-class Served:
-    """The application of the log: it only says when clients may come."""
+@define(eq=False)
+class _Client:
+    """One connection.  `idle_since`: when it began to say nothing, None: it is being served."""
 
+    stream: ByteStream
+    scope: anyio.CancelScope
+    idle_since: float | None = None
+    _held: bytearray = field(factory=bytearray)
+
+    async def line(self) -> bytes:
+        """Return the next line; raises `TimeoutError`, or one of `GONE`."""
+        if not self._held:
+            self.idle_since = time.monotonic()
+            with anyio.fail_after(IDLE_SECONDS):
+                self._held += await self.stream.receive(PIECE_BYTES)
+            self.idle_since = None
+        with anyio.fail_after(SLOW_SECONDS):
+            while (end := self._held.find(b"\n", 0, LINE_BYTES_MAX)) < 0:
+                if len(self._held) >= LINE_BYTES_MAX:
+                    raise ValueError
+                self._held += await self.stream.receive(PIECE_BYTES)
+        line = bytes(self._held[:end])
+        del self._held[: end + 1]
+        return line
+
+    async def send(self, data: bytes) -> None:
+        """Return when the system has it all; raises `TimeoutError`, or one of `GONE`."""
+        for at in range(0, len(data), PIECE_BYTES):
+            with anyio.fail_after(SLOW_SECONDS):
+                await self.stream.send(data[at : at + PIECE_BYTES])
+
+
+@define
+class ClientPort:
+    """Serves clients of one node, as long as it is active: the front of `joinproto node`.
+
+    `why`: why nobody is served, "" while they are.
+    """
+
+    address: Address
     why: str = "starting"
     opened_views: int = 0
-    changed: Callable[[], None] = lambda: None
     acknowledged: int = 0
+    _cluster: Cluster | None = None
+    _log: ReplicatedLog | None = None
+    _clients: dict[_Client, None] = field(factory=dict)
+    _pending_bytes: int = 0
+    _reads: anyio.CapacityLimiter = field(factory=lambda: anyio.CapacityLimiter(READS_AT_ONCE))
+
+    @property
+    def count(self) -> int:
+        """Return how many clients are connected."""
+        return len(self._clients)
+
+    # -- the application of the log: it only says when clients may come ------------------------
 
     def apply(self, frame: Frame) -> None:
         pass
@@ -52,25 +110,26 @@ class Served:
     def opened(self, view: View) -> None:
         self.why = ""
         self.opened_views += 1
-        self.changed()
 
     def closed(self, why: Closing) -> None:
         self.why = why.value
-        self.changed()
 
+    # -- the port ------------------------------------------------------------------------------
 
-@define
-class ClientPort:
-    """Serves clients of one node, as long as it is active."""
+    @property
+    def cluster(self) -> Cluster:
+        assert self._cluster is not None
+        return self._cluster
 
-    cluster: Cluster
-    log: ReplicatedLog
-    served: Served
-    count: int = 0
-    _limit: anyio.CapacityLimiter = field(factory=lambda: anyio.CapacityLimiter(CLIENTS_MAX))
+    @property
+    def log(self) -> ReplicatedLog:
+        assert self._log is not None
+        return self._log
 
-    async def run(self, address: Address) -> None:
+    async def serve(self, cluster: Cluster, log: ReplicatedLog) -> None:
         """Listen until cancelled."""
+        self._cluster, self._log = cluster, log
+        address = self.address
         try:
             listener = await anyio.create_tcp_listener(
                 local_host=address.host, local_port=address.port
@@ -85,44 +144,56 @@ class ClientPort:
 
     async def _serve(self, stream: ByteStream) -> None:
         async with stream:
-            try:
-                if self.count >= CLIENTS_MAX:
-                    await stream.send(b"no too-many-clients\n")
-                    return
-                self.count += 1
+            with anyio.CancelScope() as scope:
+                client = _Client(stream, scope)
                 try:
-                    await self._talk(stream)
+                    if not self._has_room():
+                        await client.send(b"no too-many-clients\n")
+                        return
+                    self._clients[client] = None
+                    await self._talk(client)
+                except TimeoutError:
+                    log.debug("a client was too slow, or said nothing for long: cut off")
+                except GONE:
+                    pass  # it has left; a write of its own may be in the log
                 finally:
-                    self.count -= 1
-            except GONE:
-                pass  # it has left; a write of its own may be in the log
+                    self._clients.pop(client, None)
 
-    async def _talk(self, stream: ByteStream) -> None:
-        lines = BufferedByteReceiveStream(stream)
+    def _has_room(self) -> bool:
+        """Return whether one more may come; who says nothing for long makes room."""
+        if len(self._clients) < CLIENTS_MAX:
+            return True
+        idle = [one for one in self._clients if one.idle_since is not None]
+        longest = min(idle, key=lambda one: one.idle_since or 0.0, default=None)
+        if longest is None or time.monotonic() - (longest.idle_since or 0.0) < SLOW_SECONDS:
+            return False
+        del self._clients[longest]
+        longest.scope.cancel()
+        return True
+
+    async def _talk(self, client: _Client) -> None:
         while True:
             try:
-                line = await lines.receive_until(b"\n", LINE_BYTES_MAX)
-            except anyio.DelimiterNotFound:
-                await stream.send(f"no line of more than {LINE_BYTES_MAX} bytes\n".encode())
-                return
-            except anyio.IncompleteRead:
+                line = await client.line()
+            except ValueError:
+                await client.send(f"no line of more than {LINE_BYTES_MAX} bytes\n".encode())
                 return
             word, _, rest = line.rstrip(b"\r").partition(b" ")
-            if word == b"quit":
-                return
-            await stream.send(await self._answer(word, rest))
-
-    async def _answer(self, word: bytes, rest: bytes) -> bytes:
-        try:
-            match word:
-                case b"append":
-                    return await self._append(rest)
-                case b"read" | b"get":
-                    number = int(rest) if rest.isdigit() and len(rest) < 19 else 1
-                    return await self._read(max(1, number), one=word == b"get")
-        except NotActive:
-            return b"no not-active the member has ended\n"
-        return b"no such command: append TEXT, read [FIRST], get SEQ, quit\n"
+            number = max(1, int(rest)) if rest.isdigit() and len(rest) < 19 else 1
+            try:
+                match word:
+                    case b"quit":
+                        return
+                    case b"append":
+                        await client.send(await self._append(rest))
+                    case b"read":
+                        await self._read(client, number)
+                    case b"get":
+                        await client.send(await self._get(number))
+                    case _:
+                        await client.send(NO_SUCH_COMMAND)
+            except NotActive:
+                await client.send(b"no not-active the member has ended\n")
 
     async def _append(self, text: bytes) -> bytes:
         done = anyio.Event()
@@ -130,21 +201,45 @@ class ClientPort:
 
         def acknowledged(position: Position) -> None:
             at.append(position)
-            self.served.acknowledged += 1
+            self._pending_bytes -= len(text)
+            self.acknowledged += 1
             done.set()
 
-        def submit() -> bool:
-            if not self.log.is_open or self.log.pending >= PENDING_MAX:
-                return False
-            self.log.submit(text, acknowledged)
-            return True
-
-        if not await self.cluster.call(submit):
+        is_full = self.log.pending >= PENDING_MAX or self._pending_bytes >= PENDING_BYTES_MAX
+        if is_full or not self.log.is_open:
             return self._closed()
+        self._pending_bytes += len(text)
+        # All that comes while a step lasts goes into the next one, and into one fsync.
+        self.log.submit(text, acknowledged)
+        self.cluster.nudge()
         await done.wait()
         return f"ok {at[0].seq}\n".encode()
 
-    async def _read(self, first: int, *, one: bool) -> bytes:
+    async def _read(self, client: _Client, first: int) -> None:
+        """Send what is committed from `first` on, piece by piece."""
+        upto = await self._committed()
+        at = first
+        while upto is not None and at <= upto:
+            frames = await self._frames(at, upto)
+            if not frames:
+                if at > first:
+                    raise anyio.EndOfStream  # closed in the middle: it ends without an end
+                upto = None
+                break
+            shown = (b"%d %s\n" % (frame.seq, unpacked(frame.data).body) for frame in frames)
+            await client.send(b"".join(shown))
+            at = frames[-1].seq + 1
+        await client.send(self._closed() if upto is None else b"end %d\n" % upto)
+
+    async def _get(self, number: int) -> bytes:
+        upto = await self._committed()
+        frames = None if upto is None else await self._frames(number, min(number, upto))
+        if frames is None:
+            return self._closed()
+        return b"ok %s\n" % unpacked(frames[0].data).body if frames else b"no such frame\n"
+
+    async def _committed(self) -> int | None:
+        """Return up to where all is committed that was acknowledged before; None: closed."""
         done = anyio.Event()
         upto: list[int] = []
 
@@ -158,26 +253,24 @@ class ClientPort:
             return self.log.is_open
 
         if not await self.cluster.call(ask):
-            return self._closed()
-        await done.wait()
-        last = first if one else upto[0]
-        frames = await self.cluster.call(lambda: self._frames(first, min(last, upto[0])))
-        if frames is None:
-            return self._closed()
-        if one:
-            found = unpacked(frames[0].data).body if frames else b""
-            return b"ok %s\n" % found if frames else b"no such frame\n"
-        shown = [b"%d %s\n" % (frame.seq, unpacked(frame.data).body) for frame in frames]
-        return b"".join(shown) + b"end %d\n" % (frames[-1].seq if frames else upto[0])
-
-    def _frames(self, first: int, last: int) -> list[Frame] | None:
-        """Return frames for one answer; a client asks again from behind its end."""
-        if not self.log.is_open:
             return None
-        return [frame for frame in self.log.journal.read(first) if frame.seq <= last]
+        await done.wait()
+        return upto[0]
+
+    async def _frames(self, first: int, last: int) -> list[Frame] | None:
+        """Return some frames from `first` to `last`; None: closed."""
+
+        def read() -> list[Frame] | None:
+            if not self.log.is_open:
+                return None
+            found = self.log.journal.read(first, bytes_max=PIECE_BYTES) if first <= last else []
+            return [frame for frame in found if frame.seq <= last]
+
+        async with self._reads:
+            return await self.cluster.call(read)
 
     def _closed(self) -> bytes:
         if self.log.is_open:
             return b"no too-many-pending\n"
-        why = self.served.why or "opening"
+        why = self.why or "opening"
         return f"no not-active {self.cluster.phase.value}: {why}\n".encode()

@@ -1,7 +1,8 @@
 """The control socket: what `joinproto status` and `joinproto shutdown` say to a node.
 
 A Unix socket in the data directory, for the user of the node only.  One line in, one line of
-JSON out.
+JSON out.  Nothing is ever removed from its path but a socket on which nobody answers, and at
+the end the own one.
 """
 
 from __future__ import annotations
@@ -9,34 +10,43 @@ from __future__ import annotations
 import json
 import os
 import socket
+import stat
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
-from anyio.abc import ByteStream
+from anyio.abc import ByteStream, TaskStatus
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from joinproto.errors import EnvironmentProblem
+from joinproto.errors import EnvironmentProblem, UsageProblem
 
 SECONDS = 10.0
+PATH_BYTES_MAX = 107
+"""What the system takes as the path of a socket, without the byte that ends it."""
 Answer = Callable[[], Awaitable[Mapping[str, Any]]]
 
 
-async def serve_control(path: Path, answers: Mapping[str, Answer]) -> None:
-    """Answer until cancelled; the store's lock says that nobody else uses the path."""
-    _remove(path)
+async def serve_control(
+    path: Path,
+    answers: Mapping[str, Answer],
+    *,
+    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """Answer until cancelled; raises as `make_room` does."""
+    make_room(path)
     try:
         before = os.umask(0o177)
         try:
             listener = await anyio.create_unix_listener(path)
         finally:
             os.umask(before)
+        own = _identity(path)
     except OSError as error:
         raise EnvironmentProblem(
             f"the control socket {path}: {error.strerror or error}",
-            next="set `control` to a shorter path, in a directory that can be written",
+            next="set `control` to a path in a directory that can be written",
         ) from error
 
     async def answer(stream: ByteStream) -> None:
@@ -50,14 +60,67 @@ async def serve_control(path: Path, answers: Mapping[str, Answer]) -> None:
 
     try:
         async with listener:
+            task_status.started()
             await listener.serve(answer)
     finally:
-        _remove(path)
+        _remove(path, own)
 
 
-def _remove(path: Path) -> None:
+def make_room(path: Path) -> None:
+    """Return when a socket can be made at `path`: what a dead process left there is removed.
+
+    Raises `UsageProblem` for a path that is too long, or where something else is, which stays
+    as it is; `EnvironmentProblem` where a process answers.
+    """
+    require_place(path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+        link.settimeout(SECONDS)
+        try:
+            link.connect(os.fspath(path))
+        except FileNotFoundError:
+            return
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
+            return
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"the control socket {path}: {error.strerror or error}",
+                next="look whose socket it is, or set `control` to another path",
+            ) from error
+    raise EnvironmentProblem(
+        f"the control socket {path}: another process answers there",
+        next="look whether this node runs already, or set `control` to another path",
+    )
+
+
+def require_place(path: Path) -> None:
+    """Raise `UsageProblem` unless there is a socket or nothing at `path`, and it is short."""
+    if len(os.fsencode(path)) > PATH_BYTES_MAX:
+        raise UsageProblem(
+            f"control {path}: {len(os.fsencode(path))} bytes, a socket's path has at most"
+            f" {PATH_BYTES_MAX}",
+            next="set `control` to a shorter path",
+        )
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise UsageProblem(
+            f"control {path} is no socket; it stays as it is",
+            next="set `control` to a path where nothing is, or leave it out",
+        )
+
+
+def _remove(path: Path, own: tuple[int, int]) -> None:
     with suppress(OSError):
-        path.unlink()
+        if _identity(path) == own:
+            path.unlink()
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.lstat()
+    return found.st_dev, found.st_ino
 
 
 def ask_control(path: Path, request: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """How a node ends: exit codes that tell a supervisor whether to start it again.
 
-0    in order: it left, or the whole cluster was shut down        leave it down
+0    in order: stopped, or the whole cluster was shut down         leave it down
 2    the configuration is wrong                                   do not restart
 3    not active within `timing.wait`                              restart
 4    the machine: an address in use, a disk that is full          restart after a while
@@ -8,7 +8,7 @@
      damaged, of a newer version
 6    nobody has a clean store: `joinproto recover` first          do not restart
 10   a bug of ours                                                restart
-143  stopped at once, by a second SIGTERM                         as you like
+143  stopped at once, by a second SIGTERM, or not in time         as you like
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ TOO_LATE = 3
 MACHINE = 4
 MUST_NOT_RUN = 5
 RECOVER_FIRST = 6
+BUG = 10
 AT_ONCE = 143
 
 

@@ -7,16 +7,15 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from typing import Any
 
 import anyio
-from attrs import define
+from attrs import define, field
 
 from joinproto import __version__
-from joinproto.core.chain.messages import Event, Learned, PhaseChanged, Refusal, Stop
-from joinproto.core.chain.messages import Waiting as NoView
+from joinproto.core.chain.messages import Stop
 from joinproto.drivers.clock import OffsetClock, SystemClock
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.eventlog import EventLog, FileLog, NoLog
@@ -26,56 +25,80 @@ from joinproto.drivers.tcp import TcpTransport
 from joinproto.errors import JoinprotoError
 from joinproto.log.disk import open_disk
 from joinproto.log.replicated import ReplicatedLog
-from joinproto.node.clients import ClientPort, Served
+from joinproto.node.clients import ClientPort
 from joinproto.node.control import serve_control
-from joinproto.node.exits import AT_ONCE, with_code
+from joinproto.node.ending import END_SECONDS, end_at_once, end_within
+from joinproto.node.exits import AT_ONCE, BUG, with_code
+from joinproto.node.front import Front
 from joinproto.node.http import http_server
-from joinproto.node.settings import Settings
+from joinproto.node.notify import keep_watchdog, notify
+from joinproto.node.settings import Settings, Stopping
 from joinproto.node.status import status_of
+from joinproto.node.stopped import permit_restart
+from joinproto.node.telling import Teller
 
 log = logging.getLogger("joinproto.node")
 
 WAITING_SECONDS = 10.0
+SWITCH_SECONDS = 0.000_2
 
 ACK_BY_MAJORITY = "acknowledge-by-majority"
 """The mutant of this node: it does not wait for all members of the view."""
 
 
-def run_node(settings: Settings) -> int:
-    """Run until the member has ended; return the exit code, or raise with one."""
-    node = Node(settings)
+def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> int:
+    """Run until the member has ended; return the exit code, or raise with one.
+
+    `front`: makes what clients speak to, inside the event loop (asyncio); None: lines of text.
+    """
+    # Whoever writes to the disk waits for the lock of the interpreter before and after, each
+    # time as long as this: of 14 ms of a lone client's write 5 were such waits.
+    sys.setswitchinterval(SWITCH_SECONDS)
+    node = Node(settings, front or (lambda: ClientPort(settings.clients)))
     try:
         anyio.run(node.run)
     except BaseException as error:
         found = only_one(error)
         if isinstance(found, JoinprotoError):
-            raise with_code(found, node.reason) from error
+            raise with_code(found, node.teller.reason) from error
         if found is error:
             raise
         raise found from error
+    finally:
+        for call_off in node.limits:
+            call_off()
     return node.code
 
 
 @define
 class Node:
-    """One run.  `code`: how it ended; `reason`: what it waited for last."""
+    """One run.  `code`: how it ended.  `is_away`: it was told to end, and did not leave; `gone`:
+    the others know.  `limits`: what calls off the hard limits of its end.
+    """
 
     settings: Settings
+    front: Callable[[], Front]
     code: int = 0
-    reason: Any = None
+    teller: Teller = field(factory=Teller)
+    is_away: bool = False
+    gone: anyio.Event = field(factory=anyio.Event)
+    limits: list[Callable[[], None]] = field(factory=list)
 
     async def run(self) -> None:
         """Run until the member has ended."""
         settings = self.settings
         with ExitStack() as stack:
             config = settings.config
+            log.info("joinproto %s, of cluster %s", __version__, config.cluster_name)
+            for warning in settings.warnings:
+                log.warning("%s", warning)
             disk = open_disk(settings.data, config.member, config.cluster_name)
             stack.callback(disk.close)
-            served = Served()
+            front = self.front()
             mutants = settings.testing.mutants
             replicated = ReplicatedLog(
                 disk.journal,
-                served,
+                front,
                 enough=len(config.electors) // 2 + 1 if ACK_BY_MAJORITY in mutants else None,
             )
             transport = TcpTransport(settings.network)
@@ -87,27 +110,57 @@ class Node:
                 transfer=replicated,
                 clock=SystemClock() if offset is None else OffsetClock(settings.data / offset),
                 events=self._events(),
-                seen=self._see,
+                seen=self.teller.see,
                 facts={
                     "version": __version__,
                     "mutants": [name for name in mutants if name != ACK_BY_MAJORITY],
                 },
             )
             async with Cluster(config, host, record=disk.record) as cluster:
-                port = ClientPort(cluster, replicated, served)
+                with self._ending(cluster):
+                    await self._serve(cluster, replicated, transport, front)
+            if self.is_away:
+                permit_restart(disk.store)
 
-                def facts() -> dict[str, Any]:
-                    return _numbers(cluster, replicated, port, transport)
+    async def _serve(
+        self, cluster: Cluster, log: ReplicatedLog, transport: TcpTransport, front: Front
+    ) -> None:
+        """Return when the member has ended."""
 
-                if settings.http is not None:
-                    stack.enter_context(http_server(settings.http, facts))
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(port.run, settings.clients)
-                    tasks.start_soon(self._control, cluster, replicated, transport)
-                    tasks.start_soon(self._obey_signals, cluster, tasks.cancel_scope)
-                    tasks.start_soon(self._say_while_waiting, replicated, transport)
-                    await self._until_ended(cluster)
-                    tasks.cancel_scope.cancel()
+        def facts() -> dict[str, Any]:
+            return _numbers(cluster, log, front, transport)
+
+        settings = self.settings
+        async with AsyncExitStack() as stack:
+            if settings.http is not None:
+                await stack.enter_async_context(http_server(settings.http, facts))
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            tasks.start_soon(front.serve, cluster, log)
+            tasks.start_soon(self._control, cluster, log, transport)
+            tasks.start_soon(self._obey_signals, cluster, tasks.cancel_scope)
+            tasks.start_soon(self._say_while_waiting, log, transport)
+            tasks.start_soon(keep_watchdog)
+            notify("READY=1")
+            await self._until_ended(cluster)
+            tasks.cancel_scope.cancel()
+
+    @contextmanager
+    def _ending(self, cluster: Cluster) -> Iterator[None]:
+        """Whatever comes out of the block is soon the end of the process, and with its code."""
+        try:
+            yield
+        except BaseException as error:
+            found = cluster.failure or only_one(error)
+            if isinstance(found, JoinprotoError):
+                self._end_within(END_SECONDS, with_code(found, self.teller.reason).code)
+            elif isinstance(found, Exception):
+                self._end_within(END_SECONDS, BUG)
+            raise
+        else:
+            self._end_within(END_SECONDS, self.code)
+
+    def _end_within(self, seconds: float, code: int) -> None:
+        self.limits.append(end_within(seconds, code))
 
     async def _until_ended(self, cluster: Cluster) -> None:
         wait = self.settings.timing.wait
@@ -120,24 +173,41 @@ class Node:
         ended = await cluster.wait_ended()
         if isinstance(ended, Stop):
             log.info("stopped in order; its store is %s", "clean" if ended.is_clean else "dirty")
+        elif self.is_away:
+            await self.gone.wait()
+            log.info("stopped; it stays a member of its view, and comes back when it is started")
 
     async def _obey_signals(self, cluster: Cluster, all_of_it: anyio.CancelScope) -> None:
-        """The first signal leaves in order, a second one ends at once."""
-        leaving = False
+        """The first signal ends it in order, a second one at once."""
+        stopping = False
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async with anyio.create_task_group() as tasks:
                 async for number in signals:
-                    if leaving:
-                        log.warning("%s again: ends at once", number.name)
-                        # No more is promised than by a crash, so nothing needs to be tidy.
-                        logging.shutdown()
-                        os._exit(AT_ONCE)
-                    leaving = True
-                    log.info("%s: leaves the cluster; once more ends at once", number.name)
-                    tasks.start_soon(self._leave, cluster, all_of_it)
+                    if stopping:
+                        end_at_once(AT_ONCE, f"{number.name} again")
+                    stopping = True
+                    notify("STOPPING=1")
+                    leaves = self.settings.stop is Stopping.LEAVE
+                    does = "leaves the cluster" if leaves else "stops, and stays a member"
+                    log.info("%s: %s; once more ends at once", number.name, does)
+                    if leaves:
+                        tasks.start_soon(self._leave, cluster, all_of_it)
+                    else:
+                        tasks.start_soon(self._go_away, cluster)
+
+    async def _go_away(self, cluster: Cluster) -> None:
+        self._end_within(END_SECONDS, AT_ONCE)
+        self.is_away = cluster.ended is None
+        try:
+            with suppress(JoinprotoError):  # `_until_ended` raises it, too
+                await cluster.halt()
+        finally:
+            self.gone.set()
 
     async def _leave(self, cluster: Cluster, all_of_it: anyio.CancelScope) -> None:
         limit = self.settings.timing.leave
+        if limit:
+            self._end_within(limit + END_SECONDS, AT_ONCE)
         with anyio.move_on_after(limit or None):
             try:
                 await cluster.leave()
@@ -154,8 +224,7 @@ class Node:
         while True:
             await anyio.sleep(WAITING_SECONDS)
             away = sorted(config.electors - {config.member, *transport.peers})
-            if not replicated.is_open and away:
-                log.warning("not active; no connection to %s", ", ".join(away))
+            self.teller.see_who_is_away([] if replicated.is_open else away)
 
     async def _control(
         self, cluster: Cluster, replicated: ReplicatedLog, transport: TcpTransport
@@ -173,27 +242,19 @@ class Node:
     # -- what is seen --------------------------------------------------------------------------
 
     def _events(self) -> EventLog:
-        if self.settings.events is None:
+        settings = self.settings
+        if settings.events is None:
             return NoLog()
-        name = f"{self.settings.config.member}-{time.time_ns()}-{os.getpid()}.jsonl"
-        return FileLog.create(self.settings.events / name)
-
-    def _see(self, event: Event) -> None:
-        match event:
-            case PhaseChanged(before, after, label, case):
-                log.info("%s -> %s (%s: %s)", before.value, after.value, label, case)
-            case Learned(view):
-                log.info("view %s", view)
-            case NoView(label, case, reason, detail):
-                self.reason = reason
-                why = "" if reason is None else f" ({reason.value})"
-                log.warning("waiting, %s: %s%s %s", label, case, why, detail)
-            case Refusal(peer, what):
-                log.warning("refused %s: %s", peer, what)
+        name = f"{settings.config.member}-{time.time_ns()}-{os.getpid()}.jsonl"
+        return FileLog.create(
+            settings.events / name,
+            bytes_max=settings.events_bytes,
+            is_needed=settings.events_needed,
+        )
 
 
 def _numbers(
-    cluster: Cluster, replicated: ReplicatedLog, port: ClientPort, transport: TcpTransport
+    cluster: Cluster, replicated: ReplicatedLog, front: Front, transport: TcpTransport
 ) -> dict[str, Any]:
     member = cluster.engine.member.it
     tip, position = member.view, member.record.position
@@ -206,19 +267,8 @@ def _numbers(
         "committed": replicated.committed,
         "position": 0 if position is None else position.seq,
         "pending": replicated.pending,
-        "clients": port.count,
-        "acknowledged": port.served.acknowledged,
-        "opened": port.served.opened_views,
+        "clients": front.count,
+        "acknowledged": front.acknowledged,
+        "opened": front.opened_views,
         "refused_connections": transport.refusals.count,
     }
-
-
-def log_to_stderr(member: str, *, verbose: bool) -> None:
-    """Show what happens, one line for each, with the member's name."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.DEBUG if verbose else logging.INFO,
-        format=f"%(asctime)s {member} %(levelname)s %(message)s",
-    )
-    # The library below the tables tells of each step of each machine.
-    logging.getLogger("transitions").setLevel(logging.WARNING)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from enum import Enum
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,29 @@ from cattrs.errors import ClassValidationError
 from joinproto.core.chain.config import Config, TotalFailure
 from joinproto.core.chain.malformed import Malformed
 from joinproto.drivers.addresses import Address
+from joinproto.drivers.eventlog import BYTES_MAX
 from joinproto.drivers.tcp import Network
 from joinproto.drivers.tls import TlsFiles
 from joinproto.errors import JoinprotoError, MisuseError, UsageProblem
+from joinproto.node.control import require_place
+from joinproto.node.sanity import require_apart, require_protected, require_times, warnings_of
 
 SECRET_BYTES_MIN = 16
+EVENTS_BYTES_MIN = 2**20
+
+
+class Stopping(Enum):
+    """What the first SIGTERM means."""
+
+    AWAY = "away"  # it ends, stays a member and an elector, and comes back when it is started
+    LEAVE = "leave"  # the others choose a view without it; then it ends
+
+
+class OnFull(Enum):
+    """What becomes of a member whose event log cannot be written."""
+
+    GO_ON = "go-on"  # the log ends
+    END = "end"  # the member ends: nothing happens of which the log is silent
 
 
 @frozen(kw_only=True)
@@ -39,8 +58,13 @@ class Timing:
 
 @frozen(kw_only=True)
 class Security:
-    """How members prove who they are: a file with a shared secret, or mutual TLS."""
+    """How members prove who they are: a file with a shared secret, or mutual TLS.
 
+    `insecure`: ports (`listen`, `clients`, `http`) that other machines may reach although nothing
+    protects them.
+    """
+
+    insecure: list[str] = field(factory=list)
     secret_file: str | None = None
     certificate: str | None = None
     key: str | None = None
@@ -72,6 +96,9 @@ class NodeFile:
     control: str | None = None
     http: str | None = None
     events: str | None = None
+    events_bytes: int = BYTES_MAX
+    events_full: str = "go-on"
+    stop: str = "away"
     total_failure: str = "manual"
     found_with: int | None = None
     options: dict[str, Any] = field(factory=dict)
@@ -82,7 +109,9 @@ class NodeFile:
 
 @frozen(kw_only=True)
 class Settings:
-    """What a node needs, checked.  `http`, `events`: None: not wanted."""
+    """What a node needs, checked.  `http`, `events`: None: not wanted.  `warnings`: what may be
+    meant so, and is dangerous.
+    """
 
     config: Config
     network: Network
@@ -91,8 +120,12 @@ class Settings:
     control: Path
     http: Address | None
     events: Path | None
+    events_bytes: int
+    events_needed: bool
+    stop: Stopping
     timing: Timing
     testing: Faulty
+    warnings: tuple[str, ...] = ()
 
 
 def read_settings(path: Path) -> Settings:
@@ -142,19 +175,34 @@ _WORDS = {str: "text", int: "whole number", float: "number", bool: "true or fals
 def settings_of(file: NodeFile, top: Path) -> Settings:
     """Return the settings; `top`: what paths are relative to."""
     timing, security = file.timing, file.security
-    _require(file.total_failure in ("manual", "automatic"), "total_failure", file.total_failure)
+    _require_one_of(TotalFailure, "total_failure", file.total_failure)
+    _require_one_of(Stopping, "stop", file.stop)
+    _require_one_of(OnFull, "events_full", file.events_full)
+    if file.events_bytes < EVENTS_BYTES_MIN:
+        raise UsageProblem(
+            f"events_bytes is {file.events_bytes}", next=f"give {EVENTS_BYTES_MIN} or more"
+        )
     missing = [name for name in file.electors if name not in {file.member, *file.members}]
     if missing:
         raise UsageProblem(
             f"no address of the electors {', '.join(missing)}",
             next="name each member and its HOST:PORT under [members]",
         )
-    if timing.silence < 2 * timing.heartbeat:
+    require_times(timing)
+    if len(set(file.electors)) < len(file.electors):
+        twice = sorted({name for name in file.electors if file.electors.count(name) > 1})
+        raise UsageProblem(f"electors: {', '.join(twice)} twice", next="name each elector once")
+    if file.wait_for > len(file.electors):
         raise UsageProblem(
-            f"timing.silence is {timing.silence} s, timing.heartbeat {timing.heartbeat} s: one"
-            " lost heartbeat would end a connection",
-            next="set silence to several heartbeats",
+            f"wait_for is {file.wait_for}, and there are {len(file.electors)} electors: clients"
+            " would never be served",
+            next="set wait_for to the number of electors at most",
         )
+    listen, clients = Address.parse_local(file.listen), Address.parse_local(file.clients)
+    http = None if file.http is None else Address.parse_local(file.http)
+    addresses = {name: Address.parse(text) for name, text in file.members.items()}
+    require_apart(listen, clients, http, addresses, file.member)
+    require_protected(security, clients, http)
     config = Config(
         member=file.member,
         electors=frozenset(file.electors),
@@ -170,25 +218,32 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         member=file.member,
         cluster_name=file.cluster,
         electors=config.electors,
-        listen=Address.parse(file.listen),
-        addresses={
-            name: Address.parse(text) for name, text in file.members.items() if name != file.member
-        },
+        listen=listen,
+        addresses={name: where for name, where in addresses.items() if name != file.member},
         silence=timing.silence,
         secret=_secret(security, top),
         tls=_tls(security, top),
+        is_insecure="listen" in security.insecure,
     )
+    if network.tls is not None:
+        network.tls.context(accepts=True)  # now, so that `--check` says what is wrong with them
     data = top / file.data
+    control = data / "control.sock" if file.control is None else top / file.control
+    require_place(control)
     return Settings(
         config=config,
         network=network,
-        clients=Address.parse(file.clients),
+        clients=clients,
         data=data,
-        control=data / "control.sock" if file.control is None else top / file.control,
-        http=None if file.http is None else Address.parse(file.http),
+        control=control,
+        http=http,
         events=None if file.events is None else top / file.events,
+        events_bytes=file.events_bytes,
+        events_needed=OnFull(file.events_full) is OnFull.END,
+        stop=Stopping(file.stop),
         timing=timing,
         testing=file.testing,
+        warnings=tuple(warnings_of(security, top)),
     )
 
 
@@ -230,6 +285,7 @@ def _tls(security: Security, top: Path) -> TlsFiles | None:
     return TlsFiles(certificate=top / certificate, key=top / key, ca=top / ca)
 
 
-def _require(holds: bool, what: str, found: object) -> None:
-    if not holds:
-        raise MisuseError(f"{what} is {found!r}", next="manual or automatic")
+def _require_one_of(kind: type[Enum], what: str, found: str) -> None:
+    known = [one.value for one in kind]
+    if found not in known:
+        raise MisuseError(f"{what} is {found!r}", next=f"write {' or '.join(known)}")

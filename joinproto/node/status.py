@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from joinproto import __version__
 from joinproto.core.chain.view import Position, Seat
 from joinproto.drivers.cluster import Cluster
+from joinproto.drivers.failures import what_helps
 from joinproto.log.replicated import ReplicatedLog
 
 
@@ -15,6 +17,7 @@ def status_of(cluster: Cluster, log: ReplicatedLog, peers: list[str]) -> dict[st
     member = engine.member.it
     record, tip, waiting = member.record, member.view, engine.waiting
     return {
+        "version": __version__,
         "member": cluster.config.member,
         "store_id": record.store_id,
         "cluster": cluster.config.cluster_name,
@@ -44,6 +47,7 @@ def status_of(cluster: Cluster, log: ReplicatedLog, peers: list[str]) -> dict[st
             "rule": waiting.label,
             "case": waiting.case,
             "reason": None if waiting.reason is None else waiting.reason.value,
+            "next": what_helps(waiting.reason),
         },
     }
 

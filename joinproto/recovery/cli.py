@@ -3,8 +3,8 @@
 Exit codes of all of them (as in docs/recovery.md):
 
     0 ok, or nothing to do      4 diverged       8 declined by the operator
-    1 unreadable or corrupt     5 unproven       9 a write failed
-    2 usage                     6 in use        10 a bug of ours
+    1 damaged, a disk's error   5 unproven       9 a write failed
+    2 usage, path or rights     6 in use        10 a bug of ours
     3 different clusters        7 stale plan    11 an extra is missing (rehearse)
 """
 

@@ -18,6 +18,7 @@ import click
 from joinproto import __version__
 from joinproto.errors import StoreUnreadable, StoreWriteFailed, UsageProblem
 from joinproto.recovery import deeds, show
+from joinproto.recovery.access import SUDO, WRITE_ERROR
 from joinproto.recovery.cli_look import judgement_of, judging, looking
 from joinproto.recovery.deeds import Deed, Outcome, Stale
 from joinproto.recovery.found import Format
@@ -34,9 +35,9 @@ from joinproto.recovery.plan import (
     plan_for,
 )
 from joinproto.recovery.sources import look, this_host
+from joinproto.recovery.words import typed
 
 PLAN_BYTES_MAX = 64 << 20
-WRITE_ERROR = 9
 
 Command = Callable[..., Any]
 
@@ -93,7 +94,7 @@ def plan(
         return _refused(judgement, refused, as_object)
     made = _signed(made, why)
     _write_new(Path(output), dump(made))
-    after = f"on {made.step.host}: joinproto recover apply {output}"
+    after = f"on {made.step.host}: joinproto recover apply {typed(output)}"
     if as_object:
         tree = {**as_json(judgement), "next": after}
         click.echo(json.dumps({**tree, "plan": {"path": output, "hash": made.hash}}))
@@ -136,7 +137,7 @@ def mark_clean(
 
     One store of a cluster of several proves little; pick, with all of them, proves more.
     """
-    if len(words) != 1 or not Path(words[0]).is_dir():
+    if len(words) != 1 or os.path.isfile(words[0]):  # noqa: PTH113  never an error
         raise UsageProblem(
             "mark-clean takes one directory on this machine",
             next="for several stores: joinproto recover plan DIR|INFO... -o plan.json",
@@ -160,7 +161,7 @@ def undo(directory: str, why: str, as_object: bool) -> int:
 
     What the store promised since is kept; only the permission goes.
     """
-    path = Path(directory).resolve()
+    path = Path(os.path.realpath(directory))
     done = deeds.undo(path, host=this_host(), made=_maker(why))
     _said(
         done, [directory], None, "joinproto recover pick, with the stores of all members", as_object
@@ -198,7 +199,13 @@ def _apply(
 
 def _not_again(agreed: Plan, host: str) -> list[str]:
     """Say which stores of the plan cannot be looked at again from here."""
-    far = [one.name for one in agreed.inputs if one.host != host or not Path(one.path).exists()]
+    near = deeds.beside(agreed, host)
+    step = agreed.step
+    far = [
+        one.name
+        for one in agreed.inputs
+        if one not in near and (one.host, one.path) != (step.host, step.path)
+    ]
     return [f"not examined again: {', '.join(far)}"] if far else []
 
 
@@ -297,7 +304,9 @@ def _read(path: Path) -> bytes:
             return file.read(PLAN_BYTES_MAX)
     except OSError as error:
         raise StoreUnreadable(
-            f"{path}: cannot be read: {error.strerror or error}", next="check the path"
+            f"{path}: cannot be read: {error.strerror or error}",
+            next=SUDO if isinstance(error, PermissionError) else "check the path",
+            code=2 if isinstance(error, PermissionError) else None,
         ) from error
 
 

@@ -21,6 +21,7 @@ from joinproto.recovery.judgement import (
     store_as_json,
 )
 from joinproto.recovery.sources import Sources, look
+from joinproto.recovery.words import typed
 
 FORMATS = ("auto", *(each.value for each in Format))
 
@@ -77,6 +78,11 @@ def judging(command: Command) -> Command:
             help="A member whose store is lost for good.  Proves nothing.",
         ),
         click.option(
+            "--nodes",
+            type=click.IntRange(min=1),
+            help="How many nodes a cluster of Qpid or Galera has: their files do not say.",
+        ),
+        click.option(
             "--register",
             is_flag=True,
             help="An outside register (etcd, Consul) chooses the views of this cluster.",
@@ -100,6 +106,7 @@ def judgement_of(
     transient: Sequence[str] = (),
     lost: Sequence[str] = (),
     register: bool = False,
+    nodes: int | None = None,
 ) -> Judgement:
     """Return the verdict about what the command line names, in the words of `judging`."""
     found = look(words, kind=format_of(kind), positions=positions)
@@ -109,6 +116,7 @@ def judgement_of(
         transient=transient,
         lost=lost,
         outside=register,
+        nodes=nodes,
         notes=found.notes,
         words=words,
     )
@@ -191,7 +199,7 @@ def compare(as_object: bool, words: tuple[str, ...], **asked: Any) -> int:
         click.echo(json.dumps(as_json(judgement)))
     else:
         click.echo(show.comparison_text(judgement.stores, judgement))
-        click.echo(f"\nnext: joinproto recover pick {' '.join(words)}")
+        click.echo(f"\nnext: joinproto recover pick {' '.join(map(typed, words))}")
     # How the stores stand is said, whatever it proves.
     return 0 if judgement.verdict is Verdict.UNPROVEN else judgement.code
 

@@ -9,7 +9,8 @@ any moment the store is as before or as after, and the same command finishes the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
@@ -22,18 +23,28 @@ from joinproto.core.chain.malformed import Malformed
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import View
 from joinproto.errors import JoinprotoError, StoreInUse, StoreUnreadable, StoreWriteFailed
-from joinproto.recovery.found import Format, Found, State
+from joinproto.recovery.access import (
+    ABSENT,
+    DISK,
+    SUDO,
+    USAGE,
+    WRITE_ERROR,
+    code_of,
+    require_permitted,
+    require_reachable,
+)
+from joinproto.recovery.found import Format, Found, Raw, State
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.history import chained
 from joinproto.recovery.own import NAMES, contents_of
-from joinproto.recovery.plan import STALE, Plan, backup_name, forced_view
+from joinproto.recovery.plan import STALE, Input, Plan, backup_name, forced_view
+from joinproto.recovery.words import shown
 from joinproto.store.contents import Contents
 from joinproto.store.filesystem import REAL, FileSystem, let_go, reason, write_all
 from joinproto.store.handle import Store, open_store
 from joinproto.store.places import open_room
 from joinproto.store.slots import CURRENT, ROOM
 
-WRITE_ERROR = 9
 IN_USE = 6
 
 
@@ -66,26 +77,38 @@ def check(plan: Plan, *, host: str, files: FileSystem = REAL) -> Deed | None:
     Changes nothing.  Raises `Stale`, or `StoreError`.
     """
     path = Path(plan.step.path)
-    found = read(gather(path, host=host, kind=Format.JOINPROTO, files=files))
+    raw = gather(path, host=host, kind=Format.JOINPROTO, files=files)
+    require_permitted(raw)
+    found = read(raw)
     _require_target(plan, found)
     assert found.record is not None
     done = _done_before(plan, found)
     if done is not None:
         return done
-    _require_before(plan, found.raw.file(NAMES[0]).data or b"")
-    for one in plan.inputs:
-        # A store of another machine cannot be looked at again; the caller says so.
-        if one.host != host or one.path == plan.step.path or not Path(one.path).exists():
-            continue
-        now = gather(Path(one.path), host=host, files=files)
-        if now.digest != one.sha256 or now.in_use:
-            why = f"in use by {now.in_use}" if now.in_use else "changed since the plan was made"
-            raise Stale(
-                f"{one.name}: {why}\n  nothing was changed",
-                next="joinproto recover pick, with the stores as they are now",
-                code=IN_USE if now.in_use else STALE,
+    _require_target_same(plan, files)
+    for one in beside(plan, host):
+        kind = None if one.format is None else Format(one.format)
+        raw = gather(Path(one.path), host=host, kind=kind, files=files)
+        require_permitted(raw)
+        if raw.in_use:
+            raise StoreInUse(
+                f"{one.name}: in use by {raw.in_use}\n  nothing was changed",
+                next="look at the running broker; if it shall not run, stop it, then pick again",
+                code=IN_USE,
+            )
+        if _again(one, raw) != one:
+            _require_given(one.name, raw)
+            raise _stale(
+                one.name,
+                raw.problem.rpartition(": ")[2],
+                "; if it is on another machine of that name: collect --host NAME",
             )
     return None
+
+
+def beside(plan: Plan, host: str) -> tuple[Input, ...]:
+    """Return the plan's other stores that lie on this machine, to be looked at again."""
+    return tuple(one for one in plan.inputs if one.host == host and one.path != plan.step.path)
 
 
 def apply(plan: Plan, *, host: str, made: Mapping[str, str], files: FileSystem = REAL) -> Deed:
@@ -98,25 +121,18 @@ def apply(plan: Plan, *, host: str, made: Mapping[str, str], files: FileSystem =
     if done is not None:
         _make_durable(path, files)
         return done
-    try:
-        with open_store(path, files=files) as store:
-            # Once more under the lock: a member may have run in between.
-            raw = _current(path, files)
-            _require_before(plan, raw)
-            backup = _keep(path, backup_name(plan), raw, files)
-            store.write_contents(_written(plan, store, made))
-    except StoreInUse as error:
-        error.code = IN_USE
-        raise
-    except StoreWriteFailed as error:
-        error.code = WRITE_ERROR
-        raise
+    with _codes(), open_store(path, files=files) as store:
+        # Once more under the lock: a member may have run in between.
+        raw = _require_target_same(plan, files)
+        backup = _keep(path, backup_name(plan), raw, files)
+        store.write_contents(_written(plan, store, made))
     step = plan.step
     if step.force is None:
         said = "a restart from its tip is permitted, once"
     else:
         said = "it begins anew with other electors; this was not proven"
-    return Deed(outcome=Outcome.DONE, said=(f"{step.member} at {path}: {said}",), backup=backup)
+    said = f"{step.member} at {shown(str(path))}: {said}"
+    return Deed(outcome=Outcome.DONE, said=(said,), backup=backup)
 
 
 def undo(path: Path, *, host: str, made: Mapping[str, str], files: FileSystem = REAL) -> Deed:
@@ -125,23 +141,35 @@ def undo(path: Path, *, host: str, made: Mapping[str, str], files: FileSystem = 
     A mark can be taken back until a successor of its tip has been accepted; a forced
     restart until the store has been used.  Raises `Stale` after that.
     """
+    require_reachable(gather(path, host=host, kind=Format.JOINPROTO, files=files))
+    with _codes(), open_store(path, files=files) as store:
+        entry = last_permission(store.contents)
+        if entry is None:
+            said = f"{shown(str(path))}: nothing of the recovery tool stands here"
+            return Deed(outcome=Outcome.NOTHING, said=(said,))
+        former = _undone(path, store, entry)
+        fields = {**made, "host": host, "what": "undo", "plan": str(entry.get("plan", ""))}
+        history = chained(store.contents.history, fields)
+        store.write_contents(evolve(store.contents, record=former, history=history))
+    said = f"{shown(str(path))}: the {entry['what']} is taken back"
+    return Deed(outcome=Outcome.DONE, said=(said,))
+
+
+@contextmanager
+def _codes() -> Iterator[None]:
+    """Give the errors of a deed the exit codes of this tool."""
     try:
-        with open_store(path, files=files) as store:
-            entry = last_permission(store.contents)
-            if entry is None:
-                said = f"{path}: nothing of the recovery tool stands here"
-                return Deed(outcome=Outcome.NOTHING, said=(said,))
-            former = _undone(path, store, entry)
-            fields = {**made, "host": host, "what": "undo", "plan": str(entry.get("plan", ""))}
-            history = chained(store.contents.history, fields)
-            store.write_contents(evolve(store.contents, record=former, history=history))
+        yield
     except StoreInUse as error:
         error.code = IN_USE
         raise
     except StoreWriteFailed as error:
         error.code = WRITE_ERROR
         raise
-    return Deed(outcome=Outcome.DONE, said=(f"{path}: the {entry['what']} is taken back",))
+    except StoreUnreadable as error:
+        error.code = code_of(error)
+        error.next = SUDO if error.code == USAGE else error.next
+        raise
 
 
 # -- what stands there -------------------------------------------------------------------------
@@ -165,7 +193,7 @@ def _done_before(plan: Plan, found: Found) -> Deed | None:
         return None
     stands = contents.record.is_marked or plan.step.force is not None
     more = "it stands" if stands else "it is void by now: a view followed"
-    said = f"{plan.step.member} at {plan.step.path}: this plan was applied before; {more}"
+    said = f"{plan.step.member} at {shown(plan.step.path)}: this plan was applied before; {more}"
     return Deed(outcome=Outcome.DONE_BEFORE, said=(said,))
 
 
@@ -180,26 +208,63 @@ def _require_target(plan: Plan, found: Found) -> None:
     if found.record is None:
         why = found.problems[0] if found.problems else found.state.value
         is_here = found.host == step.host
+        if is_here and found.state is not State.UNREADABLE:
+            raise _stale(found.name, why)
         raise StoreUnreadable(
             f"{found.name}: {why}\n  the plan is for the store of {step.member} on {step.host}",
             next="look at the disk, then run the same command again"
             if is_here
-            else f"run this on {step.host}, where {step.path} is",
+            else f"run this on {step.host}, where {shown(step.path)} is",
+            code=WRITE_ERROR if found.raw.errors - ABSENT else None,
         )
     if found.record.store_id != step.store_id:
         raise Stale(
             f"{found.name}: store {found.record.store_id} of {found.member}, expected"
             f" {step.store_id} of {step.member}\n  nothing was changed",
-            next=f"run this on {step.host}, where {step.path} is",
+            next=f"run this on {step.host}, where {shown(step.path)} is",
         )
 
 
-def _require_before(plan: Plan, raw: bytes) -> None:
-    if sha256(raw).hexdigest() != plan.step.before:
-        raise Stale(
-            f"{plan.step.path}: changed since the plan was made\n  nothing was changed by this",
-            next="joinproto recover pick, with the stores as they are now",
+def _require_target_same(plan: Plan, files: FileSystem) -> bytes:
+    """Return the target's metadata, which is as it was, as is all else that was read of it."""
+    step = plan.step
+    # Machines of one name may have a store at one path each; which one is here, its bytes say.
+    known = [one for one in plan.inputs if (one.host, one.path) == (step.host, step.path)]
+    raw = gather(Path(step.path), host=step.host, kind=Format.JOINPROTO, files=files)
+    _require_given(step.path, raw)
+    data = raw.file(NAMES[0]).data or b""
+    digest = sha256(data).hexdigest()
+    now = [_again(one, raw) for one in known]
+    is_same = not known or any(
+        # An apply that was interrupted wrote the present one in the place of the one before.
+        one in (then, evolve(then, previous=digest))
+        for one, then in zip(now, known, strict=True)
+    )
+    if digest != step.before or not is_same:
+        raise _stale(step.path)
+    return data
+
+
+def _require_given(name: str, raw: Raw) -> None:
+    """Raise `StoreUnreadable` if the disk gave an error instead of what lies there."""
+    if raw.errors - ABSENT:
+        why = next((file.problem for file in raw.files if file.errno is not None), "")
+        why = why or (raw.journal.problem if raw.journal else "") or raw.lock_problem or raw.problem
+        raise StoreUnreadable(
+            f"{name}: {why}\n  nothing was changed by this", next=DISK, code=WRITE_ERROR
         )
+
+
+def _again(one: Input, raw: Raw) -> Input:
+    """Return what `one` is now that `raw` was read, with the position that was given for it."""
+    return Input.of(one.name, evolve(raw, recovered=one.recovered.encode("latin-1")))
+
+
+def _stale(name: str, why: str = "", more: str = "") -> Stale:
+    return Stale(
+        f"{name}: {why or 'changed since the plan was made'}\n  nothing was changed by this",
+        next=f"joinproto recover pick, with the stores as they are now{more}",
+    )
 
 
 def _undone(path: Path, store: Store, entry: Mapping[str, Any]) -> StoreRecord:
@@ -264,17 +329,6 @@ def _forced(plan: Plan, record: StoreRecord) -> StoreRecord:
         return record.learn(record.lineage.append(forced_view(record.lineage, force)))
     except Malformed as malformed:
         raise Stale(f"{plan.step.path}: {malformed}", next="plan again") from malformed
-
-
-def _current(path: Path, files: FileSystem) -> bytes:
-    file = gather(path, host="", kind=Format.JOINPROTO, files=files).file(NAMES[0])
-    if file.data is None:
-        raise StoreUnreadable(
-            f"{path}: {file.name} cannot be read: {file.problem or 'it is gone'}\n"
-            "  nothing was changed",
-            next="look at the disk, then run the same command again",
-        )
-    return file.data
 
 
 def _make_durable(path: Path, files: FileSystem) -> None:

@@ -36,6 +36,7 @@ What a reader has to fill in:
                          if not known.  `number` only if it orders the views of one cluster
     stopped_last         it says itself that nobody else ran any more (it lists only itself,
                          safe_to_bootstrap: 1 with a seqno)
+    may_be_last          it does not rule out that nobody else ran any more
     problems             what is wrong, one sentence each, the worst first
     facts                what to show to a person: `Fact("seqno", "-1")`, in the file's order
     node                 a `NodeList`, where the broker keeps whom a node waits for at its
@@ -48,6 +49,7 @@ in `joinproto/core/pick/`, from `Found.candidate`.
 
 from __future__ import annotations
 
+import json
 from enum import Enum
 from hashlib import sha256
 from typing import Any
@@ -58,6 +60,7 @@ from joinproto.core.chain.store import StoreRecord
 from joinproto.core.pick.candidate import Candidate, LastView, State
 from joinproto.core.pick.wait_graph import NodeList
 from joinproto.recovery.frames import Journal
+from joinproto.recovery.words import shown
 
 __all__ = ["Fact", "Format", "Found", "LastView", "Raw", "RawFile", "State"]
 
@@ -76,12 +79,16 @@ class Format(Enum):
 
 @frozen
 class RawFile:
-    """One file as it was read.  `modified`: seconds since 1970, shown and never compared."""
+    """One file as it was read.  `modified`: seconds since 1970, shown and never compared.
+
+    `errno`: of the system, where it did not give the file; known on this machine only.
+    """
 
     name: str
     data: bytes | None = field(default=None, repr=False)
     problem: str = ""
     modified: float | None = None
+    errno: int | None = field(default=None, eq=False, repr=False)
 
     @property
     def is_absent(self) -> bool:
@@ -96,7 +103,8 @@ class Raw:
     `lock_problem`: why that could not be found out.  `problem`: why the directory itself
     could not be read.  `called`: the last part of its path as it was typed, where a link led
     to `path`; "" where they are the same.  `leftovers`: names of files that were being
-    written.  `journal`: of joinproto's own log, None: there is none.
+    written.  `journal`: of joinproto's own log, None: there is none.  `errnos`: what the system
+    refused beside the files, known on this machine only.
     """
 
     path: str
@@ -111,6 +119,14 @@ class Raw:
     journal: Journal | None = None
     recovered: bytes = b""
     read_at: float = 0.0
+    errnos: frozenset[int | None] = field(default=frozenset(), eq=False, repr=False)
+
+    @property
+    def errors(self) -> frozenset[int]:
+        """Return every error of the system in reading it."""
+        found = {*self.errnos, *(file.errno for file in self.files)}
+        found |= set() if self.journal is None else {self.journal.errno}
+        return frozenset(each for each in found if each is not None)
 
     def file(self, name: str) -> RawFile:
         """Return the file with this name, an absent one if it was not there."""
@@ -118,15 +134,18 @@ class Raw:
 
     @property
     def digest(self) -> str:
-        """Return a hash of everything that was read; equal if and only if nothing changed."""
-        total = sha256(b"joinproto found 1\n")
+        """Return a hash of everything that was read; equal if and only if nothing changed.
+
+        Who has it open is no part of it: that is asked anew each time.
+        """
+        parts = [self.format.value if self.format else "", self.problem, self.lock_problem]
         for file in sorted(self.files, key=lambda one: one.name):
-            said = b"-" if file.data is None else sha256(file.data).digest()
-            total.update(b"%d:%b" % (len(file.name.encode()), file.name.encode()) + said)
-        if self.journal is not None:
-            total.update(repr(self.journal).encode())
-        total.update(self.recovered)
-        return total.hexdigest()
+            said = "-" if file.data is None else sha256(file.data).hexdigest()
+            parts += [file.name, said, file.problem]
+        parts += ["no journal"] if self.journal is None else self.journal.said
+        parts.append(sha256(self.recovered).hexdigest())
+        text = json.dumps(["joinproto found 2", *parts])
+        return sha256(text.encode()).hexdigest()
 
 
 @frozen
@@ -157,6 +176,7 @@ class Found:
     final: str = ""
     last_view: LastView | None = None
     stopped_last: bool = False
+    may_be_last: bool = False
     node: NodeList | None = field(default=None, repr=False)
     problems: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
@@ -171,7 +191,7 @@ class Found:
     @property
     def name(self) -> str:
         """Return where it is, the host too: a path alone is on every machine."""
-        return self.label or f"{self.host}:{self.path}"
+        return self.label or f"{self.host}:{shown(self.path)}"
 
     @property
     def candidate(self) -> Candidate:
@@ -186,5 +206,6 @@ class Found:
             final=self.final or None,
             last_view=self.last_view,
             stopped_last=self.stopped_last,
+            may_be_last=self.may_be_last,
             node=self.node,
         )

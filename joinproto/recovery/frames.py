@@ -7,16 +7,13 @@ Of other brokers' frames nothing is known here: their operators say it with --po
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from zlib import crc32
+from hashlib import sha256
 
-from attrs import evolve, frozen
+from attrs import field, frozen
 
-from joinproto.core.chain.malformed import Malformed
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position
-from joinproto.log.journal import _BODY, _HEAD, _MAGIC, FILE, FRAME_BYTES_MAX, Run, _durable_behind
+from joinproto.log.journal import FILE, Run, holds, start_from, survey
 from joinproto.store.filesystem import FileSystem, let_go, reason
 
 __all__ = ["FILE", "Journal", "Run", "look_at_journal", "with_frames"]
@@ -26,19 +23,32 @@ CHUNK_BYTES = 4 << 20
 
 @frozen
 class Journal:
-    """What a journal holds: runs of frames, in order.  `problem`: why it cannot be believed."""
+    """What a journal holds: runs of frames, in order.
+
+    `problem`: why it cannot be believed; `is_unread`: because the system did not give it.
+    `is_torn`: behind the runs is a part of a frame.
+    `sha256`: of all its bytes, "" where it was not read to its end.
+    """
 
     runs: tuple[Run, ...] = ()
     problem: str = ""
+    is_unread: bool = False
+    sha256: str = ""
+    is_torn: bool = False
+    errno: int | None = field(default=None, eq=False, repr=False)
+
+    @property
+    def said(self) -> list[str]:
+        """Return all of it as texts, to be hashed."""
+        runs = [f"{run.view} {run.first} {run.last}" for run in self.runs]
+        return [*runs, self.problem, str(self.is_unread), self.sha256, str(self.is_torn)]
 
     @property
     def last(self) -> Position | None:
         return Position(self.runs[-1].view, self.runs[-1].last) if self.runs else None
 
     def holds(self, position: Position) -> bool:
-        return any(
-            run.view == position.view and run.first <= position.seq <= run.last for run in self.runs
-        )
+        return holds(self.runs, position)
 
 
 def look_at_journal(files: FileSystem, directory: int) -> Journal | None:
@@ -48,72 +58,27 @@ def look_at_journal(files: FileSystem, directory: int) -> Journal | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Journal(problem=reason(error))
+        return Journal(problem=reason(error), is_unread=True, errno=error.errno)
     try:
-        return _surveyed(files, file)
+        found = survey(file, piece_bytes=CHUNK_BYTES)
+        total = sha256()
+        while piece := files.read(file, CHUNK_BYTES):
+            total.update(piece)
     except OSError as error:
-        return Journal(problem=reason(error))
+        return Journal(problem=reason(error), is_unread=True, errno=error.errno)
     finally:
         let_go(files, file)
-
-
-def _surveyed(files: FileSystem, file: int) -> Journal | None:
-    runs: list[Run] = []
-    end = last = 0
-    for view, seq, after in _records(files, file):
-        if seq != last + 1:
-            return Journal(problem=f"byte {end}: frame {seq} behind frame {last}")
-        if runs and runs[-1].view == view:
-            runs[-1] = Run(view, runs[-1].first, seq)
-        else:
-            runs.append(Run(view, seq, seq))
-        end, last = after, seq
-    size = os.fstat(file).st_size
-    if end == 0 and size > 0 and os.pread(file, len(_MAGIC), 0) != _MAGIC:
-        return None  # somebody else's file of this name
-    if end < size and _durable_behind(file, end, size) > end:
-        return Journal(problem=f"byte {end}: a damaged frame, which a later one calls durable")
-    # Else what is behind the last whole frame is a torn tail that nobody was told of.
-    return Journal(tuple(runs))
-
-
-def _records(files: FileSystem, file: int) -> Iterator[tuple[str, int, int]]:
-    """Yield view, number and end of each frame, up to the first one that is not whole."""
-    held = bytearray()
-    start = at = 0  # of what is held, and of the next record, from the beginning of the file
-    while True:
-        while len(held) - (at - start) >= _HEAD.size + _BODY.size:
-            magic, length, checksum = _HEAD.unpack_from(held, at - start)
-            if magic != _MAGIC or not _BODY.size <= length <= _BODY.size + FRAME_BYTES_MAX:
-                return
-            body = at - start + _HEAD.size
-            if len(held) < body + length:
-                break
-            if crc32(memoryview(held)[body : body + length]) != checksum:
-                return
-            view, seq, _ = _BODY.unpack_from(held, body)
-            at += _HEAD.size + length
-            yield view.hex(), seq, at
-        held, start = held[at - start :], at
-        more = files.read(file, CHUNK_BYTES)
-        if not more:
-            return
-        held += more
+    is_torn = found.end < found.size
+    return Journal(found.runs, found.problem, sha256=total.hexdigest(), is_torn=is_torn)
 
 
 def with_frames(record: StoreRecord, journal: Journal | None) -> tuple[StoreRecord, str]:
-    """Return the record with the position that its journal shows, and what is wrong with it."""
-    if journal is None or record.update_unfinished:
-        return record, ""  # its data counts for nothing until it is updated again
-    if journal.problem:
+    """Return the record with the position that its journal shows, and what is wrong with it.
+
+    As a member would: what this calls wrong, it refuses.
+    """
+    if journal is not None and journal.problem:
         return record, f"{FILE}: {journal.problem}"
-    if record.position is not None and not journal.holds(record.position):
-        ends = "none" if journal.last is None else str(journal.last.seq)
-        return record, (
-            f"{FILE}: does not hold frame {record.position.seq}, which the metadata knows of, and"
-            f" ends at {ends}: frames were lost"
-        )
-    try:
-        return evolve(record, position=journal.last), ""
-    except Malformed as malformed:
-        return record, f"{FILE}: {malformed}"
+    runs = None if journal is None else journal.runs
+    record, problem = start_from(record, runs, is_torn=journal is not None and journal.is_torn)
+    return record, f"{FILE}: {problem}" if problem else ""

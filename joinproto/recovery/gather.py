@@ -69,14 +69,16 @@ def gather(
     several brokers.
     """
     typed = Path(os.path.abspath(path))  # noqa: PTH100  a link in it is not followed yet
-    path = typed.resolve()
+    path = Path(os.path.realpath(typed))
     shown, called = str(path), typed.name if typed.name != path.name else ""
     now = time.time()
     try:
         directory = open_data_directory(files, path)
     except StoreError as error:
-        problem = error.message.partition("\n")[0]
-        return Raw(path=shown, host=host, format=kind, problem=problem, called=called, read_at=now)
+        problem = error.message.removesuffix("\n  nothing was changed")
+        errno = getattr(error.__cause__, "errno", None)
+        raw = Raw(path=shown, host=host, format=kind, problem=problem, called=called, read_at=now)
+        return evolve(raw, errnos=frozenset({errno}))
     try:
         there = {}
         for each in [kind] if kind else list(Format):
@@ -86,6 +88,13 @@ def gather(
             is_there = any(not file.is_absent for file in read_files)
             if is_there or kind or _has_room(files, directory, each):
                 there[each] = read_files
+        if len(there) > 1 and any(map(_has_data, there.values())):
+            # An error of the disk is not yet a file of another broker.
+            there = {
+                each: found
+                for each, found in there.items()
+                if each is Format.JOINPROTO or _has_data(found)
+            }
         if len(there) > 1:
             several = ", ".join(each.value for each in there)
             raise UsageProblem(
@@ -110,6 +119,20 @@ def gather(
         return Raw(path=shown, host=host, format=None, problem=problem, called=called, read_at=now)
     finally:
         let_go(files, directory)
+
+
+def _has_data(found: Sequence[RawFile]) -> bool:
+    return any(file.data is not None for file in found)
+
+
+def stores_inside(path: Path) -> tuple[Path, ...]:
+    """Return the directories directly in `path` that look like stores, sorted."""
+    names = [name for kind in Format for name in reader_of(kind).NAMES]
+    try:
+        inside = sorted(path.iterdir())
+    except OSError:
+        return ()
+    return tuple(one for one in inside if any(os.path.lexists(one / name) for name in names))
 
 
 def _hint(files: FileSystem, directory: int, path: Path) -> str:
@@ -142,11 +165,13 @@ def _with_room(files: FileSystem, directory: int, raw: Raw) -> Raw:
             names = files.names(room)
             lock = look_at_lock(files, room)
     except OSError as error:
-        return evolve(raw, lock_problem=f"{ROOM}: {reason(error)}")
+        problem = f"{ROOM}: {reason(error)}"
+        return evolve(raw, lock_problem=problem, errnos=frozenset({error.errno}))
     else:
         leftovers = tuple(name for name in names if TEMPORARY.fullmatch(name))
         in_use = str(lock.holder) if lock.state is LockState.HELD else ""
-        return evolve(raw, in_use=in_use, lock_problem=lock.problem, leftovers=leftovers)
+        raw = evolve(raw, in_use=in_use, lock_problem=lock.problem, leftovers=leftovers)
+        return evolve(raw, errnos=frozenset({lock.errno}))
 
 
 def _read(files: FileSystem, directory: int, name: str) -> RawFile:
@@ -167,7 +192,7 @@ def _read(files: FileSystem, directory: int, name: str) -> RawFile:
     except OSError as error:
         is_link = getattr(error, "errno", None) == 40
         why = "is a symbolic link, which is not followed" if is_link else reason(error)
-        return RawFile(name, problem=why)
+        return RawFile(name, problem=why, errno=getattr(error, "errno", None))
     if len(data) > FILE_BYTES_MAX:
         return RawFile(name, problem=f"is larger than {FILE_BYTES_MAX} bytes")
     return RawFile(name, data, modified=modified)

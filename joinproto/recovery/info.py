@@ -71,6 +71,9 @@ def _tree(raw: Raw) -> dict[str, Any]:
         if raw.journal is None
         else {
             "problem": raw.journal.problem,
+            "is_unread": raw.journal.is_unread,
+            "sha256": raw.journal.sha256,
+            "is_torn": raw.journal.is_torn,
             "runs": [[run.view, run.first, run.last] for run in raw.journal.runs],
         },
         "recovered": base64.b64encode(raw.recovered).decode(),
@@ -130,7 +133,10 @@ def _unpacked(text: str) -> bytes:
 
 def _journal(tree: Any) -> Journal:
     runs = tuple(Run(_text(view), int(first), int(last)) for view, first, last in tree["runs"])
-    return Journal(runs, _text(tree["problem"]))
+    # Earlier versions did not say the last three.
+    is_unread, total = tree.get("is_unread") is True, _text(tree.get("sha256", ""))
+    is_torn = tree.get("is_torn") is True
+    return Journal(runs, _text(tree["problem"]), is_unread, total, is_torn=is_torn)
 
 
 def _text(value: object) -> str:

@@ -5,8 +5,8 @@ Here the verdict of `joinproto.core.pick` meets the operator: exit code and the 
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Collection, Sequence
-from shlex import quote
 from typing import Any
 
 from attrs import frozen
@@ -17,7 +17,10 @@ from joinproto.core.pick.findings import Missing
 from joinproto.core.pick.pick import Pick, group, pick
 from joinproto.core.pick.table import Verdict
 from joinproto.errors import UsageProblem
+from joinproto.recovery.access import DISK
+from joinproto.recovery.foreign.choice import broker_would
 from joinproto.recovery.found import Format, Found, State
+from joinproto.recovery.words import typed
 
 EXIT = {
     Verdict.PROVEN: 0,
@@ -71,6 +74,7 @@ def judge(
     transient: Collection[str] = (),
     lost: Collection[str] = (),
     outside: bool = False,
+    nodes: int | None = None,
     notes: Sequence[str] = (),
     words: Sequence[str] = (),
 ) -> Judgement:
@@ -79,7 +83,8 @@ def judge(
     `cluster`: a name, or the beginning of a signature, where stores of several were given.
     `transient`: members that keep nothing.  `lost`: those whose store nobody will ever supply;
     nothing is proven by that, but other things can be done.  `outside`: an outside register
-    chooses the views.  `words`: of the command line, for the next one.
+    chooses the views.  `nodes`: how many a cluster of another broker has.  `words`: of the
+    command line, for the next one.
     """
     chosen, left_out = _of_cluster(stores, cluster)
     formats = {found.format for found in chosen if found.state.is_readable}
@@ -89,8 +94,12 @@ def judge(
             f"stores of several brokers ({listed}) cannot be compared",
             next="name the directories of one cluster only",
         )
-    found = pick([one.candidate for one in chosen], without=transient, outside=outside)
+    found = pick([one.candidate for one in chosen], without=transient, outside=outside, nodes=nodes)
     told = _told(chosen, lost)
+    settled = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN, Verdict.IN_USE)
+    is_sure = found.verdict in (Verdict.PROVEN, Verdict.TIE) or Format.RABBITMQ not in formats
+    is_open = found.verdict not in (*settled, Verdict.DIFFERENT_CLUSTERS)
+    would = broker_would(chosen) if is_open else ""
     quiet = _problems(chosen)
     claimed = [f"{name} keeps nothing: that is what you say" for name in transient]
     claimed += [f"the store of {name} is lost for good: that is what you say" for name in lost]
@@ -99,18 +108,18 @@ def judge(
     return Judgement(
         stores=tuple(chosen),
         pick=found,
-        sentence=_sentence(found, chosen),
+        sentence=f"{_sentence(found, chosen)} {would}".rstrip(),
         evidence=(
             *found.findings.lines,
             *_safety(found),
-            *told,
+            *(told if is_sure or not told else (*told[:-1], f"by these lists alone: {told[-1]}")),
             *found.findings.pending,
             *claimed,
             *quiet,
         ),
-        not_examined=(*notes, *left_out, *_not_examined(chosen, outside=outside)),
+        not_examined=(*notes, *left_out, *_not_examined(chosen, outside=outside, nodes=nodes)),
         next=_without(found, lost, words)
-        or _in_order(found, chosen, told)
+        or _in_order(found, chosen, told, lost)
         or _next(found, chosen, words),
     )
 
@@ -187,7 +196,7 @@ def _sentence(found: Pick, stores: Sequence[Found]) -> str:
         case Verdict.CLEAN:
             return f"{_and(places)} {_is(places)} clean: there is nothing to recover."
         case Verdict.CORRUPT if bad:
-            names = _and([f"{_where(one)} ({one.state.value})" for one in bad])
+            names = _and([f"{_where(one)} ({_state(one)})" for one in bad])
             return f"{names} cannot be read: {found.case}."
         case Verdict.CORRUPT:
             return "Two of these stores contradict each other: one is damaged or made by hand."
@@ -209,6 +218,12 @@ def _sentence(found: Pick, stores: Sequence[Found]) -> str:
         return f"Not one of these stores can be called the latest: {found.case}."
     guess = f"{_and(places)} {_is(places)} the latest of these stores, but that is not proven"
     return f"{guess}: {found.case}."
+
+
+def _state(one: Found) -> str:
+    """Return what is wrong with a store that cannot be read; of an error of the system, which."""
+    is_refused = one.state is State.UNREADABLE and one.problems
+    return f"{one.state.value}: {one.problems[0]}" if is_refused else one.state.value
 
 
 def _copies(found: Pick) -> set[str]:
@@ -237,7 +252,9 @@ def _next(found: Pick, stores: Sequence[Found], words: Sequence[str]) -> str:
             return "start all members as always"
         case Verdict.CORRUPT:
             bad = next((one for one in stores if not one.state.is_readable), None)
-            at = quote(bad.path) if bad else given
+            if bad is not None and errno.EIO in bad.raw.errors:
+                return DISK
+            at = typed(bad.path) if bad else given
             return (
                 f"joinproto recover inspect {at}   (what can still be read; if it is lost, pick"
                 " without it and with --lost NAME)"
@@ -258,19 +275,23 @@ def _next(found: Pick, stores: Sequence[Found], words: Sequence[str]) -> str:
         collect = "joinproto recover collect DIR > NAME.info"
         return f"on the hosts of {names}: {collect}; then pick again, with those files too"
     if Format.GALERA in foreign and any(one.seq is None for one in stores):
-        again = " ".join(f"--position {quote(word)}=SEQNO" for word in words[:WORDS_MAX])
+        again = " ".join(f"--position {typed(word)}=SEQNO" for word in words[:WORDS_MAX])
         return (
             "on each node: mariadbd --wsrep-recover (or mysqld), which ends with WSREP:"
             f" Recovered position; then joinproto recover pick {given} {again}"
         )
     if foreign:
-        return "find out by other means; nothing in these files tells which is the latest"
+        return "look in the logs for what settles it, as said above; nothing in these files does"
     return "look for the stores that are not here yet, and pick again with them"
 
 
-def _in_order(found: Pick, stores: Sequence[Found], told: Sequence[str]) -> str:
+def _in_order(
+    found: Pick, stores: Sequence[Found], told: Sequence[str], lost: Collection[str]
+) -> str:
     """Return how RabbitMQ's nodes are started, "" where that is not known."""
-    is_known = found.verdict in (Verdict.PROVEN, Verdict.TIE) and told
+    missing = {item.member for item in found.findings.missing}
+    is_lost = found.verdict is Verdict.UNPROVEN and missing and missing <= set(lost)
+    is_known = (found.verdict in (Verdict.PROVEN, Verdict.TIE) or is_lost) and told
     return told[-1] if is_known and any(one.format is Format.RABBITMQ for one in stores) else ""
 
 
@@ -293,7 +314,7 @@ def _given(words: Sequence[str]) -> str:
     """Return the stores as they are typed again; nobody types hundreds."""
     if len(words) > WORDS_MAX:
         return f"[the same {len(words)} directories and files]"
-    return " ".join(map(quote, words)) or "DIR..."
+    return " ".join(map(typed, words)) or "DIR..."
 
 
 def _start_foreign(found: Pick, stores: Sequence[Found]) -> str:
@@ -301,10 +322,16 @@ def _start_foreign(found: Pick, stores: Sequence[Found]) -> str:
     return f"start {places[0]} first, in the way its broker has for that; then the others"
 
 
-def _not_examined(stores: Sequence[Found], *, outside: bool) -> tuple[str, ...]:
+def _not_examined(stores: Sequence[Found], *, outside: bool, nodes: int | None) -> tuple[str, ...]:
     lines = []
+    if nodes is None and any(one.format in (Format.QPID, Format.GALERA) for one in stores):
+        lines.append(
+            "whether these are all nodes of the cluster: their files do not list them; say how many"
+            " there are with --nodes N"
+        )
     ours = [found for found in stores if found.format is Format.JOINPROTO]
-    if ours and all(found.raw.journal is not None for found in ours):
+    read = [found for found in ours if found.state.is_readable]
+    if ours and all(found.raw.journal is not None for found in read):
         lines.append("what is in the frames: only which ones are there was read")
     elif ours:
         lines.append(

@@ -6,6 +6,7 @@ The same code judges a directory on this machine and the bytes that came in an .
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,11 @@ SALVAGED_MAX = 120
 """Characters of a damaged value that are shown."""
 
 
-def read(raw: Raw, known: Known | None = None) -> Found:
+def read(raw: Raw, known: Known | None = None, *, has_log: bool = False) -> Found:
     """Return what the files of a store say; never raises, whatever the bytes are.
 
-    `known`: shared by stores that are read together.
+    `known`: shared by stores that are read together.  `has_log`: its frames are in joinproto's
+    own log, whether it says so or not.
     """
     known = Known() if known is None else known
     if raw.problem:
@@ -48,7 +50,7 @@ def read(raw: Raw, known: Known | None = None) -> Found:
     if refused is None:
         # Not refused, so valid.
         assert slots.current.contents is not None
-        return _whole(raw, slots.current, slots.current.contents, found)
+        return _whole(raw, slots.current, slots.current.contents, found, has_log=has_log)
 
     state = State.CORRUPT
     if isinstance(refused, StoreMissing):
@@ -66,6 +68,21 @@ def read(raw: Raw, known: Known | None = None) -> Found:
         member="" if newest is None else newest.member,
         problems=tuple(found) or (str(refused).partition("\n")[0],),
         facts=(*_damaged(slots.current), *_damaged(slots.previous)),
+    )
+
+
+def together(stores: Sequence[Found]) -> tuple[Found, ...]:
+    """Return the stores, read again where only another one tells that a journal is missing.
+
+    Members of one cluster keep their frames alike, and earlier versions did not write down how.
+    """
+    with_log = {one.cluster for one in stores if one.raw.journal is not None and one.cluster}
+    known = Known()
+    return tuple(
+        read(one.raw, known, has_log=True)
+        if one.record is not None and one.raw.journal is None and one.cluster in with_log
+        else one
+        for one in stores
     )
 
 
@@ -113,17 +130,24 @@ def state_of(record: StoreRecord) -> State:
     return State(record.state.value)
 
 
-def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str]) -> Found:
-    record, lost = with_frames(contents.record, raw.journal)
+def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str], *, has_log: bool) -> Found:
+    record, lost = contents.record, ""
+    if raw.journal is not None or contents.frames is not None or has_log:
+        record, lost = with_frames(record, raw.journal)
     if lost:
         found.insert(0, lost)
         # A member refuses it, too: what it acknowledged is not there.
-        return Found.of(raw, state=State.CORRUPT, member=contents.member, problems=tuple(found))
+        is_unread = raw.journal is not None and raw.journal.is_unread
+        state = State.UNREADABLE if is_unread else State.CORRUPT
+        return _not_taken(raw, state, slot, contents, found)
+    if raw.lock_problem:
+        # Perhaps a process has it open; and no member opens what it cannot lock.
+        return _not_taken(raw, State.UNREADABLE, slot, contents, found)
     record, wrong = _recovered(raw, record)
     if wrong:
         found.insert(0, wrong)
         # What was said about it is not what it says: nothing follows from such a store.
-        return Found.of(raw, state=State.UNREADABLE, member=contents.member, problems=tuple(found))
+        return _not_taken(raw, State.UNREADABLE, slot, contents, found)
     contents = evolve(contents, record=record)
     tip = record.tip
     link = broken_link(contents.history)
@@ -140,6 +164,15 @@ def _whole(raw: Raw, slot: Slot, contents: Contents, found: list[str]) -> Found:
         problems=tuple(found),
         facts=_facts(raw, slot, contents),
     )
+
+
+def _not_taken(
+    raw: Raw, state: State, slot: Slot, contents: Contents, problems: Sequence[str]
+) -> Found:
+    """Return a store whose metadata is whole, and from which no member may start all the same."""
+    facts = tuple(fact for fact in _facts(raw, slot, contents) if fact.name != "state")
+    member = contents.member
+    return Found.of(raw, state=state, member=member, problems=tuple(problems), facts=facts)
 
 
 # -- for people ----------------------------------------------------------------------------
@@ -194,7 +227,9 @@ def _position(position: Position | None, record: StoreRecord) -> str:
 def _journal(raw: Raw) -> str:
     journal = raw.journal
     if journal is None:
-        return "not looked at: they are the broker's own"
+        return "not looked at: no frames.log is here"
+    if journal.problem:
+        return f"not read: frames.log: {journal.problem}"
     return f"{journal.last.seq} in frames.log" if journal.last else "none in frames.log"
 
 

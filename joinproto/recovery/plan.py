@@ -1,8 +1,8 @@
 """The plan: what would be written, where, and bound to what.  A value and its file; no deed.
 
-    {"joinproto-plan": 1, "hash": ..., "made": {who, host, when, tool, why},
+    {"joinproto-plan": 2, "hash": ..., "made": {who, host, when, tool, why},
      "cluster", "cluster_name", "verdict", "evidence", "missing",
-     "inputs": [{"name", "path", "host", "sha256"}],
+     "inputs": [{"name", "path", "host", "format", "recovered", "sha256", "previous"}],
      "step": {"do": "mark" | "force", "path", "host", "member", "store_id", "before", ...}}
 
 The hash stands for all but `made`: the same stores give the same mark, whoever plans it.
@@ -23,12 +23,13 @@ from joinproto.core.chain.malformed import Malformed
 from joinproto.core.chain.view import Position, Seat, View, restart
 from joinproto.core.pick.table import Verdict
 from joinproto.errors import JoinprotoError, StoreCorrupt, StoreNewer, UsageProblem
-from joinproto.recovery.found import Format, Found
+from joinproto.recovery.found import Format, Found, Raw
 from joinproto.recovery.judgement import Judgement
 from joinproto.recovery.own import NAMES
+from joinproto.recovery.words import shown
 
 MAGIC = "joinproto-plan"
-VERSION = 1
+VERSION = 2
 STALE = 7
 DECLINED = 8
 
@@ -41,12 +42,34 @@ class Refused(JoinprotoError):
 
 @frozen(kw_only=True)
 class Input:
-    """A store that the plan rests on, and the hash of what was read of it."""
+    """A store that the plan rests on, and the hash of all that was read of it.
+
+    `format`, `recovered`: as it was read, so that it can be read again.  `previous`: the hash of
+    the generation before; apart, because an apply that is interrupted may have written that one.
+    """
 
     name: str
     host: str
     path: str
+    format: str | None
+    recovered: str
     sha256: str
+    previous: str
+
+    @classmethod
+    def of(cls, name: str, raw: Raw) -> Input:
+        """Return the store `name` with what was read of it."""
+        before = raw.file(NAMES[1])
+        rest = evolve(raw, files=tuple(file for file in raw.files if file.name != NAMES[1]))
+        return cls(
+            name=name,
+            host=raw.host,
+            path=raw.path,
+            format=None if raw.format is None else raw.format.value,
+            recovered=raw.recovered.decode("latin-1"),
+            sha256=rest.digest,
+            previous=before.problem if before.data is None else sha256(before.data).hexdigest(),
+        )
 
 
 @frozen(kw_only=True)
@@ -135,7 +158,7 @@ def plan_for(judgement: Judgement, *, unproven: bool = False) -> Plan:
         hint = " (plan --unproven accepts that)" if may_be_accepted else ""
         raise Refused(judgement.sentence, next=f"{judgement.next}{hint}", code=judgement.code)
     assert tip is not None
-    if not tip.is_open:
+    if not tip.is_open and not judgement.pick.findings.covering:
         raise Refused(
             f"the cluster was stopped in order, and {judgement.sentence[0].lower()}"
             f"{judgement.sentence[1:]}\n  a mark permits nothing here",
@@ -258,10 +281,7 @@ def _plan(judgement: Judgement, step: Step) -> Plan:
         is_proven=proven,
         loses_nothing=judgement.pick.loses_nothing,
         step=step,
-        inputs=tuple(
-            Input(name=one.name, host=one.host, path=one.path, sha256=one.raw.digest)
-            for one in judgement.stores
-        ),
+        inputs=tuple(Input.of(one.name, one.raw) for one in judgement.stores),
         evidence=(judgement.sentence, *judgement.evidence),
         missing=tuple(f"{item.member}: {item.why}" for item in judgement.missing),
     )
@@ -306,6 +326,13 @@ def load(data: bytes, *, name: str) -> Plan:
         tree = None
     if not isinstance(tree, dict) or MAGIC not in tree:
         raise UsageProblem(f"{name}: is no plan", next=again)
+    if tree[MAGIC] == 1:
+        raise Refused(
+            f"{name}: a plan of version 1 of the format, which is not bound to the frames of the"
+            " store that it names\n  nothing was changed",
+            next="make it again, with this version: joinproto recover plan DIR|INFO... -o NEW.json",
+            code=STALE,
+        )
     if tree[MAGIC] != VERSION:
         raise StoreNewer(f"{name}: a plan of a newer version", next="use the version that made it")
     try:
@@ -332,7 +359,15 @@ def _bound(plan: Plan) -> dict[str, Any]:
         "evidence": list(plan.evidence),
         "missing": list(plan.missing),
         "inputs": [
-            {"name": one.name, "host": one.host, "path": one.path, "sha256": one.sha256}
+            {
+                "name": one.name,
+                "host": one.host,
+                "path": one.path,
+                "format": one.format,
+                "recovered": one.recovered,
+                "sha256": one.sha256,
+                "previous": one.previous,
+            }
             for one in plan.inputs
         ],
         "step": {
@@ -365,7 +400,7 @@ def _plan_of(tree: Mapping[str, Any]) -> Plan:
     forced = said.get("force")
     step = Step(
         host=_plain(said["host"]),
-        path=_plain(said["path"]),
+        path=_text(said["path"]),
         member=_plain(said["member"]),
         store_id=_text(said["store_id"]),
         before=_text(said["before"]),
@@ -385,7 +420,10 @@ def _plan_of(tree: Mapping[str, Any]) -> Plan:
                 name=_text(one["name"]),
                 host=_text(one["host"]),
                 path=_text(one["path"]),
+                format=None if one["format"] is None else Format(one["format"]).value,
+                recovered=_text(one["recovered"]),
                 sha256=_text(one["sha256"]),
+                previous=_text(one["previous"]),
             )
             for one in tree["inputs"]
         ),
@@ -433,7 +471,7 @@ def describe(plan: Plan) -> tuple[str, ...]:
     lost = "; what only the lost hosts have is lost" if step.force is not None else ""
     return (
         f"cluster   {plan.cluster_name} ({short(plan.cluster)})",
-        f"store     {step.member} at {step.host}:{step.path}",
+        f"store     {step.member} at {step.host}:{shown(step.path)}",
         f"writes    {what}",
         f"keeps     joinproto/{backup_name(plan)}, as it is now",
         f"verdict   {plan.verdict}{lost}",

@@ -5,6 +5,7 @@ Colour is never the only sign: whatever is coloured carries a mark or a word, to
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -179,10 +180,17 @@ def judgement_text(judgement: Judgement, *, is_brief: bool = False) -> str:
     return "\n\n".join(parts)
 
 
+_COMMAND = re.compile(r"joinproto recover .*?(?=;|   \(|$)")
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
 def next_text(after: str) -> str:
     """Return the last line.  What is to be typed stays whole, so that it can be copied."""
     line = f"next: {clean(after)}"
-    return line if after.startswith("joinproto ") else wrapped(line, "", "      ")
+    if after.startswith("joinproto "):
+        return line
+    whole = _COMMAND.sub(lambda found: found[0].replace(" ", _NO_BREAK), line)
+    return wrapped(whole, "", "      ").replace(_NO_BREAK, " ")
 
 
 def verification_text(found: Verification) -> str:

@@ -11,10 +11,12 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from joinproto.errors import StoreUnreadable, UsageProblem
-from joinproto.recovery import info
+from joinproto.recovery import info, own
+from joinproto.recovery.access import SUDO, require_reachable
 from joinproto.recovery.found import Format, Found, Raw
-from joinproto.recovery.gather import gather, read
+from joinproto.recovery.gather import gather, read, stores_inside
 from joinproto.recovery.known import Known
+from joinproto.recovery.words import shown, typed
 from joinproto.store.filesystem import REAL, FileSystem
 
 INFO_BYTES_MAX = info.FILE_BYTES_MAX
@@ -55,7 +57,7 @@ def look(
     notes: list[str] = []
     seen: set[tuple[int, int]] = set()
     for word in words:
-        if word == "-" or Path(word).is_file():
+        if word == "-" or _is_file(word):
             data = _info_bytes(word)
             raws += [(raw, word) for raw in info.read(data, name=word)]
             continue
@@ -66,7 +68,11 @@ def look(
             continue
         seen |= set() if place is None else {place}
         position = recovered.pop(_key(word), b"")
-        raws.append((gather(path, host=here, kind=kind, recovered=position, files=files), ""))
+        raw = gather(path, host=here, kind=kind, recovered=position, files=files)
+        require_reachable(raw, near=_near(path))
+        if all(file.is_absent for file in raw.files):
+            _require_no_parent(path)
+        raws.append((raw, ""))
     for word, position in list(recovered.items()):
         mine = [
             at for at, (raw, _) in enumerate(raws) if word in (raw.path, f"{raw.host}:{raw.path}")
@@ -96,12 +102,39 @@ def _named(raws: Sequence[tuple[Raw, str]], notes: list[str]) -> tuple[Found, ..
             origin = f"from {source}" if source and source != "-" else f"number {again}"
             one = evolve(one, label=f"{one.name} ({origin})")
         found[one.name] = one
-    stores = tuple(found.values())
+    stores = own.together(tuple(found.values()))
     if any(one.format is Format.RABBITMQ for one in stores):
         from joinproto.recovery.foreign import rabbitmq
 
         return rabbitmq.clustered(stores)
     return stores
+
+
+def _is_file(word: str) -> bool:
+    try:
+        return Path(word).is_file()
+    except (OSError, ValueError):
+        return False  # what is wrong with it is said where it is opened
+
+
+def _near(path: Path) -> str:
+    """Return where stores are, if not at this path; "" if nothing tells."""
+    above = Path(os.path.abspath(path)).parent  # noqa: PTH100  as it was typed
+    stores = stores_inside(above)
+    if not stores:
+        return ""
+    return f"{shown(str(above))} has these: {' '.join(typed(str(one)) for one in stores)}"
+
+
+def _require_no_parent(path: Path) -> None:
+    """Raise `UsageProblem` for a directory that is none of a store, and holds some."""
+    stores = stores_inside(path)
+    if stores:
+        named = " ".join(typed(str(one)) for one in stores)
+        raise UsageProblem(
+            f"{shown(str(path))}: is no data directory; {len(stores)} are in it",
+            next=f"joinproto recover pick {named}",
+        )
 
 
 def _place(path: Path) -> tuple[int, int] | None:
@@ -113,7 +146,7 @@ def _place(path: Path) -> tuple[int, int] | None:
 
 
 def _key(word: str) -> str:
-    return os.path.realpath(word) if Path(word).exists() else word
+    return os.path.realpath(word) if os.path.exists(word) else word  # noqa: PTH110  no error
 
 
 def _positions(positions: Sequence[str]) -> dict[str, bytes]:
@@ -148,9 +181,13 @@ def _info_bytes(word: str) -> bytes:
         else:
             with Path(word).open("rb") as file:
                 data = file.read(INFO_BYTES_MAX + 1)
+    except PermissionError as error:
+        raise UsageProblem(
+            f"{shown(word)}: may not be read by this user: {error.strerror}", next=SUDO
+        ) from error
     except OSError as error:
         raise StoreUnreadable(
-            f"{word}: cannot be read: {error.strerror or error}", next="check the path"
+            f"{shown(word)}: cannot be read: {error.strerror or error}", next="look at the disk"
         ) from error
     if len(data) > INFO_BYTES_MAX:
         raise StoreUnreadable(

@@ -29,6 +29,7 @@ from joinproto.core.pick.table import Verdict
 from joinproto.recovery.found import Found
 from joinproto.recovery.live import Live, LiveView
 from joinproto.recovery.node_file import NodeFile
+from joinproto.recovery.words import typed
 
 
 @frozen(kw_only=True)
@@ -102,12 +103,11 @@ def verify(asked: Sequence[Asked]) -> Verification:
 def _judged(asked: Sequence[Asked]) -> tuple[int, Verdict | None, str, str]:
     live = [item.live for item in asked if item.live is not None]
     first = asked[0]
-    status = f"joinproto status --config {first.node.file}"
+    status = f"joinproto status --config {typed(first.node.file)}"
     if not live:
         names = ", ".join(item.name for item in asked)
-        start = (
-            f"joinproto node --config {first.node.file}   (its log says why it ended, if it did)"
-        )
+        start = f"joinproto node --config {typed(first.node.file)}"
+        start = f"{start}   (its log says why it ended, if it did)"
         return 1, None, f"No member answers: {names}.", start
     apart = _apart(asked)
     if apart:
@@ -119,7 +119,7 @@ def _judged(asked: Sequence[Asked]) -> tuple[int, Verdict | None, str, str]:
     silent = [item for item in asked if item.live is None]
     if silent:
         names = ", ".join(item.name for item in silent)
-        start = f"joinproto node --config {silent[0].node.file}"
+        start = f"joinproto node --config {typed(silent[0].node.file)}"
         return 5, Verdict.UNPROVEN, f"{names} does not answer; the rest does.", start
     idle = [one for one in live if not one.serves]
     if idle:

@@ -84,6 +84,7 @@ class ContentsOnDisk:
 
     member: str
     cluster_name: str | None
+    frames: str | None = None  # not written where it is None
     store_id: str
     initial: str | None
     held: str | None
@@ -102,6 +103,8 @@ class ContentsOnDisk:
 def encode(contents: Contents) -> bytes:
     """Return the payload; raises `Malformed` for a record that has no form on a disk."""
     tree = _CONVERTER.unstructure(_to_disk(contents))
+    if contents.frames is None:
+        del tree["frames"]
     text = json.dumps(with_unknown(tree, contents.source), ensure_ascii=False, indent=2)
     return f"{text}\n".encode()
 
@@ -155,6 +158,7 @@ def _to_disk(contents: Contents) -> ContentsOnDisk:
     return ContentsOnDisk(
         member=contents.member,
         cluster_name=contents.cluster_name,
+        frames=contents.frames,
         store_id=record.store_id,
         initial=_id_or_none(record.lineage.initial),
         held=_id_or_none(record.held),
@@ -195,6 +199,7 @@ def _from_disk(found: ContentsOnDisk, source: Mapping[str, Json]) -> Contents:
         member=found.member,
         record=record,
         cluster_name=found.cluster_name,
+        frames=found.frames,
         history=found.history,
         source=source,
     )

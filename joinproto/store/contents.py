@@ -31,14 +31,16 @@ class Contents:
 
     `member`: the member's name, so that an operator knows whose directory this is.
     `cluster_name`: of the cluster it is for, if that is known; the tip's, where there is
-    one.  `history`: what operators did to this store, the oldest first; carried, not judged
-    here.  `source`: the payload that this was read from, where the fields of other versions
-    are; no part of what is compared.
+    one.  `frames`: the file beside the metadata in which the frames are, None: where the host
+    keeps them is its own business.  `history`: what operators did to this store, the oldest
+    first; carried, not judged here.  `source`: the payload that this was read from, where the
+    fields of other versions are; no part of what is compared.
     """
 
     member: str
     record: StoreRecord
     cluster_name: str | None = None
+    frames: str | None = None
     history: tuple[Mapping[str, Json], ...] = ()
     source: Mapping[str, Json] = field(factory=dict, eq=False, repr=False)
 
@@ -53,6 +55,8 @@ class Contents:
             fits = tip is None or tip.cluster_name == self.cluster_name
             found = None if tip is None else tip.cluster_name
             require("cluster_name of the tip", fits, found, repr(self.cluster_name))
+        if self.frames is not None:
+            require_text("frames", self.frames)
         require_type("history", self.history, tuple)
         for at, entry in enumerate(self.history):
             require(f"history[{at}]", isinstance(entry, dict), entry, "an object")

@@ -161,11 +161,14 @@ class RealFileSystem:
 REAL = RealFileSystem()
 
 
+NO_FILE = "is no regular file"
+
+
 def _regular(file: int, name: str) -> int:
     if stat.S_ISREG(os.fstat(file).st_mode):
         return file
     os.close(file)
-    raise OSError(f"{name} is no regular file")
+    raise OSError(f"{name} {NO_FILE}")
 
 
 # -- what is made of the single operations -------------------------------------------------

@@ -273,6 +273,7 @@ def create_store(
     *,
     member: str,
     cluster_name: str | None = None,
+    frames: str | None = None,
     files: FileSystem = REAL,
 ) -> Store:
     """Make a store in the data directory `path`, which is there, and return it open.
@@ -281,7 +282,7 @@ def create_store(
     or what is left of one; otherwise as `open_store` and `Store.write`.
     """
     try:
-        contents = Contents(member=member, record=record, cluster_name=cluster_name)
+        contents = Contents(member=member, record=record, cluster_name=cluster_name, frames=frames)
     except Malformed as malformed:
         raise _misuse(path, malformed) from malformed
     data = open_data_directory(files, path)

@@ -57,6 +57,7 @@ class LockReport:
     state: LockState
     holder: Holder | None = None
     problem: str = ""
+    errno: int | None = None
 
 
 def take_lock(files: FileSystem, room: int, path: Path) -> int:
@@ -95,7 +96,8 @@ def look_at_lock(files: FileSystem, room: int) -> LockReport:
     except FileNotFoundError:
         return LockReport(LockState.FREE)
     except OSError as error:
-        return LockReport(LockState.UNKNOWN, problem=f"{LOCK}: {error.strerror or error}")
+        problem = f"{LOCK}: {error.strerror or error}"
+        return LockReport(LockState.UNKNOWN, problem=problem, errno=error.errno)
 
 
 def _locked(files: FileSystem, file: int) -> bool:

@@ -31,7 +31,7 @@ from joinproto.errors import (
 from joinproto.store.codec import decode
 from joinproto.store.contents import Contents
 from joinproto.store.envelope import FILE_BYTES_MAX, Fault, Validity, unseal
-from joinproto.store.filesystem import FileSystem, let_go, read_all, reason
+from joinproto.store.filesystem import NO_FILE, FileSystem, let_go, read_all, reason
 
 ROOM = "joinproto"
 """The directory that is ours, within the member's data directory."""
@@ -48,7 +48,8 @@ class Slot:
     """One of the two files.
 
     `generation`: what the file says of itself; only a valid one is to be believed.
-    `problem`: what is wrong, "" for a valid or an absent one.  `raw`: the bytes.
+    `problem`: what is wrong, "" for a valid or an absent one.  `error`: of the system, where it
+    did not give the file.  `raw`: the bytes.
     """
 
     path: Path
@@ -56,6 +57,7 @@ class Slot:
     generation: int | None = None
     contents: Contents | None = None
     problem: str = ""
+    error: OSError | None = field(default=None, eq=False, repr=False)
     raw: bytes = field(default=b"", repr=False)
 
 
@@ -88,7 +90,7 @@ def _read_slot(files: FileSystem, room: int, path: Path, name: str) -> Slot:
     except OSError as error:
         is_link = error.errno == errno.ELOOP
         problem = "is a symbolic link, which is not followed" if is_link else reason(error)
-        return Slot(path=at, validity=Validity.UNREADABLE, problem=problem)
+        return Slot(path=at, validity=Validity.UNREADABLE, problem=problem, error=error)
     if len(raw) > FILE_BYTES_MAX:
         problem = f"is larger than {FILE_BYTES_MAX} bytes"
         return Slot(path=at, validity=Validity.CORRUPT, problem=problem)
@@ -130,7 +132,7 @@ def refusal(slots: Slots) -> StoreError | None:
     current, previous = slots.current, slots.previous
     match current.validity:
         case Validity.VALID:
-            return _went_back(current, previous)
+            return _went_back(current, previous) or _in_the_way(previous)
         case Validity.ABSENT if previous.validity is Validity.ABSENT:
             return StoreMissing(
                 f"{current.path}: not there, expected the metadata of a store",
@@ -156,10 +158,12 @@ def refusal(slots: Slots) -> StoreError | None:
                 f"{current.path}: corrupt: {current.problem}\n{_before(previous)}", next=_ASK
             )
         case Validity.UNREADABLE:
-            return StoreUnreadable(
+            refused = StoreUnreadable(
                 f"{current.path}: cannot be read: {current.problem}\n{_UNCHANGED}",
                 next="look at the permissions and at the disk, then start again",
             )
+            refused.__cause__ = current.error
+            return refused
 
 
 def problems(slots: Slots) -> tuple[str, ...]:
@@ -198,6 +202,16 @@ def _went_back(current: Slot, previous: Slot) -> StoreError | None:
     return StoreCorrupt(
         f"{current.path}: not what was written last: {why}\n{_UNCHANGED}",
         next="find out who copied or restored a file here; `joinproto recover inspect` shows both",
+    )
+
+
+def _in_the_way(previous: Slot) -> StoreError | None:
+    """Return why the next write would fail: no file can take the place of a directory."""
+    if previous.validity is not Validity.UNREADABLE or not previous.problem.endswith(NO_FILE):
+        return None
+    return StoreUnreadable(
+        f"{previous.path}: {previous.problem}\n{_UNCHANGED}",
+        next="find out who put it there; without it the store can be opened",
     )
 
 

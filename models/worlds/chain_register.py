@@ -34,6 +34,7 @@ from joinproto.core.chain.choice_messages import (
     said,
 )
 from joinproto.core.chain.chooser import Seam, Step
+from joinproto.core.chain.config import fewest_founders
 from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.lineage import Lineage
 from joinproto.core.chain.malformed import Malformed
@@ -46,7 +47,10 @@ from models.properties import always, always_pair, sometimes, sometimes_one
 from models.view import View as Seen
 from models.world import Together, World
 
-NAMES = ("a", "b", "c")
+NAMES = ("a", "b", "c", "d", "e")
+
+TOO_FEW = "found-with-too-few"
+"""The mutant in which fewer found a cluster than the configuration lets them."""
 
 KINDS = tuple(kind.__name__ for kind in get_args(ChoiceMessage))
 """Every kind of message; the search says which were never received."""
@@ -70,6 +74,7 @@ class Plan:
 
     `candidates`: the views it may propose, none: it never begins.  It takes the first, or
     chooses if there are two: then an attempt after a crash is for another view than before.
+    `found_with`: it proposes a FOUND of all that have answered, once these are so many.
     """
 
     name: str
@@ -78,6 +83,7 @@ class Plan:
     candidates: tuple[View, ...]
     rounds: int
     left_out: frozenset[Seam]
+    found_with: int | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -183,6 +189,9 @@ class Elector:
                         yield from self._tell()
                 case SendTo(to, message):
                     yield Send(to, message)
+                case Free(answered=answered) if self.plan.found_with is not None:
+                    view = _founded(f"{self.plan.name}:{_who(answered)}", answered, answered)
+                    yield from self._perform(self.choice.propose(view))
                 case Free() if len(self.plan.candidates) == 1:
                     yield from self._perform(self.choice.propose(self.plan.candidates[0]))
                 case Learned() | Free():
@@ -217,7 +226,13 @@ class Elector:
 
 
 def _choice(plan: Plan, record: StoreRecord) -> Choice:
-    return Choice(member=plan.name, record=record, founders=plan.founders, left_out=plan.left_out)
+    return Choice(
+        member=plan.name,
+        record=record,
+        founders=plan.founders,
+        found_with=plan.found_with,
+        left_out=plan.left_out,
+    )
 
 
 def _elector(plan: Plan) -> Elector:
@@ -295,19 +310,24 @@ def build(
     founding: bool = False,
     observer: bool = False,
     wiped: bool = False,
+    few: bool = False,
 ) -> World:
-    """`members`: 2 or 3; the first two propose.  Mutants: the values of `Seam`.
+    """`members`: 2 to 5; the first two propose.  Mutants: the values of `Seam`, and `TOO_FEW`.
 
     `rounds`: 0: as many as it takes until one can go on with another's view, which is 2 where
     all must answer, else 1.  `founding`: there is no view yet.  `observer`: the last member is
     no elector, and alone proposes, one of two views.  `wiped`: the last member's disk is lost
-    while it is down, once.
+    while it is down, once.  `few`: as few found the cluster as the configuration lets them;
+    then the first and the last propose.
     """
     names = NAMES[:members]
-    rounds = rounds or (2 if founding or members == 2 else 1)
+    found_with = fewest_founders(members) if few else None
+    if mutant == TOO_FEW:
+        found_with, mutant = fewest_founders(members) - 1, None
+    rounds = rounds or (2 if (founding and not few) or members == 2 else 1)
     seats = frozenset(map(seat, names))
     electors = frozenset(map(seat, names[:-1])) if observer else seats
-    proposers = names[-1:] if observer else names[:2]
+    proposers = names[-1:] if observer else (names[0], names[-1]) if few else names[:2]
     parent = None if founding else _founded("v", seats, electors)
     left_out = frozenset() if mutant is None else frozenset({Seam(mutant)})
 
@@ -328,6 +348,7 @@ def build(
             tuple(candidates) if name in proposers else (),
             rounds,
             left_out,
+            found_with,
         )
 
     plans = {name: plan(name) for name in names}

@@ -29,9 +29,17 @@ from models.faults import Faults
 from models.local import Offline
 from models.view import View
 from models.world import Together, World
-from models.worlds.join_claims import becomes_active, claims, closed_through_a_crash, comes_to_rest
+from models.worlds.join_claims import (
+    becomes_active,
+    claims,
+    closed_through_a_crash,
+    comes_to_rest,
+    kept_on_a_store,
+    majority_is_there,
+    serves_again,
+)
 from models.worlds.join_expiry import expiry, name_of
-from models.worlds.join_ledger import Ledger
+from models.worlds.join_ledger import Ledger, era_of
 from models.worlds.join_member import REGISTER, HostLapse, Node, Plan, Register, frames_at
 from models.worlds.join_scenes import SCENES, Scene
 
@@ -76,7 +84,9 @@ def build(
     marks: bool = False,
     foreign: str = "",
     live: bool = False,
+    recovers: bool = False,
     beats: bool = True,
+    steps: bool = False,
     reaches: tuple[str, ...] = ("FOUND", "CHANGE", "RESTART"),
 ) -> World:
     """`register`: "atomic", an outside register, or "votes", the members' own.
@@ -88,8 +98,8 @@ def build(
     `scene`: what is on the disks (`join_scenes.py`).  `electors`, `leaves`, `foreign`: names of
     the configured electors (all), of those who may leave, of those who must not come in; `hears`:
     of those who hear of the others at times only; `cut`: two that never hear each other.
-    `live`: all shall become active;
-    `beats`: started at any moment, and with heartbeats.
+    `live`: all shall become active; `recovers`: one of them shall;
+    `beats`: started at any moment, and with heartbeats.  `steps`: see `Plan`.
     Mutants: the names of rules and duties that can be left out.
     """
     is_pair = members < 3
@@ -136,6 +146,7 @@ def build(
             hears=name in hears,
             beats=(live and beats) or name in hears,
             is_cut=name in cut,
+            steps=steps,
             is_patient=is_patient,
             hurries=hurries,
             rounds=rounds,
@@ -149,10 +160,17 @@ def build(
         nodes[REGISTER] = partial(Register, frozenset(before.chain.views), forgets)
     deeds = _deeds_of(names, wiped, marks, lapse)
     chosen = frozenset(name_of(view.id) for view in before.chain.views)
+    eras = frozenset(era_of(name_of(view.id)) for view in before.chain.views if view.activated)
     natives = tuple(name for name in names if name not in foreign)
     properties = claims(names, natives, reaches, votes=votes, writes=frames > 0)
+    if recovers:
+        properties.append(serves_again(views, natives))
     if live:
         properties.append(becomes_active(views, natives))
+    if leaves and electors:
+        properties.append(majority_is_there(names))
+    if transient:
+        properties.append(kept_on_a_store(transient, names))
     if cut:
         properties.append(comes_to_rest(before.chain.length + 1, names))
     if closes and crashes and not is_pair:
@@ -167,7 +185,7 @@ def build(
             spared=frozenset({*(() if votes else (REGISTER,)), *spared}),
         ),
         start="down" if live and beats else "up",
-        monitor=partial(Ledger, wait_for, lapse is HostLapse.ALL_HAVE_IT, chosen),
+        monitor=partial(Ledger, wait_for, lapse is HostLapse.ALL_HAVE_IT, chosen, eras=eras),
         beside=() if votes else (REGISTER,),
         # Numbers say nothing about views of other chains.
         expiry=None if foreign else partial(expiry, names, votes, mutant != Lapse.FENCING.value),

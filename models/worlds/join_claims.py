@@ -79,9 +79,36 @@ def becomes_active(views: int, natives: tuple[str, ...]) -> Property:
     return always_possible("all become active", partial(_all_active, views, natives))
 
 
+def serves_again(views: int, natives: tuple[str, ...]) -> Property:
+    """Whatever has happened, somebody can still serve, without another fault."""
+    return always_possible("somebody serves again", partial(_one_active, views, natives))
+
+
+def majority_is_there(names: tuple[str, ...]) -> Property:
+    """No leave gives a majority of the electors into the hands of those who are not there."""
+    return always_each("a majority is there", partial(_is_there, names), among=names)
+
+
+def _is_there(names: tuple[str, ...], shown: Shown) -> bool:
+    return shown.tip is None or 2 * sum(seat.member in names for seat in shown.tip.electors) > len(
+        shown.tip.electors
+    )
+
+
 def comes_to_rest(views: int, names: tuple[str, ...]) -> Property:
     """With one link cut for good, one of its ends is given up, and comes back no more."""
     return always_each("the chain comes to rest", partial(_is_short, views), among=names)
+
+
+def kept_on_a_store(transient: tuple[str, ...], names: tuple[str, ...]) -> Property:
+    """3.4: one member has a store; what is acknowledged without is gone with its processes."""
+    return always_each("kept_on_a_store", partial(_has_a_store, frozenset(transient)), among=names)
+
+
+def _has_a_store(transient: frozenset[str], shown: Shown) -> bool:
+    if shown.phase is not Phase.ACTIVE or shown.tip is None:
+        return True
+    return not {seat.member for seat in shown.tip.members} <= transient
 
 
 def _is_short(views: int, shown: Shown) -> bool:
@@ -96,6 +123,14 @@ def _all_active(views: int, natives: tuple[str, ...], view: View) -> bool:
         return True
     return len(members) == len(shown) and all(
         item.phase is Phase.ACTIVE or _left(item) for item in members
+    )
+
+
+def _one_active(views: int, natives: tuple[str, ...], view: View) -> bool:
+    members = [shown for name in natives if isinstance(shown := view[name], Shown)]
+    return any(
+        item.is_tired or item.phase is Phase.ACTIVE or (item.tip and item.tip.number == views)
+        for item in members
     )
 
 

@@ -112,7 +112,8 @@ class Plan:
     over the chain; `rounds`: of ballots.  `proposes`, `suspects`, `leaves`, `closes`:
     whether it does.  `forgets`: its disk may.  `greets`: it says hello when it starts, as over
     a new connection.  `hears`: of whom it hears comes and goes.  `beats`: it
-    sends heartbeats.  `is_cut`: it does not reach all others.  `lapses`: duties its host
+    sends heartbeats.  `is_cut`: it does not reach all others.  `steps`: its host cuts and
+    appends frame by frame, where others receive beside and switch.  `lapses`: duties its host
     neglects.
     """
 
@@ -130,6 +131,7 @@ class Plan:
     hears: bool = False
     beats: bool = False
     is_cut: bool = False
+    steps: bool = False
     is_patient: bool = False
     hurries: tuple[int, ...] = ()
     rounds: int = 1
@@ -165,6 +167,7 @@ _CHANGING = (
     "was_active",
     "heard",
     "source",
+    "saw_it_run",
     "closes",
     "leaves",
     "is_done",
@@ -180,6 +183,7 @@ _CONSTANT = (
     "next_beat",
     "tries",
     "free_until",
+    "pace",
 )
 assert {*_CHANGING, *_CONSTANT, "_out", "patience_until"} == {item.name for item in fields(Member)}
 
@@ -325,7 +329,7 @@ class Node:
         tip = self.kept.tip
         match event:
             case "wipe" if self.kept.store_id == self.plan.record.store_id and tip is not None:
-                self.kept = evolve(self.plan.record, store_id=f"{self.plan.config.member}2")
+                self.kept = StoreRecord(store_id=f"{self.plan.config.member}2")
                 self.frames = ()
             case "restore" if self.kept.promised is not None:
                 self.kept = evolve(self.kept, promised=None, accepted=None)
@@ -479,15 +483,33 @@ class Node:
         # unfinished update, and the mark on the disk says that it is one.
         if HostLapse.UPDATE_DURABLE in self.plan.lapses:
             # The record says that it is done, and the data is still on its way to the disk.
+            member.update_overwrites(0)
+            yield from self._perform(member)
             member.update_done(0, data.position)
             yield from self._perform(member)
             self.frames = data.frames
             yield Persist()
             return
-        self.frames = data.frames
-        yield Persist()
+        if self.plan.steps:
+            yield from self._follow(member, data)
+        else:
+            member.update_overwrites(0)
+            yield from self._perform(member)
+            self.frames = data.frames
+            yield Persist()
         member.update_done(0, data.position)
         yield from self._perform(member)
+
+    def _follow(self, member: Member, data: Data) -> Iterator[Any]:
+        """Cut what the source has not, and append frame by frame."""
+        shared = [one for one, other in zip(self.frames, data.frames, strict=False) if one == other]
+        for end in range(len(shared), len(data.frames) + 1):
+            self.frames = data.frames[:end]
+            # Whoever reads this disk after a crash knows where its data ends by the data.
+            self.kept = evolve(self.kept, position=data.frames[end - 1] if end else None)
+            yield Persist()
+            member.update_progress(0, self.kept.position)
+            yield from self._perform(member)
 
     # -- small parts -----------------------------------------------------------------------
 

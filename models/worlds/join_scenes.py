@@ -52,7 +52,10 @@ def _founded(names: str, *, nonce: str = "-") -> Lineage:
 
 
 def _changed(
-    chain: Lineage, names: str, nonce: str = "-", position: Position | None = None
+    chain: Lineage,
+    names: str,
+    nonce: str = "-",
+    position: Position | None = None,
 ) -> Lineage:
     return chain.append(
         change(
@@ -114,6 +117,30 @@ def replaced() -> Scene:
     chain = _changed(first, "abc", position=frame)
     stores = {name: evolve(_store(name, chain, ready_at=1), position=frame) for name in "ab"}
     return Scene({**stores, "c": _empty("c", 2)}, chain)
+
+
+def behind() -> Scene:
+    """Both know a view that starts at a frame which only `b` has: nobody acknowledged it."""
+    first = _founded("ab")
+    frame = Position(_tip(first).id, 1)
+    chain = _changed(first, "ab", position=frame)
+    stores = {name: _store(name, chain, ready_at=1) for name in "ab"}
+    return Scene({**stores, "b": evolve(stores["b"], position=frame)}, chain)
+
+
+def clean_lost() -> Scene:
+    """Closed in order while `b` alone had the last frame; then `b` lost its disk."""
+    first = _founded("ab")
+    frame = Position(_tip(first).id, 1)
+    end = close(_tip(first), position=frame, activated=True, nonce="-", time=0, digest=by_content)
+    chain = first.append(end)
+    return Scene({"a": _store("a", chain, ready_at=1), "b": _empty("b", 2)}, chain)
+
+
+def given_up() -> Scene:
+    """`c`, an elector, was given up: `a` and `b` are in a view without it."""
+    chain = _changed(_founded("abc"), "ab")
+    return Scene({name: _store(name, chain, ready_at=1) for name in "ab"}, chain)
 
 
 def wiped() -> Scene:
@@ -178,6 +205,9 @@ SCENES: Mapping[str, Callable[[], Scene]] = {
     for scene in (
         founded,
         replaced,
+        behind,
+        given_up,
+        clean_lost,
         mixed,
         wiped,
         stopped,

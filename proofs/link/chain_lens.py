@@ -175,6 +175,9 @@ def _updates(now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
             yield "begin an update", {s: seat, v: tip}
         if (was and not will_be) or before != after:
             yield "end an update", {s: seat, v: tip, p: after}
+        if before != after:
+            for copy in now.things[COPY]:
+                yield "follow a source", {s: seat, v: tip, p: copy, chain.p2: after}
 
 
 def _seats(all_views: list[Any], rows: Rows) -> list[Thing]:

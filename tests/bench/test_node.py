@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -14,6 +15,7 @@ from tools.bench import __main__ as command
 from tools.bench import node, report
 from tools.bench.results import NodeCost, read_json, to_json
 
+QUICKLY: Any = {"clients": 3, "seconds": 0.5, "kills": 1, "many": 9, "lone_writes": 9}
 COST = NodeCost(
     clients=16,
     founded_seconds=1.5,
@@ -25,24 +27,33 @@ COST = NodeCost(
     etcd_writes_per_second=2_000.0,
     etcd_leader_killed_seconds=1.5,
     etcd_other_killed_seconds=0.01,
+    many_clients=200,
+    many_writes_per_second=3_000.0,
+    etcd_many_writes_per_second=4_000.0,
+    lone_seconds=0.003,
+    etcd_lone_seconds=0.002,
 )
 
 
 @pytest.mark.slow
 def test_three_nodes_are_measured(tmp_path: Path) -> None:
     """They commit, and go on after each kill -9."""
-    found = node.measure(node.Ours(tmp_path), clients=3, seconds=0.5, kills=1)
+    found = node.measure(
+        node.Ours(tmp_path), clients=3, seconds=0.5, kills=1, many=9, lone_writes=9
+    )
 
-    assert found.rate > 0
+    assert min(found.rate, found.many, found.lone) > 0
     assert min(found.founded, found.leader_killed, found.other_killed) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("etcd") is None, reason="needs etcd-server")
 def test_etcd_is_measured_the_same_way(tmp_path: Path) -> None:
-    found = node.measure(node.Etcd(tmp_path), clients=3, seconds=0.5, kills=1)
+    found = node.measure(
+        node.Etcd(tmp_path), clients=3, seconds=0.5, kills=1, many=9, lone_writes=9
+    )
 
-    assert found.rate > 0
+    assert min(found.rate, found.many, found.lone) > 0
     assert min(found.founded, found.leader_killed, found.other_killed) > 0
 
 
@@ -52,7 +63,10 @@ def test_the_numbers_stand_beside_etcd_s() -> None:
     for text in (report.terminal(found), report.markdown(found, plot="p.svg")):
         assert "etcd 3.4.23" in text
         rows = [line for line in text.splitlines() if "writes a second" in line]
-        assert any("1,234" in row and "2,000" in row for row in rows)
+        assert any("1,234" in row and "2,000" in row and "0.62" in row for row in rows)
+        assert any("3,000" in row and "4,000" in row and "0.75" in row for row in rows)
+        (lone,) = [line for line in text.splitlines() if "one client alone" in line]
+        assert all(found in lone for found in ("3.00 ms", "2.00 ms", "1.50"))
     assert "Three nodes" not in report.markdown(made_up(), plot="p.svg")
 
 
@@ -64,6 +78,8 @@ def test_without_etcd_its_column_is_empty() -> None:
         etcd_writes_per_second=None,
         etcd_leader_killed_seconds=None,
         etcd_other_killed_seconds=None,
+        etcd_many_writes_per_second=None,
+        etcd_lone_seconds=None,
     )
 
     assert "etcd, not installed" in report.node_table(alone)

@@ -8,13 +8,16 @@ import socket
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.tools.running import run_apart, run_here
 from tools.faults.nodes import ROOT, Fleet, Node, until
+from tools.faults.ports import free_ports
 from tools.faults.recovering import recover
 
 paho = pytest.importorskip("paho.mqtt.client", reason="needs paho-mqtt")
@@ -177,7 +180,7 @@ def test_an_abort_stops_the_broker(three: Fleet) -> None:
 
     three.start()
 
-    assert [1, 1, 1] == [three[name].wait() for name in "abc"]
+    assert [5, 5, 5] == [three[name].wait() for name in "abc"]
     assert "options-differ" in three["a"].said()
     assert not any(is_open(three[name]) for name in "abc")
 
@@ -206,11 +209,54 @@ def test_what_was_retained_outlives_a_total_failure(three: Fleet) -> None:
 
 def test_sigint_ends_it(three: Fleet) -> None:
     three.start("a")
-    until(lambda: three["a"].data.exists())
+    until(lambda: three["a"].status() != {})
 
     three["a"].signal(signal.SIGINT)
 
-    assert three["a"].wait() != 0
+    assert 0 == three["a"].wait()
+
+
+def test_status_health_and_shutdown_are_as_of_any_node(
+    three: Fleet, client: Callable[[Node], Client], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (port,) = free_ports(1)
+    config = three["a"].config
+    config.write_text(f'http = "127.0.0.1:{port}"\n' + config.read_text())
+    three.start()
+    all_open(three)
+    client(three["a"]).retain("lamp", b"on")
+
+    said = run_here(capsys, "status", "--config", str(three["b"].config))
+    configs = [word for name in "abc" for word in ("--config", str(three[name].config))]
+    verified = run_apart("recover", "verify", *configs)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10) as answer:
+        assert (200, b"active\n") == (answer.status, answer.read())
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        text = answer.read()
+    asked = run_here(capsys, "shutdown", "--config", str(three["c"].config))
+
+    assert (0, True) == (said.code, "active, serves clients" in said.out)
+    assert 0 == verified.code, verified.out + verified.err
+    assert b"joinproto_acknowledged_total 1.0" in text
+    assert b"joinproto_clients 1.0" in text
+    assert 0 == asked.code
+    assert [0, 0, 0] == [three[name].wait() for name in "abc"]
+
+
+def test_stopped_one_after_another_the_brokers_come_back_by_themselves(
+    three: Fleet, client: Callable[[Node], Client]
+) -> None:
+    three.start()
+    all_open(three)
+    client(three["a"]).retain("lamp", b"on")
+    for name in "abc":
+        three[name].signal(signal.SIGTERM)
+        assert 0 == three[name].wait()
+
+    three.start("cab")
+
+    all_open(three)
+    client(three["b"]).hears("lamp", b"on")
 
 
 def _retained(client: Callable[[Node], Client], node: Node, topic: str, text: bytes) -> bool:

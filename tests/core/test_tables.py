@@ -1,10 +1,16 @@
 """Tables: complete by construction, no case of them dead, the machine reads them alike."""
 
+import random
 from collections.abc import Sequence
 from enum import Enum
 
+import attrs
 import pytest
 
+from joinproto.core.chain.phases import RUNNING as STANDING
+from joinproto.core.chain.phases import Facts
+from joinproto.core.chain.phases import Phase as ChainPhase
+from joinproto.core.chain.phases import machine as standing_machine
 from joinproto.core.machine import Arrow, StateMachine
 from joinproto.core.markdown import legend, table_as_markdown
 from joinproto.core.note.initialization import initialization
@@ -109,6 +115,27 @@ def test_the_machine_takes_the_case_that_the_evaluator_takes() -> None:
 
         assert expected == step.case
         assert expected.outcome is model.phase
+
+
+def test_the_machine_answers_as_transitions_does() -> None:
+    """The tables are read, and remembered; `transitions` is told them and tries each case."""
+    told, names = standing_machine(), [field.name for field in attrs.fields(Facts)]
+    draw = random.Random(5)
+
+    for _ in range(1_000):
+        facts = Facts(**{name: draw.random() < 0.7 for name in names})
+        phase = draw.choice(STANDING)
+        one, other = _Model(phase), _Model(phase)
+
+        step = told.step(one, "settle", (facts,), 0)
+
+        assert step == told.declared(other, "settle", (facts,), 0)
+        assert one.phase is other.phase
+
+
+@attrs.define(slots=False)  # `transitions` gives it a phase by its name
+class _Model:
+    phase: ChainPhase
 
 
 def test_what_cannot_happen_is_refused_and_changes_nothing() -> None:

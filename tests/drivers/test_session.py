@@ -6,6 +6,7 @@ import json
 from contextlib import suppress
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,7 +63,7 @@ def test_it_makes_no_difference_in_which_pieces_bytes_come(cuts: list[int]) -> N
         ({"cluster_name": "other"}, "it is of cluster 'other', b of 'cluster'"),
         ({"secret": b"another secret of the same kind"}, "does not know the secret"),
         ({"secret": b""}, "does not know the secret"),
-        ({"versions": (2, 3)}, "it speaks wire versions 2 to 3, b 1 to 1"),
+        ({"versions": (8, 9)}, "it speaks wire versions 8 to 9, b 1 to 2"),
         ({"member": "b"}, "it is 'b', expected another member"),
     ],
 )
@@ -81,11 +82,28 @@ def test_a_stranger_is_refused_and_told_why(more: dict[str, object], why: str) -
 
 def test_a_member_of_the_next_version_speaks_the_common_one() -> None:
     """A rolling upgrade: who speaks 1 and 2 speaks 1 with who speaks 1."""
-    dialer, acceptor = pair(versions=(1, 2))
+    for versions, common in (((1, 3), 2), ((1, 1), 1)):
+        dialer, acceptor = pair(versions=versions)
 
-    greet(dialer, acceptor)
+        greet(dialer, acceptor)
 
-    assert (1, 1) == (dialer.version, acceptor.version)
+        assert (common, common) == (dialer.version, acceptor.version)
+
+
+def test_a_side_that_says_no_run_is_understood() -> None:
+    """Members of the first versions greet without one; the keys are the same all the same."""
+    for ours, theirs in (("one", "two"), ("one", ""), ("", "two")):
+        dialer, acceptor = pair()
+        dialer, acceptor = (
+            Session(evolve(side.me, run=run), side.dials)
+            for side, run in ((dialer, ours), (acceptor, theirs))
+        )
+
+        greet(dialer, acceptor)
+
+        assert ("b", "a") == (dialer.peer, acceptor.peer)
+        if ours and theirs:
+            assert (theirs, ours) == (dialer.run, acceptor.run)
 
 
 def test_an_acceptor_without_the_secret_is_found_out() -> None:

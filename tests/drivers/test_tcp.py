@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ import pytest
 import trustme
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream
+from attrs import evolve
+from cryptography.hazmat.primitives import serialization
 
 from joinproto.drivers.addresses import Address, dials
 from joinproto.drivers.ports import Came, Channel, Down, Item, Up
@@ -87,6 +89,18 @@ async def test_what_is_said_before_a_farewell_arrives() -> None:
         assert Down("a") == await b.next()
 
 
+async def test_who_has_said_farewell_does_not_call_again() -> None:
+    """The others would take it for a member that comes back."""
+    async with anyio.create_task_group() as tasks, running(tasks, *two()) as (a, b):
+        await a.next(), await b.next()
+
+        await a.transport.farewell()
+
+        assert Down("a") == await b.next()
+        with anyio.move_on_after(0.5):
+            assert await b.next() is None, "nothing more"
+
+
 async def test_a_member_comes_back_and_is_found() -> None:
     first, second = two()
     async with anyio.create_task_group() as tasks, running(tasks, first) as (a,):
@@ -94,6 +108,49 @@ async def test_a_member_comes_back_and_is_found() -> None:
             async with anyio.create_task_group() as life, running(life, second) as (b,):
                 assert (Up("b"), Up("a")) == (await a.next(), await b.next())
             assert Down("b") == await a.next()
+
+
+async def test_of_two_processes_as_one_member_the_later_is_refused(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It would take the connections of the other one, which takes them back: no view lasts."""
+    first, b_network = two()
+    later = evolve(first, listen=Address("127.0.0.1", *free_ports(1)))
+    async with anyio.create_task_group() as tasks, running(tasks, b_network) as (b,):
+        async with anyio.create_task_group() as life, running(life, first) as (a,):
+            assert (Up("b"), Up("a")) == (await a.next(), await b.next())
+            tasks.start_soon(keep_running, later)
+            await until(lambda: "b refuses us" in caplog.text)
+            assert "runs as 'a' already" in caplog.text
+
+            b.transport.send("a", Channel.HOST, b"still here")
+            assert Came("b", Channel.HOST, b"still here") == await a.next()
+        # The first one is gone: a real restart is let in at once.
+        assert Down("a") == await b.next()
+        assert Up("a") == await b.next()
+        tasks.cancel_scope.cancel()
+
+
+async def keep_running(one: Any) -> None:
+    async with anyio.create_task_group() as tasks, running(tasks, one):
+        await anyio.sleep_forever()
+
+
+async def test_a_process_that_calls_anew_replaces_its_own_connection() -> None:
+    """It knows that the former one is dead before its peer does."""
+    _, second = two()
+    async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
+        streams = []
+        for _ in range(2):
+            streams.append(await anyio.connect_tcp("127.0.0.1", second.listen.port))
+            session = Session(Identity(member="a", cluster_name="cluster", run="one"), "b")
+            while session.peer is None:
+                await streams[-1].send(session.take_out())
+                list(session.feed(await streams[-1].receive()))
+        assert [Up("a"), Down("a"), Up("a")] == [await b.next() for _ in range(3)]
+        for stream in streams:
+            await anyio.aclose_forcefully(stream)
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_peer_that_falls_silent_is_given_up() -> None:
@@ -141,7 +198,7 @@ async def test_a_peer_that_reads_too_slowly_is_given_up() -> None:
     [
         ({"cluster_name": "another"}, "it is of cluster 'another', b of 'cluster'"),
         ({"secret": b"another, of 16 bytes or more"}, "does not know the secret"),
-        ({"versions": (2, 2)}, "it speaks wire versions 2 to 2, b 1 to 1"),
+        ({"versions": (9, 9)}, "it speaks wire versions 9 to 9, b 1 to 2"),
     ],
 )
 async def test_a_stranger_is_refused_with_a_line(
@@ -239,7 +296,7 @@ async def test_members_with_certificates_meet(certificates: dict[str, TlsFiles])
     ("shows", "why"),
     [
         ("c", "it says it is 'a', and its certificate names c"),
-        ("stranger", "no TLS"),
+        ("stranger", "no TLS: its certificate is refused: "),
     ],
 )
 async def test_a_certificate_of_somebody_else_is_refused(
@@ -256,6 +313,72 @@ async def test_a_certificate_of_somebody_else_is_refused(
     assert why in caplog.text
 
 
+async def test_the_side_whose_certificate_is_refused_says_so(
+    certificates: dict[str, TlsFiles], caplog: pytest.LogCaptureFixture
+) -> None:
+    ports = dict(zip("ab", free_ports(2), strict=True))
+    thief = network("a", ports, tls=certificates["stranger"])
+    honest = network("b", ports, tls=certificates["b"])
+    async with anyio.create_task_group() as tasks, running(tasks, thief, honest) as (a, _):
+        await until(lambda: a.transport.refusals.count >= 1)
+
+    called = [line for line in caplog.messages if f"b at 127.0.0.1:{ports['b']}" in line]
+    assert called
+    assert "it left as soon as TLS stood: if it refuses ours, its log says why" in called[0]
+
+
+async def test_a_certificate_is_renewed_without_a_restart(
+    certificates: dict[str, TlsFiles], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The next connection shows the new one; files that do not fit change nothing."""
+    caplog.set_level("INFO")
+    ports = dict(zip("ab", free_ports(2), strict=True))
+    renewed = evolve(certificates["b"], certificate=tmp_path / "b.pem", key=tmp_path / "b.key")
+    for name in ("b.pem", "b.key"):
+        kind = "certificate" if name.endswith("pem") else "key"
+        (tmp_path / name).write_bytes(getattr(certificates["stranger"], kind).read_bytes())
+    first, second = network("a", ports, tls=certificates["a"]), network("b", ports, tls=renewed)
+    async with anyio.create_task_group() as tasks, running(tasks, first, second) as (a, b):
+        await until(lambda: a.transport.refusals.count >= 1)
+        assert [] == b.transport.peers
+
+        renewed.certificate.write_bytes(certificates["b"].certificate.read_bytes())
+        renewed.key.write_bytes(certificates["b"].key.read_bytes())
+
+        assert (Up("b"), Up("a")) == (await a.next(), await b.next())
+        renewed.key.write_text("half of a k")
+        b.transport.drop("a", "so that it calls again")
+        assert [Down("b"), Up("b")] == [await a.next(), await a.next()]
+        tasks.cancel_scope.cancel()
+    assert "the certificate was renewed" in caplog.text
+    assert "not renewed: security.certificate" in caplog.text
+
+
+async def test_what_a_stranger_is_called_cannot_look_like_a_line_of_ours(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Line ends, terminal colours, and letters that turn the direction of writing."""
+    _, second = two()
+    names = ["x\nlost b: all is well", "\x1b[31mred", "\u202eeslaf"]
+    async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
+        for number, name in enumerate(names, 1):
+            stream = await anyio.connect_tcp("127.0.0.1", second.listen.port)
+            session = Session(Identity(member=name, cluster_name="cluster"), "b")
+            await _greet_as_far_as_it_goes(session, stream)
+            await until(lambda least=number: b.transport.refusals.count >= least)  # type: ignore[misc]
+            await anyio.aclose_forcefully(stream)
+
+    assert all(one.isprintable() for one in caplog.messages)
+
+
+async def _greet_as_far_as_it_goes(session: Session, stream: anyio.abc.ByteStream) -> None:
+    with suppress(Refused, anyio.EndOfStream, anyio.BrokenResourceError):
+        with anyio.fail_after(PATIENCE):
+            while True:
+                await stream.send(session.take_out() or b"\0\0\0\1x")
+                list(session.feed(await stream.receive()))
+
+
 async def test_plain_text_on_a_tls_port_is_refused(certificates: dict[str, TlsFiles]) -> None:
     ports = dict(zip("ab", free_ports(2), strict=True))
     honest = network("b", ports, tls=certificates["b"])
@@ -267,6 +390,17 @@ async def test_plain_text_on_a_tls_port_is_refused(certificates: dict[str, TlsFi
         await anyio.aclose_forcefully(stream)
 
         assert [] == b.transport.peers
+
+
+def test_two_addresses_clash_where_both_cannot_be_listened_on() -> None:
+    here = Address("127.0.0.1", 7101)
+
+    assert here.clashes(Address("localhost", 7101))
+    assert here.clashes(Address("0.0.0.0", 7101))
+    assert not here.clashes(Address("127.0.0.1", 7102))
+    assert not here.clashes(Address("127.0.0.2", 7101))
+    assert not Address("127.0.0.1", 0).clashes(Address("127.0.0.1", 0))
+    assert here == Address.parse_local("7101")
 
 
 def test_without_secret_and_tls_only_this_machine_is_served() -> None:
@@ -295,9 +429,29 @@ def test_tls_files_that_do_not_fit_are_said(
         certificate=certificates["a"].certificate, key=certificates["b"].key, ca=tmp_path
     )
 
-    with pytest.raises(UsageProblem, match="TLS files"):
+    with pytest.raises(UsageProblem, match=r"security.certificate .*a.pem with key .*b.key: "):
         wrong.context(accepts=True)
+    with pytest.raises(UsageProblem, match=r"none.pem: No such file"):
+        evolve(certificates["a"], ca=tmp_path / "none.pem").context(accepts=True)
     assert ssl.CERT_REQUIRED is certificates["a"].context(accepts=True).verify_mode
+
+
+def test_a_key_that_is_encrypted_is_refused_with_the_reason(
+    certificates: dict[str, TlsFiles], tmp_path: Path
+) -> None:
+    """Not asked for on the terminal, where nobody sits."""
+    plain = serialization.load_pem_private_key(certificates["a"].key.read_bytes(), None)
+    key = tmp_path / "encrypted.key"
+    key.write_bytes(
+        plain.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"secret"),
+        )
+    )
+
+    with pytest.raises(UsageProblem, match="it is encrypted"):
+        evolve(certificates["a"], key=key).context(accepts=True)
 
 
 def test_exactly_one_of_two_members_calls() -> None:

@@ -11,6 +11,7 @@ from joinproto.log.entry import packed, unpacked
 from joinproto.log.journal import Frame, Run
 from joinproto.log.letters import (
     Ask,
+    AtRest,
     Committed,
     Fetch,
     Frames,
@@ -18,7 +19,9 @@ from joinproto.log.letters import (
     Kept,
     Letter,
     Piece,
+    Rest,
     Submit,
+    Submits,
     read,
     write,
 )
@@ -29,9 +32,12 @@ LETTERS: list[Letter] = [
     Kept(VIEW, 0, "store", True),
     Committed(VIEW, 7),
     Submit(VIEW, "origin", 2, 1, b"body\nof two lines"),
+    Submits(VIEW, "origin", 1, (2, 4), (b"body\nof two lines", b"")),
     Ask(VIEW),
     Have(VIEW, (Run(VIEW, 1, 4), Run("1" * 64, 5, 5))),
     Fetch(VIEW, 1),
+    Rest(VIEW),
+    AtRest(VIEW, 7),
     Piece(VIEW, 5, (Frame(VIEW, 5, b"five"), Frame("1" * 64, 6, b""))),
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.member import Frame as May
 from joinproto.core.chain.messages import Closing, StartUpdate
 from joinproto.core.chain.view import Position, Seat, View, change, found
+from joinproto.drivers.session import VERSIONS
 from joinproto.log.entry import unpacked
 from joinproto.log.journal import Frame, Journal
 from joinproto.log.replicated import ReplicatedLog
@@ -74,6 +75,7 @@ class Bench:
     updated: list[Position | None] = field(factory=list)
     done: list[int] = field(factory=list)
     given_up: list[str] = field(factory=list)
+    spoken: int = VERSIONS[1]
     log: ReplicatedLog = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -94,6 +96,9 @@ class Bench:
     def send(self, to: str, data: bytes) -> None:
         self.wire.append((self.name, to, data))
 
+    def speaks(self, peer: str) -> int:
+        return self.spoken
+
     def may_append(self, view: ViewId, seq: int) -> May:
         if self.view is None or self.view.id != view:
             return May.OTHER_VIEW
@@ -102,8 +107,11 @@ class Bench:
         expected = self.journal.last_seq + 1
         return May.TAKE if seq == expected else May.GAP if seq > expected else May.ALREADY_THERE
 
-    def appended(self, view: ViewId, seq: int, digest: str) -> None:
-        assert seq <= self.journal.last_seq, "durable first"
+    def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
+        assert first <= last <= self.journal.last_seq, "durable first"
+
+    def may_cut(self) -> bool:
+        return True
 
     def update_progress(self, position: Position | None) -> None:
         assert position == self.journal.last
@@ -341,3 +349,54 @@ def test_another_disk_does_not_count_for_the_view_s(three: Three) -> None:
     three["a"].work()
 
     assert [] == three["a"].done
+
+
+def test_all_disks_are_written_at_the_same_time(three: Three) -> None:
+    """The sequencer sends what it is about to write; its own disk counts like the others'."""
+    a = three["a"]
+    a.log.submit(b"one", lambda position: a.done.append(position.seq))
+
+    work = a.log.work()
+    write = next(work)
+
+    assert {"b", "c"} == {to for sender, to, _ in three.wire if sender == "a"}
+    assert 0 == a.journal.last_seq
+    write()
+    list(work)
+    assert [] == a.done
+    three.settle()
+    assert [1] == a.done
+
+
+def test_what_came_together_is_handed_in_together(three: Three) -> None:
+    for number in range(5):
+        three["b"].log.submit(f"text {number}".encode(), lambda at: three["b"].done.append(at.seq))
+    three["b"].work()
+
+    assert 1 == len(three.wire)
+    three.settle()
+    assert [1, 2, 3, 4, 5] == three["b"].done
+    assert [f"text {number}" for number in range(5)] == three.texts("c")
+
+
+def test_a_sequencer_of_the_former_version_is_told_one_by_one(three: Three) -> None:
+    three["b"].spoken = 1
+    for text in (b"one", b"two"):
+        three["b"].log.submit(text, lambda at: three["b"].done.append(at.seq))
+    three["b"].work()
+
+    assert [True, True] == [b'["submit",' in data for _, _, data in three.wire]
+    three.settle()
+    assert [1, 2] == three["b"].done
+
+
+def test_a_tail_that_is_cut_is_not_read_from_memory(three: Three) -> None:
+    """Frames that were written lately are kept in memory, and go when they are cut."""
+    journal = three["a"].journal
+    three["a"].submit("one")
+    three["a"].submit("two")
+
+    journal.cut(1)
+
+    assert ["one"] == three.texts("a")
+    assert [] == journal.read(2)

@@ -170,8 +170,8 @@ def test_one_against_two_suspends_itself_and_acknowledges_nothing(fleet: Make) -
     alone.close()
 
 
-def test_sigterm_leaves_in_order_and_the_others_go_on_at_once(fleet: Make) -> None:
-    three = fleet()
+def test_sigterm_may_mean_to_leave_and_the_others_go_on_at_once(fleet: Make) -> None:
+    three = fleet(stop="leave")
     three.start()
     three.wait_active()
 
@@ -188,7 +188,7 @@ def test_sigterm_leaves_in_order_and_the_others_go_on_at_once(fleet: Make) -> No
 
 def test_a_second_sigterm_stops_at_once(fleet: Make) -> None:
     """The first one cannot: nobody is there who could agree."""
-    three = fleet()
+    three = fleet(stop="leave")
     three.start()
     three.wait_active()
     for name in "ab":

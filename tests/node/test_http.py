@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import socket
+import time
 import urllib.error
 import urllib.request
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from joinproto import __version__
 from joinproto.drivers.addresses import Address
 from joinproto.errors import EnvironmentProblem
-from joinproto.node.http import http_server
+from joinproto.node import http
+from joinproto.node.http import CONNECTIONS_MAX, http_server
 
+pytestmark = pytest.mark.anyio
+
+HERE = Address("127.0.0.1", 0)
+SECONDS = 5
 FACTS: dict[str, Any] = {
     "phase": "active",
     "serves": True,
@@ -29,20 +39,44 @@ FACTS: dict[str, Any] = {
 }
 
 
-def get(port: int, path: str) -> tuple[int, str]:
+@pytest.fixture
+def anyio_backend() -> str:
+    """Return what the node runs on."""
+    return "asyncio"
+
+
+def ask(port: int, path: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=SECONDS) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
             return error.code, error.read().decode()
 
 
-def test_metrics_are_read_when_they_are_asked_for() -> None:
+async def get(port: int, path: str) -> tuple[int, str]:
+    return await anyio.to_thread.run_sync(ask, port, path)
+
+
+def connected(port: int, said: bytes = b"") -> socket.socket:
+    link = socket.create_connection(("127.0.0.1", port), SECONDS)
+    link.sendall(said)
+    return link
+
+
+async def is_ended(link: socket.socket) -> bool:
+    """Return whether the other side ends the connection; raises if it does not in time."""
+    try:
+        return b"" == await anyio.to_thread.run_sync(link.recv, 1)
+    except ConnectionResetError:
+        return True
+
+
+async def test_metrics_are_read_when_they_are_asked_for() -> None:
     facts = dict(FACTS)
-    with http_server(Address("127.0.0.1", 0), lambda: facts) as port:
+    async with http_server(HERE, lambda: facts) as port:
         facts["committed"] = 11
-        status, text = get(port, "/metrics")
+        status, text = await get(port, "/metrics")
 
     found = {
         (sample.name, sample.labels.get("phase")): sample.value
@@ -53,18 +87,50 @@ def test_metrics_are_read_when_they_are_asked_for() -> None:
     assert 11 == found["joinproto_committed", None]
     assert 5 == found["joinproto_acknowledged_total", None]
     assert (1, 0) == (found["joinproto_phase", "active"], found["joinproto_phase", "frozen"])
+    assert f'joinproto_build_info{{version="{__version__}"}} 1.0' in text
 
 
-def test_health_is_whether_clients_are_served() -> None:
+async def test_health_is_whether_clients_are_served() -> None:
     facts = dict(FACTS)
-    with http_server(Address("127.0.0.1", 0), lambda: facts) as port:
-        assert (200, "active\n") == get(port, "/health")
+    async with http_server(HERE, lambda: facts) as port:
+        assert (200, "active\n") == await get(port, "/health")
         facts |= {"phase": "suspended", "serves": False}
-        assert (503, "suspended\n") == get(port, "/health")
+        assert (503, "suspended\n") == await get(port, "/health")
 
 
-def test_an_address_in_use_is_said() -> None:
-    with http_server(Address("127.0.0.1", 0), lambda: FACTS) as port:
+async def test_an_address_in_use_is_said() -> None:
+    async with http_server(HERE, lambda: FACTS) as port:
         second = http_server(Address("127.0.0.1", port), lambda: FACTS)
         with pytest.raises(EnvironmentProblem, match="cannot listen for HTTP"):
-            second.__enter__()
+            await second.__aenter__()
+
+
+@pytest.mark.parametrize("said", [b"", b"GET /hea", b"GET /health HTTP/1.1\r\nHost: a\r\nX: "])
+async def test_a_half_open_connection_holds_up_nobody(said: bytes) -> None:
+    """Neither another one's answer, nor the end."""
+    async with http_server(HERE, lambda: FACTS) as port:
+        with connected(port, said) as half_open:
+            assert (200, "active\n") == await get(port, "/health")
+            began = time.monotonic()
+    assert time.monotonic() - began < 2
+    half_open.close()
+
+
+async def test_a_connection_that_brings_no_request_is_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http, "CONNECTION_SECONDS", 0.3)
+    async with http_server(HERE, lambda: FACTS) as port:
+        with connected(port, b"GET /health") as slow:
+            assert await is_ended(slow)
+
+
+async def test_when_all_places_are_taken_the_oldest_goes() -> None:
+    async with http_server(HERE, lambda: FACTS) as port:
+        idle = [connected(port) for _ in range(CONNECTIONS_MAX)]
+        try:
+            assert (200, "active\n") == await get(port, "/health")
+            assert await is_ended(idle[0])
+        finally:
+            for one in idle:
+                one.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -74,18 +75,10 @@ def test_alone_the_code_says_try_again(fleet: Make) -> None:
 
 def test_an_address_in_use_is_the_machine_s(fleet: Make) -> None:
     three = fleet()
-    three["a"].start()
-    until(lambda: three["a"].status() != {})
-    config = three["b"].config
-    config.write_text(
-        config.read_text().replace(
-            f'"127.0.0.1:{three["b"].port}"', f'"127.0.0.1:{three["a"].port}"'
-        )
-    )
+    with socket.create_server(("127.0.0.1", three["b"].port)):
+        three["b"].start()
 
-    three["b"].start()
-
-    assert 4 == three["b"].wait()
+        assert 4 == three["b"].wait()
     assert "cannot listen on" in three["b"].said()
 
 

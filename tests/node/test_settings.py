@@ -54,6 +54,21 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
         ("[members]", 'total_failure = "maybe"\n[members]', "total_failure is 'maybe'"),
         ("[members]", "[timing]\nsilence = 0.1\n[members]", "timing.silence"),
         ("[members]", "[timing]\npatience = 0\n[members]", "patience is 0"),
+        ("[members]", "[timing]\npatience = nan\n[members]", "timing.patience is nan"),
+        ("[members]", "[timing]\nsilence = inf\n[members]", "timing.silence is inf"),
+        ("[members]", "[timing]\nheartbeat = 0\n[members]", "timing.heartbeat is 0"),
+        ("[members]", "[timing]\nwait = -1\n[members]", "timing.wait is -1"),
+        ("[members]", "[timing]\nleave = -0.5\n[members]", "timing.leave is -0.5"),
+        ('electors = ["a", "b", "c"]', 'electors = ["a", "b", "c", "b"]', "electors: b twice"),
+        ("wait_for = 2", "wait_for = 4", "there are 3 electors"),
+        ("127.0.0.1:7201", "127.0.0.1:7101", "listen 127.0.0.1:7101 and clients"),
+        ("[members]", 'http = "localhost:7201"\n[members]', "clients 127.0.0.1:7201 and http"),
+        ('c = "127.0.0.1:7103"', 'c = "127.0.0.1:7102"', "members.b and c have one address"),
+        ('c = "127.0.0.1:7103"', 'c = "127.0.0.1:7101"', "members.c and a have one address"),
+        ("127.0.0.1:7201", "0.0.0.0:7201", "clients 0.0.0.0:7201 can be reached from other"),
+        ("[members]", 'http = "[::]:7301"\n[members]', "http [::]:7301 can be reached from other"),
+        ("[members]", '[security]\ninsecure = ["all"]\n[members]', "insecure names all"),
+        ("[members]", 'stop = "now"\n[members]', "stop is 'now'"),
         ("[members]", '[security]\nsecret_file = "none"\n[members]', "security.secret_file"),
         ("[members]", '[security]\nca = "ca.pem"\n[members]', "security without certificate, key"),
         ('cluster = "demo"', 'cluster = "de\\u0007mo"', "control character"),
@@ -86,6 +101,59 @@ def test_a_short_secret_is_refused(tmp_path: Path) -> None:
         read_settings(path)
 
 
+def test_a_port_alone_is_on_this_machine_only(tmp_path: Path) -> None:
+    text = GOOD.replace("127.0.0.1:7201", "7201").replace("[members]", 'http = "7301"\n[members]')
+
+    settings = read_settings(written(tmp_path, text))
+
+    assert ("127.0.0.1:7201", "127.0.0.1:7301") == (str(settings.clients), str(settings.http))
+
+
+def test_who_says_so_in_as_many_words_may_be_reached_by_others(tmp_path: Path) -> None:
+    text = GOOD.replace('"127.0.0.1:7201"', '"0.0.0.0:7201"').replace(
+        'listen = "127.0.0.1:7101"', 'listen = "0.0.0.0:7101"\nhttp = "0.0.0.0:7301"'
+    )
+    said = '[security]\ninsecure = ["listen", "clients", "http"]\n'
+
+    settings = read_settings(written(tmp_path, text + said))
+
+    assert not settings.network.listen.is_loopback
+    assert "open to whoever reaches it" in "".join(settings.warnings)
+    for less in ('"listen", "clients"', '"listen", "http"', '"clients", "http"'):
+        path = written(tmp_path, text + f"[security]\ninsecure = [{less}]\n")
+        with pytest.raises(UsageProblem, match="can be reached from other machines"):
+            read_settings(path)
+
+
+def test_a_secret_that_all_may_read_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("0123456789abcdef")
+    path = written(tmp_path, GOOD + '[security]\nsecret_file = "secret"\n')
+
+    secret.chmod(0o644)
+    loud = run_here(capsys, "node", "--check", "--config", str(path))
+    secret.chmod(0o640)
+    silent = run_here(capsys, "node", "--check", "--config", str(path))
+
+    assert (0, True) == (loud.code, "all may read it (mode 644)" in loud.err)
+    assert (0, "") == (silent.code, silent.err)
+
+
+def test_check_reads_the_tls_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tls = 'certificate = "a.pem"\nkey = "a.key"\nca = "ca.pem"\n'
+    path = written(tmp_path, GOOD + "[security]\n" + tls)
+
+    missing = run_here(capsys, "node", "--check", "--config", str(path))
+    for name in ("a.pem", "a.key", "ca.pem"):
+        (tmp_path / name).write_text("no certificate")
+    wrong = run_here(capsys, "node", "--check", "--config", str(path))
+
+    assert (2, True) == (missing.code, "a.pem: No such file" in missing.err)
+    assert (2, True) == (wrong.code, "security.certificate" in wrong.err)
+
+
 def test_options_that_must_match_are_one_digest(tmp_path: Path) -> None:
     """I2: the same options in another order are the same."""
     one = read_settings(written(tmp_path, GOOD + "[options]\nx = 1\ny = 'z'\n"))
@@ -114,3 +182,9 @@ def test_nobody_answers_is_exit_code_4(tmp_path: Path, capsys: pytest.CaptureFix
 
     assert (4, 4) == (done.code, done.error["code"])
     assert "no node answers" in done.error["message"]
+
+
+@pytest.mark.parametrize("name", ["example", "fleet", "everything"])
+def test_configurations_of_former_versions_are_read(name: str) -> None:
+    """`written`: as version 0.1.0 took them."""
+    assert "a" == read_settings(Path(__file__).parent / "written" / f"{name}.toml").config.member

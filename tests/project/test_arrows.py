@@ -38,6 +38,16 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.core",
         ERRORS,
     },
+    # Members, logs and stores in one process, without their sockets and sleeps; only `tools`
+    # imports it, and whoever has members of their own.
+    "joinproto.swarm": {
+        "joinproto.swarm",
+        "joinproto.log",
+        "joinproto.drivers",
+        "joinproto.store",
+        "joinproto.core",
+        ERRORS,
+    },
     # A member as a process; only `tools` imports it.
     "joinproto.node": {
         "joinproto.node",
@@ -105,7 +115,8 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.store": {"attr", "attrs", "cattrs"},
     "joinproto.drivers": BASE | {"anyio", "prometheus_client"},
     "joinproto.log": {"attr", "attrs"},
-    "joinproto.node": BASE | {"anyio", "prometheus_client"},
+    "joinproto.swarm": {"attr", "attrs"},
+    "joinproto.node": BASE | {"anyio", "prometheus_client", "uvicorn"},
     # From the base install alone: operators run it on broken machines.
     "joinproto.recovery": BASE,
     "joinproto.contrib": BASE | {"amqtt", "anyio", "prometheus_client"},

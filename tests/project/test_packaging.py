@@ -7,11 +7,13 @@ must find theirs.
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import tarfile
 import venv
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,8 @@ from attrs import frozen
 
 from joinproto import __version__
 from joinproto.rooms import ROOMS
+from tools.faults.nodes import until
+from tools.faults.ports import free_ports
 
 pytestmark = pytest.mark.slow
 
@@ -260,3 +264,38 @@ def test_a_search_without_its_extra_says_which_to_install(base: Installed) -> No
     done = base.run(base.script, *SEARCH, expected=4)
 
     assert "joinproto[check]" in json.loads(done.stdout)["error"]["next"]
+
+
+def test_with_the_extra_amqtt_alone_the_broker_of_the_documents_runs(
+    wheel: Path, tmp_path: Path
+) -> None:
+    """And `status` and `shutdown` work on it; nothing else has to be installed."""
+    installed = install(wheel, tmp_path, extra="amqtt")
+    listen, clients, http = free_ports(3)
+    config = installed.folder / "node.toml"
+    config.write_text(
+        'member = "a"\ncluster = "demo"\ndata = "data"\nelectors = ["a"]\nwait_for = 1\n'
+        f'listen = "{listen}"\nclients = "{clients}"\nhttp = "{http}"\n'
+    )
+    program = ROOT / "docs" / "examples" / "mqtt_broker.py"
+    words = (installed.script, "status", "--json", "--config", str(config))
+    with (installed.folder / "log").open("wb") as log:
+        broker = subprocess.Popen(
+            [installed.python, str(program), str(config)], stderr=log, cwd=installed.folder
+        )
+    try:
+        until(lambda: _serves(clients))
+        found = json.loads(installed.run(*words).stdout)
+        installed.run(installed.script, "shutdown", "--config", str(config))
+
+        assert 0 == broker.wait(30)
+    finally:
+        broker.kill()
+        broker.wait()
+    assert ("a", True) == (found["member"], found["serves"])
+
+
+def _serves(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False

@@ -74,7 +74,8 @@ def test_a_hundred_thousand_steps_are_accepted() -> None:
     for name in LAYERS:
         here = [one for one in found if one.layer.name == name]
         taken = {step for one in here for step in one.used}
-        assert {step.name for step in here[0].layer.steps} == taken
+        # Hosts that follow frame by frame are in `join-source-lost`, which begins with a scene.
+        assert {step.name for step in here[0].layer.steps} - {"follow a source"} == taken
 
 
 def test_a_mutant_that_no_world_has_is_a_matter_of_usage() -> None:

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joinproto.errors import StoreCorrupt
+from joinproto.errors import StoreCorrupt, StoreError
+from joinproto.log.disk import open_disk
 from joinproto.log.journal import FILE, Frame
 from joinproto.log.journal import Journal as Written
 from joinproto.recovery import frames
@@ -21,6 +22,7 @@ from joinproto.store.filesystem import REAL
 from tests.core.chain.pictures import views
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay
+from tests.recovery.nodes import of_node
 
 CHAIN = "F C1:ab@F.2"
 
@@ -167,3 +169,87 @@ def test_a_journal_of_views_that_the_store_does_not_know_is_none_of_its_own(
     code, said = ask_json(capsys, "inspect", disks["a"])
 
     assert (1, "corrupt") == (code, said["stores"][0]["state"])
+
+
+# -- what a member would refuse ------------------------------------------------------------------
+
+
+def _remove(path: Path) -> None:
+    (path / FILE).unlink()
+
+
+def _zero(path: Path) -> None:
+    with (path / FILE).open("r+b") as file:
+        file.write(bytes(16))
+
+
+def _link(path: Path) -> None:
+    (path / FILE).rename(path / "elsewhere")
+    (path / FILE).symlink_to(path / "elsewhere")
+
+
+HARM = {"removed": _remove, "its first 16 bytes zeroed": _zero, "a link in its place": _link}
+
+
+@pytest.mark.parametrize("harm", HARM)
+@pytest.mark.parametrize("story", ["F", "F X@F.3"])
+def test_no_store_is_good_that_its_member_refuses(
+    harm: str, story: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The verdict reads what the node would read: never PROVEN, CLEAN or TIE where it refuses."""
+    at = "F.3" if "X" in story else "-"
+    paths = [of_node(tmp_path / name, f"F {at}", story, ("F", 3)) for name in "abc"]
+    before, _ = ask_json(capsys, "pick", *paths)
+    for path in paths:
+        HARM[harm](path)
+
+    code, said = ask_json(capsys, "pick", *paths)
+
+    assert 0 == before
+    assert 0 != code
+    assert said["verdict"] not in ("proven", "clean", "tie")
+    for path in paths:
+        with pytest.raises(StoreError):
+            open_disk(path, path.name, "cluster")
+
+
+def test_where_another_member_has_a_journal_one_that_has_none_lost_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Directories of earlier versions do not say where their frames are."""
+    disks = lay(tmp_path, "F", a="F -", b="F -", c="F -")
+    for path in disks.values():
+        write(path, ("F", 3))
+    before, _ = ask_json(capsys, "pick", *disks.values())
+    (disks["a"] / FILE).unlink()
+
+    code, said = ask_json(capsys, "pick", *disks.values())
+
+    assert (0, 1, "corrupt") == (before, code, said["stores"][0]["state"])
+    assert f"{FILE}: is not there" in said["stores"][0]["problems"][0]
+
+
+def test_the_directory_of_a_broker_that_keeps_its_frames_elsewhere_is_read_by_its_metadata(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of any other broker only the metadata is read."""
+    disks = lay(tmp_path, "F", a="F F.5", b="F F.4", c="F F.4")
+
+    code, said = ask_json(capsys, "pick", *disks.values())
+
+    assert (0, "proven") == (code, said["verdict"])
+
+
+def test_the_metadata_of_a_store_without_its_journal_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`inspect` is the next step that `pick` names for it: whose it is, and what it promised."""
+    path = of_node(tmp_path / "a", "F -", "F", ("F", 3))
+    (path / FILE).unlink()
+
+    done = ask(capsys, "inspect", path)
+
+    assert 1 == done.code
+    assert "! frames.log: is not there" in done.out
+    assert "a'" in done.out
+    assert "\n  promised " in done.out

@@ -19,6 +19,7 @@ REAL = {
     "incomplete": (schema.CHECK, ("check", "two-phase-commit", "--max-states", "9")),
     "models": (schema.MODELS, ("models",)),
     "walks": (schema.SIMULATE, ("simulate", "note-restart", "--runs", "50")),
+    "a swarm": (schema.SWARM, ("simulate", "join", "--swarm", "--runs", "2", "--seed", "2")),
     "a violated walk": (schema.SIMULATE, ("simulate", "note-partition")),
     "an unknown world": (schema.ERROR, ("check", "nothing")),
     "a limit": (schema.ERROR, ("check", "two-phase-commit", "--max-memory", "1k")),

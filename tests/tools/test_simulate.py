@@ -144,3 +144,54 @@ def test_a_bad_model_exits_2_with_file_and_line(run: Run, tmp_path: Path) -> Non
 
     assert 2 == done.code
     assert "my_model.py:19: member a: receive() raised KeyError" in done.err
+
+
+def test_a_swarm_says_what_it_ran_and_exits_0_or_1(run: Run) -> None:
+    """Real members; whether a claim is broken is what it is asked."""
+    done = run("join", "--swarm", "--runs", "2", "--seed", "12", "--json")
+    found = done.object
+
+    assert {"runs", "events", "violations", "stuck", "configurations"} <= set(found)
+    assert (2, 2) == (found["runs"], found["configurations"])
+    assert found["events"] > 100
+    assert done.code == (1 if found["violations"] + found["stuck"] else 0)
+    assert len(found["failures"]) == len({claim["claim"] for claim in found["failures"]})
+
+
+def test_a_swarm_runs_members_of_ones_own_and_tells_how_they_fail(run: Run, tmp_path: Path) -> None:
+    """1: a run broke a claim: its seed, and its shrunk story."""
+    path = tmp_path / "my_members.py"
+    path.write_text(
+        "from joinproto.core.chain.member import Member\n\n\n"
+        "def start(now, config, record, *, seed):\n"
+        "    member = Member.start(now, config, record, seed=seed)\n"
+        "    raise RuntimeError('mine')\n"
+    )
+
+    done = run(f"{path}::start", "--swarm", "--runs", "1", "--seed", "5")
+
+    assert 1 == done.code
+    assert "no_error" in done.out
+    assert "RuntimeError: mine" in done.out
+    assert "--swarm --seed 5 --runs 1" in done.out
+
+
+SWARM_USAGE = {
+    "another world": (("two-phase-commit", "--swarm"), "members of the join protocol"),
+    "no such file": (("nowhere.py::start", "--swarm"), "there is no such file"),
+    "no such function": ((__file__ + "::nothing", "--swarm"), "has no function"),
+    "steps": (("join", "--swarm", "--steps", "5"), "draws its configurations"),
+    "a size": (("join", "--swarm", "--members", "5"), "draws its configurations"),
+    "a time without a swarm": (("two-phase-commit", "--seconds", "5"), "--swarm"),
+    "jobs without a swarm": (("two-phase-commit", "--jobs", "2"), "--swarm"),
+    "no time": (("join", "--swarm", "--seconds", "0"), "--seconds"),
+}
+
+
+@pytest.mark.parametrize(("words", "text"), SWARM_USAGE.values(), ids=SWARM_USAGE.keys())
+def test_bad_usage_of_a_swarm_exits_2(run: Run, words: tuple[str, ...], text: str) -> None:
+    """2: usage."""
+    done = run(*words)
+
+    assert 2 == done.code
+    assert text in done.err

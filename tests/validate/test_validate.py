@@ -131,8 +131,8 @@ def test_a_disk_that_forgot_is_found(copy: Path) -> None:
         (b'{"n":0', "is cut in line 1"),
         (b"{}\n", "line 1 is no event"),
         (b'{"n":0,"kind":"tick"}\n', "does not begin with the start of a member"),
-        (b'{"n":0,"kind":"start","format":99}\n', "format 99, this version reads 1"),
-        (b'{"n":0,"kind":"start","format":1}\n', "its start has no t, config, record"),
+        (b'{"n":0,"kind":"start","format":99}\n', "format 99, this version reads 2"),
+        (b'{"n":0,"kind":"start","format":2}\n', "its start has no t, config, record"),
     ],
 )
 def test_what_is_no_log_is_exit_code_2(
@@ -172,3 +172,15 @@ def test_another_version_is_named(copy: Path) -> None:
 
 def test_no_logs_at_all_is_exit_code_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert 2 == run_here(capsys, "validate", str(tmp_path)).code
+
+
+def test_event_logs_of_former_versions_are_read_or_refused_by_their_format(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`written`: three members, one killed and back, an orderly shutdown; by version 0.1.0."""
+    written = Path(__file__).parent / "written"
+
+    done = run_here(capsys, "validate", str(written))
+
+    refused = done.code == 2 and "this version reads" in done.err and "next:" in done.err
+    assert done.code == 0 or refused, done.out + done.err

@@ -134,7 +134,7 @@ def measure(*, lives: int = 15, rounds: int = 3_000) -> MemberCost:
         listener.receive(cluster.now, "b", beat)
         listener.advance(listener.poll())
         middle = perf_counter()
-        phases.step(listener, "settle", (facts,), 0)
+        phases.declared(listener, "settle", (facts,), 0)
         triggers.append(perf_counter() - middle)
         beats.append(middle - start)
     young = bytes_of_one()

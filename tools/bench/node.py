@@ -33,10 +33,13 @@ from attrs import define, field, frozen
 
 from tools.bench.results import NodeCost
 from tools.faults.clients import Connection
+from tools.faults.network import Direct
 from tools.faults.nodes import Fleet, until
 from tools.faults.ports import free_ports
 
 CLIENTS = 16
+MANY = 200
+LONE_WRITES = 200
 SECONDS = 5.0
 KILLS = 3
 NAMES = "abc"
@@ -74,7 +77,7 @@ class Ours:
     """Three nodes; as configured by default, but with the usual secret."""
 
     def __init__(self, top: Path) -> None:
-        self.fleet = Fleet.make(top, NAMES, events=None)
+        self.fleet = Fleet.make(top, NAMES, events=None, network=Direct)
         began = time.perf_counter()
         self.fleet.start()
         self.fleet.wait_active()
@@ -243,6 +246,20 @@ def writes_per_second(trio: Trio, *, clients: int, seconds: float) -> float:
     return found
 
 
+def lone_seconds(trio: Trio, *, writes: int) -> float:
+    """Return the median time of one client's write, when nobody else writes."""
+    times = []
+    for name in NAMES:
+        client = trio.client(name)
+        until(client)
+        for _ in range(writes // len(NAMES)):
+            began = time.perf_counter()
+            if client():
+                times.append(time.perf_counter() - began)
+        client.close()
+    return statistics.median(times)
+
+
 def seconds_after_kill(trio: Trio, victim: str) -> float:
     """Return the time from kill -9 to the answer of a write begun after it; starts it again."""
     survivor = next(name for name in NAMES if name != victim)
@@ -263,13 +280,25 @@ class Found:
 
     founded: float
     rate: float
+    many: float
+    lone: float
     leader_killed: float
     other_killed: float
 
 
-def measure(trio: Trio, *, clients: int, seconds: float, kills: int) -> Found:
+def measure(
+    trio: Trio,
+    *,
+    clients: int,
+    seconds: float,
+    kills: int,
+    many: int = MANY,
+    lone_writes: int = LONE_WRITES,
+) -> Found:
     """Measure, and end it."""
     try:
+        lone = lone_seconds(trio, writes=lone_writes)
+        of_many = writes_per_second(trio, clients=many, seconds=seconds)
         rate = writes_per_second(trio, clients=clients, seconds=seconds)
         leader, other = [], []
         for _ in range(kills):
@@ -278,7 +307,14 @@ def measure(trio: Trio, *, clients: int, seconds: float, kills: int) -> Found:
             other.append(seconds_after_kill(trio, next(n for n in NAMES if n != orders)))
     finally:
         trio.close()
-    return Found(trio.founded, rate, statistics.median(leader), statistics.median(other))
+    return Found(
+        founded=trio.founded,
+        rate=rate,
+        many=of_many,
+        lone=lone,
+        leader_killed=statistics.median(leader),
+        other_killed=statistics.median(other),
+    )
 
 
 def cost(*, clients: int = CLIENTS, seconds: float = SECONDS, kills: int = KILLS) -> NodeCost:
@@ -300,9 +336,14 @@ def cost(*, clients: int = CLIENTS, seconds: float = SECONDS, kills: int = KILLS
         writes_per_second=ours.rate,
         leader_killed_seconds=ours.leader_killed,
         other_killed_seconds=ours.other_killed,
+        many_clients=MANY,
+        many_writes_per_second=ours.many,
+        lone_seconds=ours.lone,
         etcd=version,
         etcd_founded_seconds=None if theirs is None else theirs.founded,
         etcd_writes_per_second=None if theirs is None else theirs.rate,
+        etcd_many_writes_per_second=None if theirs is None else theirs.many,
+        etcd_lone_seconds=None if theirs is None else theirs.lone,
         etcd_leader_killed_seconds=None if theirs is None else theirs.leader_killed,
         etcd_other_killed_seconds=None if theirs is None else theirs.other_killed,
     )

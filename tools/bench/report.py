@@ -167,27 +167,43 @@ def node_table(cost: NodeCost) -> str:
     """Return what three nodes do, beside etcd on the same machine."""
     etcd = "etcd, not installed" if cost.etcd is None else f"etcd {cost.etcd}"
     return table(
-        ["what:", "joinproto", etcd],
+        ["what:", "joinproto", etcd, "ratio"],
         [
             [
                 "three new ones are started, until all serve",
                 f"{cost.founded_seconds:.2f} s",
                 _or_dash(cost.etcd_founded_seconds, "{:.2f} s"),
+                _ratio(cost.founded_seconds, cost.etcd_founded_seconds),
             ],
             [
-                "writes a second",
+                f"writes a second, {cost.clients} clients",
                 f"{cost.writes_per_second:,.0f}",
                 _or_dash(cost.etcd_writes_per_second, "{:,.0f}"),
+                _ratio(cost.writes_per_second, cost.etcd_writes_per_second),
+            ],
+            [
+                f"writes a second, {cost.many_clients or '-'} clients",
+                _or_dash(cost.many_writes_per_second, "{:,.0f}"),
+                _or_dash(cost.etcd_many_writes_per_second, "{:,.0f}"),
+                _ratio(cost.many_writes_per_second, cost.etcd_many_writes_per_second),
+            ],
+            [
+                "a write of one client alone, median",
+                _or_dash(_in_ms(cost.lone_seconds), "{:.2f} ms"),
+                _or_dash(_in_ms(cost.etcd_lone_seconds), "{:.2f} ms"),
+                _ratio(cost.lone_seconds, cost.etcd_lone_seconds),
             ],
             [
                 "kill -9 of who orders, until the next answer",
                 f"{cost.leader_killed_seconds:.2f} s",
                 _or_dash(cost.etcd_leader_killed_seconds, "{:.2f} s"),
+                _ratio(cost.leader_killed_seconds, cost.etcd_leader_killed_seconds),
             ],
             [
                 "kill -9 of another one, until the next answer",
                 f"{cost.other_killed_seconds:.2f} s",
                 _or_dash(cost.etcd_other_killed_seconds, "{:.2f} s"),
+                _ratio(cost.other_killed_seconds, cost.etcd_other_killed_seconds),
             ],
         ],
     )
@@ -195,6 +211,14 @@ def node_table(cost: NodeCost) -> str:
 
 def _or_dash(value: float | None, form: str) -> str:
     return "-" if value is None else form.format(value)
+
+
+def _ratio(ours: float | None, theirs: float | None) -> str:
+    return "-" if ours is None or not theirs else f"{ours / theirs:.2f}"
+
+
+def _in_ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1_000
 
 
 def _us(microseconds: float) -> str:
@@ -327,11 +351,11 @@ is what one member alone keeps: just active, and with as many views as a store k
 NODE_HEAD = """
 ## Three nodes
 
-`joinproto node` three times on this machine, its usual settings, {clients} clients with one
-write at a time each; every frame is on three disks before it is answered, and so it is on a
-majority of etcd's (`python -m tools.bench.node`).  A view here commits what *all* its members
-have, so it pauses for whoever is killed; etcd waits for a follower never, for a leader until
-the next is elected.
+`joinproto node` three times on this machine, its usual settings, so many clients as the row
+says, with one write at a time each; every frame is on three disks before it is answered, and
+so it is on a majority of etcd's (`python -m tools.bench.node`).  A view here commits what
+*all* its members have, so it pauses for whoever is killed; etcd waits for a follower never,
+for a leader until the next is elected.  The last column is ours by etcd's, in the same run.
 """
 
 RATIO_HEAD = """

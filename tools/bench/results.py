@@ -124,7 +124,8 @@ class NodeCost:
 
     `founded_seconds`: from the start of three processes without data until all serve.
     `leader_killed_seconds`: from kill -9 of the member that orders to the next answer;
-    `other_killed_seconds`: of another one.  The same of `etcd`, its version; None: not there.
+    `other_killed_seconds`: of another one.  `many_...`: with so many clients; `lone_seconds`:
+    the median of one client's write.  The same of `etcd`, its version; None: not there.
     """
 
     clients: int
@@ -137,6 +138,11 @@ class NodeCost:
     etcd_writes_per_second: float | None = None
     etcd_leader_killed_seconds: float | None = None
     etcd_other_killed_seconds: float | None = None
+    many_clients: int | None = None
+    many_writes_per_second: float | None = None
+    etcd_many_writes_per_second: float | None = None
+    lone_seconds: float | None = None
+    etcd_lone_seconds: float | None = None
 
 
 @frozen

@@ -20,17 +20,21 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON o
 @click.command(epilog="Example: joinproto node --config node.toml")
 @CONFIG
 @click.option("--verbose", is_flag=True, help="Show more.")
-@click.option("--check", "only_check", is_flag=True, help="Only read the configuration.")
+@click.option(
+    "--check", "only_check", is_flag=True, help="Only read the configuration and its files."
+)
 @AS_JSON
 def node(config: Path, verbose: bool, only_check: bool, as_json: bool) -> int:
     """Run a member, with a small replicated log behind it.
 
-    SIGTERM leaves the cluster in order, a second one stops at once.  Exit codes: 0 ended in
+    SIGTERM stops it: it stays a member and comes back when it is started (or, with
+    `stop = "leave"`, it leaves the cluster); a second one ends it at once.  Exit codes: 0 ended in
     order, 2 wrong configuration, 3 not active in time, 4 the machine, 5 this store must not
     run here, 6 recover first; restart after 3 and 4 only.
     """
-    from joinproto.node.process import log_to_stderr, run_node
+    from joinproto.node.process import run_node
     from joinproto.node.settings import read_settings
+    from joinproto.node.telling import log_to_stderr
 
     settings = read_settings(config)
     if not only_check:
@@ -39,9 +43,12 @@ def node(config: Path, verbose: bool, only_check: bool, as_json: bool) -> int:
         if as_json:
             click.echo(json.dumps({"member": settings.config.member, "ended": "in order"}))
         return code
+    found = {"member": settings.config.member, "ended": "not started"}
     if as_json:
-        click.echo(json.dumps({"member": settings.config.member, "ended": "not started"}))
+        click.echo(json.dumps(found | {"warnings": settings.warnings}))
     else:
+        for warning in settings.warnings:
+            click.echo(f"warning: {warning}", err=True)
         click.echo(f"{config}: fine, member {settings.config.member}")
     return 0
 
@@ -60,9 +67,12 @@ def status(config: Path, as_json: bool) -> int:
 @CONFIG
 @AS_JSON
 def shutdown(config: Path, as_json: bool) -> int:
-    """Shut down the whole cluster in order; all members must be there.
+    """Shut down the whole cluster in order.
 
-    Returns at once; each node ends by itself when its store is clean.
+    Ask a member that serves; it returns at once.  Each member of the present view ends by itself
+    once all of them have answered, and its store is clean; who is away is given up first, and a
+    majority must be left.  One that is still being updated is not waited for, and its store stays
+    dirty.  To stop one member only, send it SIGTERM.
     """
     found = _ask(config, "shutdown")
     click.echo(json.dumps(found) if as_json else f"asked: {found['member']}, {found['phase']}")
@@ -90,6 +100,8 @@ def _as_text(found: dict[str, Any]) -> str:
     ]
     if waiting is not None and not found["serves"]:
         rows.append(("waits", f"{waiting['rule']}: {waiting['case']}"))
+        # A node of an older version says less.
+        rows += [("next", waiting["next"])] if "next" in waiting else []
     return "\n".join(f"{name:<8}{text}" for name, text in rows)
 
 

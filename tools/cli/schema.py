@@ -276,6 +276,60 @@ SIMULATE = _object(
     optional=tuple(_RUN),
 )
 
+SWARM = _object(
+    "`joinproto simulate join --swarm --json`",
+    {
+        "world": _text("the target: `join`, or FILE.py::NAME"),
+        "result": _one_of("`not-violated` is no proof", "violated", "not-violated"),
+        "seed": _count("of the first run; each run is made of its seed alone"),
+        "jobs": _count("cores"),
+        "runs": _count("played"),
+        "events": _count("of all runs together"),
+        "violations": _count("runs that broke a claim of safety"),
+        "stuck": _count("runs in which a cluster did not serve, rest or end as it must"),
+        "configurations": _count("distinct ones among the runs"),
+        "opened": _count("times that a member began to serve"),
+        "acknowledged": _count("frames that a client was told are committed"),
+        "seconds": _number("of the clock"),
+        "claims": _list(
+            "every claim",
+            _object(
+                "One claim.",
+                {
+                    "name": _text("its name"),
+                    "means": _text("in words"),
+                    "broken": _count("runs that broke it"),
+                },
+            ),
+        ),
+        "failures": _list(
+            "every claim that was broken",
+            _object(
+                "The first run that broke it, and the same, shrunk.",
+                {
+                    "claim": _text("its name"),
+                    "what": _text("what was seen"),
+                    "seed": _count("of the first run that broke it"),
+                    "events": _count("up to there"),
+                    "seeds": _list("those that broke it, at most 20", _count("a seed")),
+                    "again": _text("the command that plays the run again"),
+                    "shrunk": _object(
+                        "What is left of the run.",
+                        {
+                            "what": _text("what was seen"),
+                            "events": _count("up to there"),
+                            "deeds": _count("that were needed"),
+                            "configuration": _list("the configuration", _text("a line")),
+                            "story": _list("what happened", _text("a line")),
+                        },
+                    ),
+                },
+            ),
+        ),
+        "notes": _list("what a simulation does not say", _text("in words")),
+    },
+)
+
 _FACTS = _text("a fact, in words")
 
 PROVE = _object(
@@ -447,6 +501,7 @@ _SIGNATURE = _of(["string", "null"], "of the cluster, whole; null: there is none
 STATUS = _object(
     "`joinproto status --config FILE --json`, and `shutdown`",
     {
+        "version": _text("of joinproto"),
         "member": _text("its name"),
         "store_id": _text("of its store"),
         "cluster": _text("the cluster's name"),
@@ -485,6 +540,7 @@ STATUS = _object(
                     "rule": _text("label of the rule"),
                     "case": _text("case of its table"),
                     "reason": _of(["string", "null"], "as `decide` names it"),
+                    "next": _text("what helps"),
                 },
             )
         ),
@@ -496,7 +552,9 @@ NODE = _object(
     {
         "member": _text("its name"),
         "ended": _one_of("how", "in order", "not started"),
+        "warnings": _list("of --check: what is risky", _text("a sentence")),
     },
+    optional=("warnings",),
 )
 
 VALIDATE = _object(
@@ -554,6 +612,7 @@ SCHEMAS = {
     "tier": TIER,
     "models": MODELS,
     "simulate": SIMULATE,
+    "swarm": SWARM,
     "prove": PROVE,
     "query": QUERY,
     "dataset": DATASET,

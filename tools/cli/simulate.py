@@ -1,4 +1,4 @@
-"""`joinproto simulate`: random runs through a world too large to search.
+"""`joinproto simulate`: random runs through a world too large to search, or of real members.
 
 0  no claim was violated, which is no proof    2  usage, a bad model (file:line)
 1  a claim was violated                        3  stopped at the memory limit
@@ -26,10 +26,14 @@ EXAMPLE = """\b
 Examples:
   joinproto simulate two-phase-commit --members 12 --runs 10000 --seed 7
   joinproto simulate path/to/my_model.py --steps 1000
+  joinproto simulate join --swarm --seconds 600 --jobs 2
+  joinproto simulate path/to/my_members.py::start --swarm --seed 7 --runs 1
 """
 
 IDLE_MAX = 15
 """Of what no run exercised, so many are listed; --json has all."""
+
+RUNS, STEPS = 1000, 100
 
 STEPS_MOST = 1_000_000
 
@@ -50,8 +54,7 @@ MARKS = {
     "--runs",
     type=click.IntRange(min=1),
     metavar="N",
-    default=1000,
-    show_default=True,
+    show_default="1000; of a swarm: as many as there is time for",
     help="How many runs.",
 )
 @click.option(
@@ -66,18 +69,54 @@ MARKS = {
     "--steps",
     type=click.IntRange(min=1, max=STEPS_MOST),
     metavar="K",
-    default=100,
-    show_default=True,
+    show_default="100",
     help="Steps of one run, at most.",
 )
+@click.option("--swarm", is_flag=True, help="Run real members; each run draws its configuration.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="T",
+    show_default="60",
+    help="Of a swarm: how long runs are begun.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="J",
+    show_default="1",
+    help="Of a swarm: on how many cores.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def simulate(target: str, runs: int, seed: int, steps: int, as_json: bool, **arguments: Any) -> int:
+def simulate(
+    target: str,
+    runs: int | None,
+    seed: int,
+    steps: int | None,
+    swarm: bool,
+    seconds: float | None,
+    jobs: int | None,
+    as_json: bool,
+    **arguments: Any,
+) -> int:
     """Walk through a world at random, and judge every state on the way.
 
     Each step is drawn among those that change the state, all equally likely.  What no run
     met may still exist: only `joinproto check` looks at every state.
+
+    With --swarm: real members, with their logs and stores, over a simulated network, disk and
+    clock.  Each run draws its own configuration and faults; at its end faults stop, and the
+    cluster has to serve.  The target is `join`, or FILE.py::NAME, which makes the members as
+    `Member.start` does.
     """
     options = loading.given(arguments)
+    if swarm:
+        if options or steps is not None:
+            raise click.UsageError("a swarm draws its configurations: it takes no such option")
+        return _swarm(target, seed, runs, seconds, jobs or 1, as_json)
+    if seconds is not None or jobs is not None:
+        raise click.UsageError("--seconds and --jobs are options of --swarm")
+    runs, steps = runs or RUNS, steps or STEPS
     with alone_on_stdout(as_json):
         loaded = loading.load(target, options)
         found = _walk(loaded, runs, seed, steps)
@@ -88,6 +127,17 @@ def simulate(target: str, runs: int, seed: int, steps: int, as_json: bool, **arg
     if found.trace is not None:
         return 1
     return 3 if found.stopped_by else 0
+
+
+def _swarm(
+    target: str, seed: int, runs: int | None, seconds: float | None, jobs: int, as_json: bool
+) -> int:
+    from tools.cli import swarm  # the members and their logs: nobody else pays for them
+
+    with alone_on_stdout(as_json):
+        report = swarm.simulate_swarm(target, seed=seed, runs=runs, seconds=seconds, jobs=jobs)
+    click.echo(json.dumps(swarm.to_json(report)) if as_json else swarm.text_of(report))
+    return report.code
 
 
 def _walk(loaded: Loaded, runs: int, seed: int, steps: int) -> Simulation:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 
 from joinproto.drivers.addresses import Address, dials
+from joinproto.errors import MisuseError
 from tools.faults.proxy import Link
 
 
@@ -55,6 +56,28 @@ class Network(ABC):
     @abstractmethod
     def close(self) -> None:
         """Leave nothing of it behind."""
+
+
+class Direct(Network):
+    """Nothing lies between: what is measured is the nodes.  `ports`: where they listen."""
+
+    def __init__(self, ports: Mapping[str, int]) -> None:
+        self.names, self._ports = tuple(ports), ports
+
+    def host(self, name: str) -> str:
+        return "127.0.0.1"
+
+    def way(self, caller: str, called: str) -> Address:
+        return Address("127.0.0.1", self._ports[called])
+
+    def drop(self, sender: str, receiver: str) -> None:
+        raise MisuseError("there is nothing to cut between the nodes", next="use `Proxies`")
+
+    def heal(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
 
 class Proxies(Network):

@@ -148,6 +148,7 @@ class Fleet:
         between = Proxies(ports, voters) if network is None else network(ports)
         fleet = cls(top, between)
         if between.is_open:
+            (top / SECRET).touch(mode=0o600)
             (top / SECRET).write_text(secrets.token_hex(32))
         for name, port in zip(names, free[len(names) :], strict=True):
             clients = Address(between.host(name), port)
@@ -167,6 +168,7 @@ class Fleet:
             "clients": str(node.clients),
             "control": node.control.name,
             "events": "events",
+            "events_full": "end",  # the logs are the evidence
         } | settings
         # JSON's texts, numbers and lists of these are TOML's, too.
         given = {name: value for name, value in values.items() if value is not None}
@@ -175,7 +177,7 @@ class Fleet:
         for other in self.nodes:
             lines.append(f'{other} = "{self.network.way(node.name, other)}"')
         if self.network.is_open:
-            lines += ["[security]", f'secret_file = "{SECRET}"']
+            lines += ["[security]", f'secret_file = "{SECRET}"', 'insecure = ["clients"]']
         node.config.write_text("\n".join([*lines, tables, ""]))
 
     def __getitem__(self, name: str) -> Node:

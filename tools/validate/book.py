@@ -116,9 +116,11 @@ class Book:
 
     def _same_disk(self, run: Run, former: list[StoreRecord], found: StoreRecord) -> None:
         """The disk holds what was written last, or what was being written when it ended."""
+        # A log takes the mark of a cut back when it starts: its data is whole on both sides.
         may = [
-            (one.lineage.length, one.held, one.promised, one.accepted, one.update_unfinished)
+            (one.lineage.length, one.held, one.promised, one.accepted, is_unfinished)
             for one in former
+            for is_unfinished in (one.update_unfinished, False)
         ]
         shown = (
             found.lineage.length,

@@ -1,4 +1,4 @@
-"""Event logs, read: each file is one run of one member, and is whole up to its end.
+"""Event logs, read: each run of one member is a file or a few, and whole up to its end.
 
 A process that is killed leaves no last line, and its next run tells what was on the disk.  So
 the middle of a line at the end is an error, unless a later run of the same store is there, too.
@@ -6,6 +6,7 @@ the middle of a line at the end is an error, unless a later run of the same stor
 
 from __future__ import annotations
 
+import glob
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from attrs import frozen
 
+from joinproto.drivers.eventfiles import run_of
 from joinproto.drivers.recorded import FORMAT
 from joinproto.errors import UsageProblem
 
@@ -53,7 +55,16 @@ def read_runs(paths: Iterable[Path]) -> list[Run]:
     files = [file for path in paths for file in _files(path)]
     if not files:
         raise UsageProblem("no event logs", next="name files, or a directory with *.jsonl files")
-    runs = sorted((_read(file) for file in files), key=lambda run: run.started)
+    parts: dict[tuple[Path, str], dict[int, Path]] = {}
+    for file in files:
+        name, number, is_cut = run_of(file)
+        if is_cut:
+            raise UsageProblem(
+                f"{file}: its disk was full, and the member went on without it",
+                next="what a run did cannot be judged from a part of its log; validate other runs",
+            )
+        parts.setdefault((file.parent, name), {})[number] = file
+    runs = sorted((_read(found) for found in parts.values()), key=lambda run: run.started)
     for at, run in enumerate(runs):
         later = any(other.store_id == run.store_id for other in runs[at + 1 :])
         if run.is_cut and not later:
@@ -66,16 +77,27 @@ def read_runs(paths: Iterable[Path]) -> list[Run]:
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
         return sorted(path.glob("*.jsonl"))
-    return [path]
+    return sorted({path, *path.parent.glob(f"{glob.escape(path.stem)}.part*.jsonl")})
 
 
-def _read(path: Path) -> Run:
-    try:
-        text = path.read_bytes()
-    except OSError as error:
+def _read(parts: dict[int, Path]) -> Run:
+    numbers = sorted(parts)
+    path = parts[numbers[0]]
+    missing_parts = sorted(set(range(1, numbers[-1] + 1)) - set(numbers))
+    if missing_parts:
         raise UsageProblem(
-            f"{path}: cannot be read: {error.strerror or error}", next="check the path"
-        ) from error
+            f"{path}: part {missing_parts[0]} of this run is not there",
+            next="a long run keeps its newest files only (`events_bytes`); validate shorter runs",
+        )
+    text = b""
+    for number in numbers:
+        try:
+            text += parts[number].read_bytes()
+        except OSError as error:
+            raise UsageProblem(
+                f"{parts[number]}: cannot be read: {error.strerror or error}",
+                next="check the path",
+            ) from error
     *whole, rest = text.split(b"\n")
     lines = tuple(_line(path, number, line) for number, line in enumerate(whole))
     if not lines:

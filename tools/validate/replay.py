@@ -123,7 +123,7 @@ def _step(member: Member, line: dict[str, Any], before: str) -> Differs | None:
             member.receive(line["now"], line["peer"], decode(said.encode()))
         case "peer_up" | "peer_down":
             getattr(member, kind)(line["now"], line["peer"])
-        case "tick" | "leave" | "shutdown_cluster":
+        case "tick" | "leave" | "shutdown_cluster" | "update_overwrites":
             getattr(member, kind)(line["now"])
         case "update_progress" | "update_done":
             getattr(member, kind)(line["now"], _position(line["position"]))

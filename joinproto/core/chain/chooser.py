@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from enum import Enum
+from functools import lru_cache
 from itertools import chain
 from typing import Self
 
@@ -112,7 +113,7 @@ class Chooser(ABC):
     @property
     def seat(self) -> Seat:
         """Return the member with its store: this pair votes, not the name."""
-        return Seat(self.member, self.record.store_id)
+        return _seat(self.member, self.record.store_id)
 
     @property
     def is_frozen(self) -> bool:
@@ -145,6 +146,12 @@ class Chooser(ABC):
 
         An earlier own attempt is given up.  Raises `MisuseError` unless `may_begin`.
         """
+
+    def ask(self, names: Iterable[str]) -> Step:
+        """Return the own attempt, asking these as well: they came later, or heard nothing."""
+        if self.attempt is None:
+            return Step(self)
+        return Step(self, self._send(names, Prepare(self.parent, self.attempt.ballot)))
 
     @abstractmethod
     def propose(self, view: View) -> Step:
@@ -262,3 +269,9 @@ class Chooser(ABC):
 
     def _persist(self, record: StoreRecord, *, unless: Seam) -> tuple[ChoiceEffect, ...]:
         return () if unless in self.left_out else (PersistRecord(record),)
+
+
+@lru_cache(maxsize=256)
+def _seat(member: str, store_id: str) -> Seat:
+    # Asked many times at each message; the same value each time.
+    return Seat(member, store_id)

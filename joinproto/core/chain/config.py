@@ -20,6 +20,15 @@ class TotalFailure(Enum):
     AUTOMATIC = "automatic"  # a standing permission: go on wherever that is provably safe
 
 
+def fewest_founders(electors: int) -> int:
+    """Return with how many of so many configured electors a cluster may be founded.
+
+    Whoever would found another one asks so many names, and must meet one of those who have
+    accepted the first FOUND: a majority of the seats that it names.
+    """
+    return next(few for few in range(1, electors + 1) if few + few // 2 + 1 > electors)
+
+
 @frozen(kw_only=True)
 class Config:
     """One member's configuration.
@@ -70,10 +79,14 @@ class Config:
                 next=f"set wait_for to {majority} or more, or use an outside register;"
                 " `joinproto check note-wait-for` shows the split",
             )
-        if self.found_with is not None and not majority <= self.found_with <= len(self.electors):
+        least, most = fewest_founders(len(self.electors)), len(self.electors)
+        if self.found_with is not None and not least <= self.found_with <= most:
             raise MisuseError(
-                f"found_with is {self.found_with}, with {len(self.electors)} electors",
-                next=f"give a number from {majority} to {len(self.electors)}, or leave it out",
+                f"found_with is {self.found_with}, with {most} electors: with fewer than {least}"
+                " two clusters could be founded",
+                next=f"give a number from {least} to {most}, or leave it out;"
+                " `joinproto check chain-register-found-with --mutant found-with-too-few` shows"
+                " the two",
             )
 
     @property

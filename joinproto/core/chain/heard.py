@@ -92,12 +92,13 @@ class Heard:
     def is_majority(self, tip: View, me: Seat) -> bool:
         """Return whether most electors of the tip are heard, and none of these has gone on."""
         gone_on = self.beyond | {item.seat for item in self.answers}
-        heard = {
-            seat
-            for seat in tip.electors
-            if seat == me or (seat.member in self.in_reach and seat not in gone_on)
-        }
-        return tip.is_majority(heard)
+        return tip.is_majority(self.reached(tip, me) - gone_on | ({me} & tip.electors))
+
+    def reached(self, tip: View, me: Seat) -> frozenset[Seat]:
+        """Return the electors of the tip to which there is a connection."""
+        return frozenset(
+            seat for seat in tip.electors if seat == me or seat.member in self.in_reach
+        )
 
     def silent(self, expected: set[str]) -> set[str]:
         """Return who of these has not answered."""

@@ -71,6 +71,7 @@ from joinproto.core.chain.messages import (
 )
 from joinproto.core.chain.outbox import Outbox
 from joinproto.core.chain.outside import OutsideChoice
+from joinproto.core.chain.pace import Pace
 from joinproto.core.chain.phases import RUNNING, Deed, Facts, Guard, Phase, machine
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.succession import Next
@@ -86,6 +87,7 @@ class Lapse(Enum):
     TIP_PERSISTED = "dirty-not-written"
     HELD_PERSISTED = "held-not-persisted"
     UPDATE_MARKED = "update-in-place"
+    MARKED_LATE = "unfit-before-the-first-byte"
     JOINER_NOT_CLEAN = "joiner-marked-clean"
     FENCING = "older-frame-accepted"
     COPIES = "copy-taken-in"
@@ -136,6 +138,7 @@ class Member:
     was_active: bool = False  # it knows that the tip was active
     heard: Heard = field(factory=Heard)
     source: str | None = None  # from whom it is being updated
+    saw_it_run: bool = False  # others were ready in its tip, and it in none yet, in this process
     closes: bool = False
     leaves: bool = False
     leave_told: bool = False  # who decides on the next view knows that it leaves
@@ -145,6 +148,7 @@ class Member:
     tries: int = 0  # ballots begun since the last view was learned
     next_beat: float | None = None
     free_until: float | None = None  # so long it counts that the tip has no successor
+    pace: Pace = field(factory=Pace)  # how long ballots take here, and whose turn it is
 
     _out: Outbox = field(factory=Outbox, repr=False)
 
@@ -190,6 +194,7 @@ class Member:
             heard=Heard(in_reach=in_reach),
             left_out=left_out,
             next_beat=now + config.heartbeat if config.heartbeat else None,
+            pace=Pace(started=now, rounds=record.promised.round if record.promised else 0),
         )
         member._settle(now)
         return member
@@ -261,6 +266,9 @@ class Member:
     def peer_down(self, now: float, peer: str) -> None:
         """`peer` is not heard of any more; it may be dead, or just far away."""
         self.heard = self.heard.down(peer)
+        if self.pace.holder == peer and self.patience_until is not None:
+            self.patience_until = min(self.patience_until, now + self._patience())
+        self.pace = self.pace.without(peer)
         if self.source == peer:
             self.source = None
         if self.phase in RUNNING:
@@ -310,23 +318,33 @@ class Member:
             self.patience_until = None
             if self.choice.is_free:
                 self._consider(now, is_patient=False)
+                self._ask_again(now)
+            elif (turn := self._turn(now)) is not None and now < turn:
+                self.patience_until = turn
             elif self._reason_to_begin() is not None:
                 if self.choice.attempt is not None:
                     self._say_who_is_silent()
                 self._begin(now)
         self._settle(now)
 
+    def update_overwrites(self, now: float) -> None:
+        """The data is about to be, for a moment, what no position says.
+
+        The next batch marks the store as unfinished: until `update_progress` or `update_done`
+        it covers nothing.  Nothing is to be touched before that batch is performed.
+        """
+        self._require_thawed()
+        if Lapse.UPDATE_MARKED not in self.left_out and self.view is not None:
+            self._write(evolve(self.record, update_unfinished=True))
+        self._settle(now)
+
     def update_progress(self, now: float, position: Position | None) -> None:
         """The store's data now ends at `position`, which is on the way to the tip.
 
-        For a host that cuts its tail and appends frame by frame, so that its data is at each
-        moment what its position says.
+        For a host that cuts what its source has not, and appends frame by frame: its data is
+        at each moment what its position says, and whatever was acknowledged stays in it.
         """
-        if self.is_frozen:
-            raise MisuseError(
-                f"{self.config.member} is told of new data while the next view is chosen",
-                next="ask `is_frozen` before the data of an update is touched, and wait",
-            )
+        self._require_thawed()
         verify_position("update_progress", position, self.record.lineage)
         self._write(evolve(self.record, position=position, update_unfinished=False))
         self._settle(now)
@@ -338,8 +356,19 @@ class Member:
         if self.phase is Phase.JOINING:
             self._hello_to_members()
 
+    def _require_thawed(self) -> None:
+        if self.is_frozen:
+            raise MisuseError(
+                f"{self.config.member} is told of new data while the next view is chosen",
+                next="ask `is_frozen` before the data of an update is touched, and wait",
+            )
+
     def leave(self, now: float) -> None:
-        """This member is to leave the cluster, in order; the others go on."""
+        """This member is to leave the cluster, in order; the others go on.
+
+        Where it reaches no majority of the electors, nobody can let it go: it just stops, and
+        stays who it is.
+        """
         self.leaves = True
         tip = self.view
         if tip is None or not tip.is_open or self.seat not in tip.members:
@@ -410,15 +439,18 @@ class Member:
         known = self.record.lineage.number_of(view) is not None
         return Lapse.FENCING in self.left_out and known
 
-    def appended(self, view: ViewId, seq: int) -> None:
+    def appended(self, view: ViewId, seq: int, *, first: int | None = None) -> None:
         """The frame `seq` of `view` is durable here; its position is durable with it.
+
+        `first`: so are all from this one on, written together; None: it alone.
 
         Raises `MisuseError` where `may_append` does not say `TAKE`.
         """
         # Otherwise: the host asks, then answers a ballot ("my data ends at 4"), then writes
         # frame 5 and acknowledges it, and the next view starts at 4.
-        answer = self.may_append(view, seq)
-        if answer is not Frame.TAKE:
+        first = seq if first is None else first
+        answer = self.may_append(view, first)
+        if answer is not Frame.TAKE or seq < first:
             raise MisuseError(
                 f"frame {seq} was written: {answer.value}",
                 next="ask `may_append` right before, and tell the member nothing in between",
@@ -457,7 +489,7 @@ class Member:
         everyone = self.heard.ready | ({self.seat} if is_ready else set())
         return Facts(
             is_aborted=self.verdict is not None,
-            is_done=self.is_done,
+            is_done=self.is_done or self._leaves_alone(tip),
             has_tip=True,
             is_open=tip.is_open,
             is_member=self.seat in tip.members,
@@ -506,6 +538,7 @@ class Member:
                 self._hello_to_members()
             case Deed.HOLD if tip is not None:
                 self.ready_in = tip.id
+                self.saw_it_run = False
                 self._write(evolve(self.record, held=tip.id), unless=Lapse.HELD_PERSISTED)
                 if self._neglects_dirt(tip):
                     self._out.persist(None)
@@ -515,6 +548,12 @@ class Member:
                 self._out.act(Stop(self.record.state is Store.CLEAN))
             case Deed.ABORT if self.verdict is not None:
                 self._out.act(self.verdict)
+
+    def _leaves_alone(self, tip: View) -> bool:
+        """Return whether it is to leave, and nobody can choose a view without it."""
+        if not self.leaves or not tip.is_open or self.config.outside:
+            return False
+        return not tip.is_majority(self.heard.reached(tip, self.seat))
 
     def _hears_majority(self, tip: View) -> bool:
         if self.config.outside:
@@ -534,8 +573,7 @@ class Member:
 
     def _start_update(self, source: str, tip: View, *, beside: bool) -> None:
         self.source = source
-        # Durable before the first byte: whatever is there after a crash counts for nothing.
-        if Lapse.UPDATE_MARKED not in self.left_out:
+        if Lapse.MARKED_LATE in self.left_out:
             self._write(evolve(self.record, update_unfinished=True))
         to = None if beside else tip.position
         self._out.act(StartUpdate(source, tip, to, beside))
@@ -576,6 +614,40 @@ class Member:
     def _begin(self, now: float) -> None:
         self.tries += 1
         self._take(now, self.choice.begin(also=self.heard.in_reach))
+        if self.choice.attempt is not None:
+            ballot = self.choice.attempt.ballot
+            self.pace = self.pace.given_to(now, self.config.member).asking(now, ballot)
+
+    def _is_held(self, now: float, by_other_than: str) -> bool:
+        """Return whether another one's ballot is left its time: a later one would end it."""
+        until = self.pace.held_until(by_other_than, self._pause())
+        is_own = self.pace.holder == self.config.member
+        is_alive = self.choice.attempt is not None if is_own else self.choice.is_frozen
+        return is_alive and until is not None and now < until
+
+    def _is_out_of_turn(self, now: float, peer: str, asked: Prepare) -> bool:
+        # Otherwise one that is started again and again begins everybody's ballot anew.
+        promised = self.record.promised
+        is_later = promised is not None and asked.ballot > promised
+        return asked.parent == self.choice.parent and is_later and self._is_held(now, peer)
+
+    def _turn(self, now: float) -> float | None:
+        """Return when it is this member's turn to begin a ballot, None: it is."""
+        if self._is_held(now, self.config.member):
+            return self.pace.next_turn(self._pause(), self._rank())
+        return self.pace.deferred_until(self.heard.in_reach, self._pause() * (1 + self._rank()))
+
+    def _rank(self) -> int:
+        """Return how many of those in reach go before this member: the least name goes first."""
+        return sum(1 for name in self.heard.in_reach if name < self.config.member)
+
+    def _pause(self) -> float:
+        return self.pace.patience(self.config.patience)
+
+    def _ask_again(self, now: float) -> None:
+        """Ask those who have not answered the own ballot, if it still waits for somebody."""
+        if self.choice.is_free:
+            self._take(now, self.choice.ask(self.heard.silent(set(self.heard.in_reach))))
 
     def _consider(self, now: float, *, is_patient: bool) -> None:
         """Decide on the next view, if the ballot is free for one."""
@@ -653,14 +725,21 @@ class Member:
         peer: str,
         message: Prepare | Promise | Accept | Voted | Nack | Chosen,
     ) -> None:
+        if isinstance(message, Prepare) and self._is_out_of_turn(now, peer, message):
+            return
+        asked = message if message.parent == self.choice.parent else None
         # What it raises must have changed nothing.
         step = self.choice.receive(peer, message)
+        if isinstance(message, Promise | Voted):
+            self.pace = self.pace.answered(now, message.ballot)
         if isinstance(message, Promise) and self._collects(message):
             answer = message.answer
             if answer is None or answer.seat != message.voter or answer.seat.member != peer:
                 raise Malformed("answer", Said(str(answer)), f"the status of {peer}, who sent it")
             self.heard = self.heard.answered(answer)
         self._take(now, step)
+        if isinstance(asked, Prepare) and self.record.promised == asked.ballot:
+            self.pace = self.pace.given_to(now, peer)
 
     def _collects(self, promise: Promise) -> bool:
         attempt = self.choice.attempt
@@ -708,9 +787,12 @@ class Member:
         self.was_active = False
         self.free_until = None
         self.tries = 0
+        self.pace = self.pace.learned()
         self.patience_until = None
         was_ready = before is not None and self.ready_in == before.id
-        if not tip.is_open and (was_ready or self.closes):
+        # A CLOSE behind what ran while this process did is meant for it, too.  Who was started
+        # later learns of it from others that were, and takes part in the restart.
+        if not tip.is_open and (self.ready_in is not None or self.saw_it_run or self.closes):
             self.is_done = True
         self.closes = self.closes and tip.is_open and self.seat in tip.members
         if not tip.is_open and was_ready and Lapse.JOINER_NOT_CLEAN in self.left_out:
@@ -731,7 +813,7 @@ class Member:
             others, enough = tip.members, 1
         else:
             others = tip.electors - {self.seat}
-            enough = len(others) // 2 + 1
+            enough = len(tip.electors) // 2 + 1 - len(tip.electors - others)
         if len(self.heard.ready & others) >= enough or not others:
             self.is_done = True
 
@@ -766,7 +848,10 @@ class Member:
 
     def _hear_hello(self, now: float, peer: str, hello: Hello) -> None:
         tip = self.view
+        if hello.status.ran_on and tip is not None and tip.is_open and hello.tip == tip.id:
+            self._sees_it_run()
         self._notice(hello.status.seat)
+        self.pace = self.pace.greeted_by(peer, ran_on=hello.status.ran_on)
         row = self.row_of(hello)
         case = admission().choose((row,), 0)
         match case.outcome:
@@ -807,9 +892,14 @@ class Member:
         if Lapse.REPLACED not in self.left_out:
             self.heard = self.heard.noticing(seat, self.view)
 
+    def _sees_it_run(self) -> None:
+        self.saw_it_run = self.ready_in is None
+
     def _hear_welcome(self, peer: str, welcome: Welcome) -> None:
         tip = self.view
         is_waiting = self.phase is Phase.JOINING and self.source is None
+        if tip is not None and tip.id == welcome.view:
+            self._sees_it_run()
         # Its data stands still while its answer counts.
         is_waiting = is_waiting and not self.choice.is_frozen
         if is_waiting and tip is not None and welcome.view == tip.id:
@@ -848,6 +938,7 @@ class Member:
         tip = self.view
         if tip is None or heard.view != tip.id or heard.seat.member != peer:
             return
+        self._sees_it_run()
         # Who is frozen becomes neither ready nor active in this view any more.
         if heard.seat in self.heard.ready or self.choice.is_frozen:
             return
@@ -919,10 +1010,9 @@ class Member:
 
     def _patience(self) -> float:
         """Return how long it waits: the least of those in reach goes first, others back off."""
-        rank = sum(1 for name in self.heard.in_reach if name < self.config.member)
         # Longer each time: where disks are slow, a ballot takes longer than patience, and the
         # next one makes its promises worthless.  Two rivals fall out of step, too.
-        return self.config.patience * (1 + rank) * 2.0 ** min(max(0, self.tries - 1), TRIES_MAX)
+        return self._pause() * (1 + self._rank()) * 2.0 ** min(max(0, self.tries - 1), TRIES_MAX)
 
     def _arm(self, now: float) -> None:
         """Wait no longer than patience allows, where there is something to wait for."""

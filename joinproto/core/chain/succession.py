@@ -47,8 +47,9 @@ class Row:
     """A seat as the proposer sees it.
 
     `answered`: it has answered this ballot.  `is_member`, `is_elector`: of the tip.
-    `is_sure`, `covers`, `is_clean`: see `Evidence`.  `is_marked`: its operator permits a
-    restart from the tip.  `leaves`: asks to be left out.  The rest counts for `me` only:
+    `is_sure`, `covers`, `is_clean`: see `Evidence`.  `fits`: a CHANGE may have it as a member.
+    `is_marked`: its operator permits a restart from the tip.  `leaves`: asks to be left out.
+    The rest counts for `me` only:
     `wait_for` (N), `majority` (electors that are more than half of them), `founders` (how
     many must answer before a FOUND), `closes` (the whole cluster is to stop), `is_automatic`
     (total_failure).
@@ -64,6 +65,7 @@ class Row:
     is_sure: bool = False
     covers: bool = False
     is_clean: bool = False
+    fits: bool = False
     is_marked: bool = False
     leaves: bool = False
     options: str = ""
@@ -85,6 +87,12 @@ V = SEATS.where(is_member=True).named("V")  # members of the tip
 S = A.where(is_sure=True).named("S")  # sure of the tip
 K = A.where(covers=True, has_store=True).named("K")  # stores that cover the tip
 C = A.where(is_clean=True).named("C")  # clean stores
+STORES = A.where(fits=True, has_store=True)
+# Who keeps nothing is an elector only where nobody had a store when the cluster was founded.
+KEEPS_NOTHING = ~A.where(is_elector=True, has_store=False).is_empty
+
+AUTOMATIC = SEATS.where(is_automatic=True).named("those with total-failure = automatic").has(ME)
+NOBODY_PERMITS = A.where(is_marked=True).is_empty & ~AUTOMATIC
 
 STAYING = A.where(leaves=False).named("those of A who stay")
 TOO_FEW = STAYING.fewer_than(N) | A.where(is_elector=True).fewer_than(MAJORITY)
@@ -130,8 +138,15 @@ def reopening() -> Table[Next]:
                 reason=Reason.OPTIONS_DIFFER,
             ),
             # Said aloud, but not the end: the clean one may be a second away.
-            Case("I6", "no clean store", C.is_empty, Next.WAIT, reason=Reason.NO_CLEAN_STORE),
-            Case("I7", "a clean store is there", ALWAYS, Next.RESTART),
+            Case(
+                "I6",
+                "no clean store",
+                C.is_empty & (K.is_empty | NOBODY_PERMITS),
+                Next.WAIT,
+                reason=Reason.NO_CLEAN_STORE,
+            ),
+            Case("I7", "a clean store is there", ~C.is_empty, Next.RESTART),
+            Case("R3", "a store that is not clean is permitted", ALWAYS, Next.RESTART),
         ),
     )
 
@@ -156,11 +171,24 @@ def going_on(*, all_quiet: bool = True) -> Table[Next]:
             Case(
                 "P1",
                 "somebody is sure, and a store stays",
-                ~stays.is_empty & ~A.where(has_store=True, leaves=False).is_empty,
+                ~stays.is_empty & (~STORES.where(leaves=False).is_empty | KEEPS_NOTHING),
                 Next.CHANGE,
             ),
             # Whoever answered is frozen, so the ballot must end in a view: nobody leaves now.
-            Case("3.3", "somebody is sure, but no store would stay", ~S.is_empty, Next.CHANGE),
+            Case(
+                "3.3",
+                "somebody is sure, but no store would stay",
+                ~S.is_empty & ~STORES.is_empty,
+                Next.CHANGE,
+            ),
+            # What is acknowledged in a view without a store is gone with its processes.
+            Case(
+                "3.4",
+                "somebody is sure, but no store has answered",
+                ~S.is_empty,
+                Next.WAIT,
+                reason=Reason.TOO_FEW_MEMBERS,
+            ),
             Case("I1", "too few members", TOO_FEW, Next.WAIT, reason=Reason.TOO_FEW_MEMBERS),
             Case(
                 "I2",
@@ -179,7 +207,7 @@ def going_on(*, all_quiet: bool = True) -> Table[Next]:
             Case(
                 "I6",
                 "total failure, and nobody permits a restart",
-                A.where(is_marked=True).is_empty & ~AUTOMATIC,
+                NOBODY_PERMITS,
                 Next.WAIT,
                 reason=Reason.NO_CLEAN_STORE,
             ),
@@ -189,4 +217,3 @@ def going_on(*, all_quiet: bool = True) -> Table[Next]:
 
 
 ME_CLOSES = SEATS.where(closes=True).named("those who close").has(ME)
-AUTOMATIC = SEATS.where(is_automatic=True).named("those with total-failure = automatic").has(ME)

@@ -32,6 +32,9 @@ class Shortcut(Enum):
     SURE = "change-after-total-failure"
     STAYS = "starts-where-nobody-stays"
     ENDS = "leave-waits"
+    KEPT = "nobody-keeps-it"
+    LOST_CLEAN = "clean-or-nothing"
+    HANDS = "left-to-the-absent"
 
 
 @frozen(kw_only=True)
@@ -74,7 +77,12 @@ class Proposer:
         if Shortcut.OPTIONS in self.left_out:
             table = _without(table, "options differ")
         if Shortcut.ENDS in self.left_out:
-            table = _waiting(table, "somebody is sure, but no store would stay")
+            table = _leading_to(Next.WAIT, table, "somebody is sure, but no store would stay")
+        if Shortcut.LOST_CLEAN in self.left_out:
+            name = "a store that is not clean is permitted"
+            table = _leading_to(Next.WAIT, table, name)
+        if Shortcut.KEPT in self.left_out:
+            table = _leading_to(Next.CHANGE, table, "somebody is sure, but no store has answered")
         return table
 
     def rows(self, evidence: Evidence) -> tuple[Row, ...]:
@@ -114,6 +122,7 @@ class Proposer:
                 and self._may_stay(evidence, answer),
                 covers=not is_empty and evidence.covers(answer),
                 is_clean=is_clean,
+                fits=self._may_stay(evidence, answer),
                 is_marked=answer.is_marked,
                 leaves=answer.leaves,
                 options=answer.options,
@@ -175,7 +184,15 @@ class Proposer:
             if self._may_stay(evidence, item)
             and (item in sure or evidence.covers(item) or not was_active)
         ]
-        stays = self._staying(fit, sure)
+        if not any(_keeps(item) for item in fit) and Shortcut.KEPT not in self.left_out:
+            # Nothing is acknowledged where no store has it: those that answered come in, and
+            # are fed in the view, before anybody is served.
+            fit += [
+                item
+                for item in answers
+                if _keeps(item) and item not in fit and self._may_stay(evidence, item)
+            ]
+        stays = self._staying(tip, fit, sure)
         members = {item.seat for item in stays} | self._new_guests(answers)
         # Where somebody is who stays: the others are fed by members alone.
         sources = [item for item in sure if item in stays or Shortcut.STAYS in self.left_out]
@@ -192,13 +209,14 @@ class Proposer:
 
     def _restart(self, tip: View, evidence: Evidence) -> View:
         answers = evidence.answers
-        if tip.is_open:
-            sources = [item for item in answers if evidence.covers(item) and not item.transient]
-        else:
-            sources = [item for item in answers if evidence.is_clean(item)]
-        stays = self._staying(answers, sources)
+        clean = [item for item in answers if evidence.is_clean(item)]
+        # With every clean store lost, whoever has all that was acknowledged will do.
+        sources = clean or [
+            item for item in answers if evidence.covers(item) and not item.transient
+        ]
+        stays = self._staying(tip, answers, sources)
         members = frozenset(item.seat for item in stays)
-        if tip.is_open:
+        if not clean:
             among = stays if Shortcut.STAYS not in self.left_out else answers
             position = self._covering(evidence, among)
         else:
@@ -215,14 +233,16 @@ class Proposer:
             digest=self.digest,
         )
 
-    def _staying(self, answers: Sequence[Answer], sources: Sequence[Answer]) -> list[Answer]:
+    def _staying(
+        self, tip: View, answers: Sequence[Answer], sources: Sequence[Answer]
+    ) -> list[Answer]:
         """Return who is in the next view: all but those who leave, unless they are needed.
 
         A source must stay, to feed the others, and so must somebody with a store.
         """
         stays = [item for item in answers if not item.leaves]
         has_source = any(item in sources for item in stays)
-        has_store = any(not item.transient for item in stays)
+        has_store = any(map(_keeps, stays)) or _keeps_nothing(tip, answers)
         return stays if has_source and has_store else list(answers)
 
     def _found(self, answers: tuple[Answer, ...]) -> View:
@@ -232,10 +252,11 @@ class Proposer:
             for item in answers
             if item.seat.member in self.config.electors and not item.transient
         )
+        stores = frozenset(item.seat for item in answers if not item.transient)
         return found(
             members=members,
             # Nobody votes where an outside register chooses; all may be transient then.
-            electors=voters & members or members,
+            electors=voters & members or stores & members or members,
             wait_for=self.config.wait_for,
             options_digest=self.config.digest,
             cluster_name=self.config.cluster_name,
@@ -257,16 +278,25 @@ class Proposer:
     ) -> frozenset[Seat]:
         """Return who votes next: as before, but where a member has another store now.
 
-        Whoever leaves votes no more, as long as somebody does.  A configured elector that
-        joins votes.
+        Where the cluster keeps nothing, nobody votes, and the members stand for electors.
+
+        Whoever leaves votes no more, unless those that are here would be no majority without
+        it: then it is away, and its coming back is enough.  A configured elector that joins
+        votes.
         """
+        if _keeps_nothing(tip, answers):
+            return members
         transient = {item.seat for item in answers if item.transient}
         leaving = {item.seat for item in answers if item.leaves}
         names = self.config.electors | {seat.member for seat in tip.electors}
         voters = {seat for seat in members - transient if seat.member in names}
         here = {seat.member for seat in voters}
         kept = {seat for seat in tip.electors - leaving if seat.member not in here}
-        return frozenset(voters | kept) or tip.electors
+        left = frozenset(voters | kept) or tip.electors
+        here_after = members | {item.seat for item in answers if not item.leaves}
+        if 2 * len(left & here_after) > len(left) or Shortcut.HANDS in self.left_out:
+            return left
+        return left | (tip.electors & leaving)
 
     def _covering(self, evidence: Evidence, among: Sequence[Answer]) -> Position | None:
         stores = [item for item in among if not item.transient]
@@ -309,15 +339,23 @@ def own_answer(
     )
 
 
+def _keeps(answer: Answer) -> bool:
+    return not answer.transient and not answer.leaves
+
+
+def _keeps_nothing(tip: View, answers: Sequence[Answer]) -> bool:
+    """Return whether nobody had a store when the cluster was founded: see `KEEPS_NOTHING`."""
+    return any(item.transient and item.seat in tip.electors for item in answers)
+
+
 def _id(seat: Seat) -> str:
     return f"{seat.member} {seat.store_id}"
 
 
-def _waiting(table: Table[Next], name: str) -> Table[Next]:
+def _leading_to(outcome: Next, table: Table[Next], name: str) -> Table[Next]:
+    reason = Reason.TOO_FEW_MEMBERS if outcome is Next.WAIT else None
     cases = tuple(
-        evolve(case, outcome=Next.WAIT, reason=Reason.TOO_FEW_MEMBERS)
-        if case.name == name
-        else case
+        evolve(case, outcome=outcome, reason=reason) if case.name == name else case
         for case in table.cases
     )
     return evolve(table, cases=cases)

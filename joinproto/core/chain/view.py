@@ -332,9 +332,11 @@ def verify_successor(parent: View, view: View) -> None:
     if kind is Kind.CLOSE:
         _require_kept("members", parent, view)
         _require_kept("electors", parent, view)
-    if not parent.is_open:
-        # Behind a CLOSE everybody clean has the same data (I5), and nothing was written since.
-        _require_kept("position", parent, view)
+    if not parent.is_open and view.position is not None and view.position != parent.position:
+        # Behind a CLOSE everybody clean has the same data (I5), and nothing was written since:
+        # with the clean disk lost, the view starts where the best of the others ends.
+        here, there = view.position.seq, 0 if parent.position is None else parent.position.seq
+        require("position of a RESTART", here < there, Said(f"frame {here}"), f"{there} or before")
 
 
 def _followers(parent: View) -> str:

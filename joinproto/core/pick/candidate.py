@@ -67,7 +67,8 @@ class Candidate:
 
     The rest is for other brokers.  `seq`: the count of what it has, comparable within one
     cluster.  `final`: the final signature of a clean store.  `stopped_last`: it says that
-    nobody else was running when it stopped.  `node`: whom it waits for at its start, where
+    nobody else was running when it stopped; `may_be_last`: that this was so, it does not rule
+    out.  `node`: whom it waits for at its start, where
     the broker keeps such a list under names that never change (RabbitMQ).
     """
 
@@ -80,6 +81,7 @@ class Candidate:
     final: str | None = None
     last_view: LastView | None = None
     stopped_last: bool = False
+    may_be_last: bool = False
     node: NodeList | None = None
 
     @property

@@ -16,7 +16,8 @@ class Missing:
 
     `is_member`: of the newest view that may have been active.  `may_know_more`: with others
     that are missing it may have chosen a later view.  `may_have_data`: no supplied store has
-    every committed frame, so this one may be the one that has.
+    every committed frame, so this one may be the one that has.  `was_older`: by what is here it
+    stopped before others; whether it was started alone after them, only it can tell.
     """
 
     member: str = field(kw_only=False)
@@ -25,10 +26,13 @@ class Missing:
     is_member: bool = False
     may_know_more: bool = False
     may_have_data: bool = False
+    was_older: bool = False
 
     @property
     def why(self) -> str:
         """Return what it could change, in words."""
+        if self.was_older:
+            return "it may have been started again after the others stopped, and have run alone"
         if self.may_know_more:
             return "it may know a later view, with frames that were acknowledged there"
         if self.may_have_data:

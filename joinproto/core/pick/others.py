@@ -1,6 +1,7 @@
 """What stores of other brokers say together: they keep no chain, so less follows.
 
     a count of frames (Galera's seqno)            the larger one has more
+    two that were alone in the end (Galera)       nothing orders them, not even their counts
     the number of the last view (Galera)          who was in a later view stopped later
     who ran when a store stopped (RabbitMQ)       a ran when b stopped, b not when a did: a is later
                                                   (and the wait graph must say so, too)
@@ -35,8 +36,13 @@ class Age(Enum):
     UNKNOWN = "unknown"
 
 
-def examine(candidates: Sequence[Candidate], *, without: Collection[str] = ()) -> Findings:
-    """Return what stores of at most one cluster show; unreadable and empty ones may be there."""
+def examine(
+    candidates: Sequence[Candidate], *, without: Collection[str] = (), nodes: int | None = None
+) -> Findings:
+    """Return what stores of at most one cluster show; unreadable and empty ones may be there.
+
+    `nodes`: how many the cluster has, by the operator's word; None: not known.
+    """
     rows = {item.name: row_of(item) for item in candidates}
     stores = [item for item in candidates if rows[item.name].has_data]
     copies = _copies([item for item in candidates if rows[item.name].is_readable])
@@ -62,6 +68,7 @@ def examine(candidates: Sequence[Candidate], *, without: Collection[str] = ()) -
         if item is not other and ages[item.name, other.name] is Age.UNKNOWN
     }
     ran = frozenset().union(*(_ran(item) for item in latest))
+    older: frozenset[str] = frozenset()
     graph = _graph([item for item in candidates if item.name not in copies])
     if graph is not None and graph.start is Start.UNKNOWN and not stores:
         # Only nodes that keep nothing: their cluster is none that is empty.
@@ -71,7 +78,23 @@ def examine(candidates: Sequence[Candidate], *, without: Collection[str] = ()) -
         unordered |= {item.name for item in latest}
     if graph is not None and graph.start is Start.SUPPLY:
         ran |= set(graph.later)
+    if graph is not None:
+        # That it stopped before others it would not tell if it was forced to start after them.
+        older = frozenset(graph.unheard) - ran
+        ran |= older
     absent = sorted(ran - {item.member for item in believed} - set(without))
+    # Whose files are gone, cut off or blank may have been the last of all, whatever it says.
+    unknown = {
+        item.name
+        for item in candidates
+        if item.state is State.UNFINISHED
+        or not (item.state.is_readable or item.state is State.IN_USE)
+    }
+    cluster = next((item.cluster for item in stores if item.cluster is not None), None)
+    for name in unknown:
+        row = rows[name]
+        # One that is blank does not say whose it was; that it is of no other is all that is known.
+        rows[name] = evolve(row, is_needed=True, may_know_more=True, cluster=row.cluster or cluster)
     silent = [item for item in latest if item.last_view is None and not item.stopped_last]
     # Without an order, all that is known of several clean stores is that they are equal.
     is_quiet = all(item.state is State.CLEAN for item in believed) and not unordered
@@ -88,9 +111,19 @@ def examine(candidates: Sequence[Candidate], *, without: Collection[str] = ()) -
             is_clean=item in latest and item.state is State.CLEAN and (is_shown or not silent),
         )
     missing = tuple(
-        Missing(member, "", is_member=True, may_have_data=False, may_know_more=True)
+        Missing(
+            member,
+            "",
+            is_member=True,
+            may_have_data=False,
+            may_know_more=True,
+            was_older=member in older,
+        )
         for member in absent
     )
+    more = 0 if nodes is None else nodes - len(candidates) - len(missing)
+    if more > 0:
+        missing += (Missing(f"{more} of {nodes} nodes", "", may_know_more=True, was_older=True),)
     return Findings(
         rows=(
             *rows.values(),
@@ -125,13 +158,19 @@ def compare(one: Candidate, other: Candidate) -> Age:
     if one.final is not None and other.final is not None:
         return Age.SAME if one.final == other.final else Age.DIVERGED
     mine, theirs = one.last_view, other.last_view
-    if one.stopped_last and other.stopped_last:
+    mine_alone = one.stopped_last or one.may_be_last
+    its_alone = other.stopped_last or other.may_be_last
+    if mine_alone and its_alone:
         # Only one of two is the last.  Both say so after each went on without the other, or
-        # after somebody forced one of them, and then equal numbers show nothing.  It is shown
+        # after somebody forced one of them, and then no numbers show anything.  It is shown
         # only by names that stay: a node of Galera has a new one each time it is started.
-        return Age.DIVERGED if _count_each_other(one, other) else Age.UNKNOWN
+        is_shown = one.stopped_last and other.stopped_last and _count_each_other(one, other)
+        return Age.DIVERGED if is_shown else Age.UNKNOWN
     if one.seq is not None and other.seq is not None:
-        return _by_number(one.seq, other.seq)
+        age = _by_number(one.seq, other.seq)
+        # Who was alone in the end, and has less, left what others went on with.
+        is_odd = (mine_alone and age is Age.OLDER) or (its_alone and age is Age.NEWER)
+        return Age.UNKNOWN if is_odd else age
     if mine is None or theirs is None:
         return Age.UNKNOWN
     if mine.number is not None and theirs.number is not None:

@@ -60,13 +60,15 @@ def pick(
     *,
     without: Collection[str] = (),
     outside: bool = False,
+    nodes: int | None = None,
     left_out: Collection[Omission] = (),
 ) -> Pick:
     """Return which of these stores is the latest, and whether that is proven.
 
     `candidates`: each with another name.  `without`: members that keep nothing, so that
     nobody can supply their store; that they keep nothing is the operator's word.  `outside`:
-    an outside register chooses the views.  `left_out`: rules that a search shows the use of.
+    an outside register chooses the views.  `nodes`: how many a cluster of another broker has,
+    which few of them write down.  `left_out`: rules that a search shows the use of.
     """
     groups = group(candidates)
     contradictions = _contradictions(candidates)
@@ -75,7 +77,7 @@ def pick(
     elif any(item.record is not None for item in candidates):
         findings = chain.examine(candidates, without=without, outside=outside, left_out=left_out)
     else:
-        findings = others.examine(candidates, without=without)
+        findings = others.examine(candidates, without=without, nodes=nodes)
     if contradictions:
         findings = evolve(
             findings,

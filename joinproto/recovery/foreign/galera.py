@@ -122,6 +122,7 @@ def read(raw: Raw) -> Found:
         if view and view.is_primary
         else None,
         stopped_last=is_whole and _stopped_last(saved, view),
+        may_be_last=is_whole and _may_be_last(saved, view),
         problems=tuple(problems),
         facts=_facts(saved, view, recovered),
     )
@@ -286,10 +287,19 @@ def _position(saved: SavedState, view: View | None, recovered: Recovered | None)
 
 
 def _stopped_last(saved: SavedState, view: View | None) -> bool:
-    if saved.uuid == NULL_UUID or not saved.is_safe:
+    if saved.uuid == NULL_UUID:
         return False
-    # A mark beside a view with others in it was made by hand.
-    return saved.seqno >= 0 if view is None else view.is_primary and len(view.members) == 1
+    # A mark beside a view with others in it was made by hand; of a view that it had alone, the
+    # mark may be gone.
+    if view is not None:
+        return view.is_primary and len(view.members) == 1
+    return saved.is_safe is True and saved.seqno >= 0
+
+
+def _may_be_last(saved: SavedState, view: View | None) -> bool:
+    """Return whether it may have been alone: without its view, only a mark of 0 denies that."""
+    is_shown = view is not None and view.is_primary
+    return saved.uuid != NULL_UUID and not is_shown and saved.is_safe is not False
 
 
 def _contradictions(

@@ -216,6 +216,8 @@ class Host:
             return
         if member.phase is Phase.UPDATING and data.position != tip.position:
             return
+        member.update_overwrites(self.bus.now)
+        self.perform()
         self.disk.frames = data.frames
         member.update_done(self.bus.now, data.position)
 

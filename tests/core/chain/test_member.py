@@ -424,7 +424,7 @@ def test_a_newcomer_does_not_disturb_those_who_serve_while_it_is_updated() -> No
         bus.deliver()
 
     assert all(bus[name].serves is not None for name in "ab")
-    assert bus.disks["d"].record.update_unfinished
+    assert not bus.disks["d"].record.update_unfinished
 
 
 def test_two_newcomers_at_once_both_join() -> None:
@@ -1428,6 +1428,20 @@ def test_a_transient_member_joins_keeps_nothing_and_returns_as_another() -> None
 def test_a_configuration_that_could_split_is_refused(options: dict[str, object], why: str) -> None:
     with pytest.raises((MisuseError, ValueError), match=why):
         config("a", **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("electors", "least"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 4), (6, 4), (7, 5), (8, 6), (9, 6)]
+)
+def test_founders_that_could_found_two_clusters_are_refused(electors: int, least: int) -> None:
+    """So many names are asked, and must meet a majority of those whom a FOUND names."""
+    names = "abcdefghi"[:electors]
+    for few in range(1, least):
+        with pytest.raises(MisuseError, match=f"found_with is {few}"):
+            config("a", electors=names, wait_for=electors, found_with=few)
+
+    for enough in range(least, electors + 1):
+        config("a", electors=names, wait_for=electors, found_with=enough)
 
 
 def test_a_record_and_a_configuration_that_disagree_are_refused() -> None:

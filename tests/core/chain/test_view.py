@@ -24,6 +24,7 @@ from tests.core.chain.pictures import seats, views
 FIRST = views("F")["F"]
 CHAIN = views("F C:ab@F.5 X R@F.5")
 CHANGED, CLOSED, RESTARTED = CHAIN["C"], CHAIN["X"], CHAIN["R"]
+LATER = Position(CHANGED.id, 99)
 
 
 def test_a_found_is_the_first_view() -> None:
@@ -210,7 +211,7 @@ def test_a_long_value_is_cut_in_the_message() -> None:
         (FIRST, CHANGED, {"cluster_name": "o"}, "cluster_name of a CHANGE: found 'o'"),
         (CLOSED, RESTARTED, {"cluster_name": "o"}, "cluster_name of a RESTART: found 'o'"),
         (CHANGED, CLOSED, {"activated": False}, "activated of a CLOSE: found False, expected True"),
-        (CLOSED, RESTARTED, {"position": None}, "position of a RESTART: found None, expected"),
+        (CLOSED, RESTARTED, {"position": LATER}, "position of a RESTART: found frame 99, expected"),
         (CLOSED, RESTARTED, {"kind": Kind.CHANGE}, "CLOSE: found CHANGE, expected RESTART"),
         (CLOSED, RESTARTED, {"kind": Kind.CLOSE}, "CLOSE: found CLOSE, expected RESTART"),
         (FIRST, CHANGED, {"electors": seats("abz")}, "electors: found ['z'], expected members"),

@@ -1,0 +1,36 @@
+"""A hard limit for the end of a process: whatever hangs, it exits with its code in time."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+
+log = logging.getLogger("joinproto.node")
+
+END_SECONDS = 5.0
+"""From the moment at which it is clear how the process ends, until it has ended."""
+LAST_WORDS_SECONDS = 0.5
+
+
+def end_within(seconds: float, code: int) -> Callable[[], None]:
+    """Exit with `code` after so many seconds, from a thread of its own; returns what calls it off.
+
+    What hangs then may be anything: a disk, a library, an event loop.  Nothing is tidied up; no
+    more is promised than by a crash.
+    """
+    timer = threading.Timer(seconds, end_at_once, (code, f"did not end within {seconds:g} s"))
+    timer.daemon = True
+    timer.start()
+    return timer.cancel
+
+
+def end_at_once(code: int, why: str) -> None:
+    """Exit, and say why, if anybody reads that."""
+    # Who should read may hang as well, and the log has a lock.
+    last = threading.Thread(target=log.error, args=("%s: ends at once, with code %d", why, code))
+    last.daemon = True
+    last.start()
+    last.join(LAST_WORDS_SECONDS)
+    os._exit(code)

@@ -1,0 +1,39 @@
+"""What a node tells the service manager that started it (sd_notify), where there is one.
+
+READY=1 once it listens, whether or not the cluster is there: three hosts that are started one
+after the other wait for each other.  STATUS= names the phase; `systemctl status` shows it.
+WATCHDOG=1 comes from the event loop, so a node that hangs is noticed.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+
+import anyio
+
+ENVIRONMENT: Mapping[str, str] = os.environ
+
+
+def notify(text: str) -> None:
+    """Tell the service manager; nothing happens where there is none, or it does not listen."""
+    path = ENVIRONMENT.get("NOTIFY_SOCKET", "")
+    if not path.startswith(("/", "@")):
+        return
+    address = "\0" + path[1:] if path.startswith("@") else path
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as link:
+        link.setblocking(False)
+        link.sendto(text.encode(), address)
+
+
+async def keep_watchdog() -> None:
+    """Say twice in each interval that the event loop runs; returns if nobody wants to know."""
+    micros = ENVIRONMENT.get("WATCHDOG_USEC", "")
+    wanted_by = ENVIRONMENT.get("WATCHDOG_PID", str(os.getpid()))
+    if not micros.isdigit() or int(micros) == 0 or wanted_by != str(os.getpid()):
+        return
+    while True:
+        notify("WATCHDOG=1")
+        await anyio.sleep(int(micros) / 2e6)

@@ -1,0 +1,21 @@
+"""What a stop in order leaves in the store: the permission to go on from where it was stopped."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from joinproto.store.handle import Store
+
+
+def permit_restart(store: Store) -> None:
+    """Write the operator's mark (R3) for the view in which this member was stopped.
+
+    Who stops all members one after another means them to start again: the last ones cannot
+    leave, so they end in a view that is open, and at the restart it is a total failure like any
+    other.  The mark permits, it does not choose: the rules look for every frame that was
+    acknowledged, as with `total_failure = "automatic"`.  It is void as soon as a later view is
+    known, so a member that was stopped and missed by nobody permits nothing.
+    """
+    record = store.record
+    if record.tip is not None and record.tip.is_open and not record.is_marked:
+        store.write(evolve(record, mark=record.tip.id))

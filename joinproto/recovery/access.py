@@ -1,0 +1,54 @@
+"""What the system refused, and what helps: another path, other rights, another disk.  No I/O."""
+
+from __future__ import annotations
+
+import errno
+
+from joinproto.errors import StoreUnreadable, UsageProblem
+from joinproto.recovery.found import Raw
+from joinproto.recovery.words import shown
+
+USAGE = 2
+WRITE_ERROR = 9
+
+ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP})
+DENIED = frozenset({errno.EACCES, errno.EPERM})
+
+SUDO = "run the same command with sudo, or as the user that the broker runs as"
+DISK = (
+    "look at the disk (dmesg); copy what it still gives to another one, and go on with the copy;"
+    " nothing was changed here"
+)
+
+
+def require_reachable(raw: Raw, *, near: str = "") -> None:
+    """Raise `UsageProblem` if the path is wrong, or is not for this user.
+
+    `near`: where the right path may be.
+    """
+    if raw.problem and raw.errnos & ABSENT:
+        raise UsageProblem(
+            f"{shown(raw.path)}: is not there as a data directory, nor as an .info file",
+            next=near or "check the path, and whether its disk is mounted",
+        )
+    require_permitted(raw)
+
+
+def require_permitted(raw: Raw) -> None:
+    """Raise `UsageProblem` if what is there is not for this user."""
+    if not raw.errors & DENIED:
+        return
+    what = [f"{file.name}: {file.problem}" for file in raw.files if file.errno in DENIED]
+    if raw.journal is not None and raw.journal.errno in DENIED:
+        what.append(f"frames.log: {raw.journal.problem}")
+    what += [raw.lock_problem] if raw.lock_problem else []
+    said = what[0] if what else raw.problem.rpartition(": ")[2] or "permission denied"
+    raise UsageProblem(f"{shown(raw.path)}: may not be read by this user: {said}", next=SUDO)
+
+
+def code_of(error: StoreUnreadable) -> int:
+    """Return the exit code of a command that was to write, and could not even open."""
+    cause = error.__cause__
+    if not isinstance(cause, OSError):
+        return error.code
+    return USAGE if cause.errno in DENIED else WRITE_ERROR

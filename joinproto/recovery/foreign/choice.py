@@ -1,0 +1,114 @@
+"""What the broker itself would do with stores like these, why that may be wrong, what settles it.
+
+Said where nothing is proven: the operator may have to start something all the same, and the
+fact that is missing stands in a log with a date.
+
+Source: Qpid 0.18 (`Cluster.cpp`: the lines of its log), Galera 26.4, RabbitMQ 3.10; qpid.md for
+the store that stays clean while it runs alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from joinproto.recovery.foreign.text import NULL_UUID
+from joinproto.recovery.found import Format, Found, State
+
+
+def broker_would(stores: Sequence[Found]) -> str:
+    """Return it in three sentences, "" for stores of none of these brokers."""
+    kinds = {one.format for one in stores} - {None}
+    if kinds == {Format.QPID}:
+        return _qpid(stores)
+    if kinds == {Format.GALERA}:
+        return _galera(stores)
+    if kinds == {Format.RABBITMQ}:
+        return _rabbitmq(stores)
+    return ""
+
+
+def _qpid(stores: Sequence[Found]) -> str:
+    clean = [one.name for one in stores if one.state is State.CLEAN]
+    finals = {one.final for one in stores if one.final}
+    settles = (
+        'What settles it: the date of the last "member update:" in each broker\'s log (level info),'
+        ' and whether "cluster shut down by administrator" follows it: the latest one that names a'
+        " member as ready ran last"
+    )
+    if len(finals) > 1:
+        does = "Qpid itself would refuse to start these together: their shutdown-ids differ"
+        why = "Each went on without the other, or was marked by hand, and either may have more"
+    elif clean:
+        does = (
+            f"Qpid itself would start from {_and(clean)}, because that is clean, and copy its data"
+            " over all the others"
+        )
+        why = (
+            "That may be wrong: a store stays clean when it is started alone or was the last of a"
+            " minority, and another one may have run later"
+        )
+    else:
+        does = "Qpid itself would start none of these: each waits for one that is marked clean"
+        why = "Marking the wrong one is not noticed: its data are copied over all the others"
+    return f"{does}. {why}. {settles}."
+
+
+def _galera(stores: Sequence[Found]) -> str:
+    safe = [one.name for one in stores if _fact(one, "safe_to_bootstrap") == "1"]
+    unknown = [
+        one.name
+        for one in stores
+        if one.state in (State.NONE, State.UNREADABLE, State.CORRUPT)
+        or _fact(one, "uuid") == NULL_UUID
+    ]
+    settles = (
+        'What settles it: the last "New COMPONENT: primary = yes" in each node\'s error log: the'
+        " one with the latest date says by memb_num how many ran last; and whether a later one has"
+        " bootstrap = yes or memb_num = 1 (forced, or alone), for which no number tells"
+    )
+    if safe or unknown:
+        does = f"Galera itself would let {_and([*safe, *unknown])} found a cluster"
+        why = "That may be wrong: " + (
+            "it takes a file that is missing or cannot be read for safe"
+            if unknown
+            else "two that were alone have each what the other one lacks, whatever their numbers"
+            if len(safe) > 1
+            else "the mark says that it was alone, not that nobody was forced to run after it"
+        )
+    else:
+        does = (
+            "Galera itself would let none of these found a cluster by itself (safe_to_bootstrap:"
+            " 0), and form one again only if all of the last view return (pc.recovery)"
+        )
+        why = "Forcing the wrong one is not noticed: what the others have beyond it is lost"
+    return f"{does}. {why}. {settles}."
+
+
+def _rabbitmq(stores: Sequence[Found]) -> str:
+    blank = [one.name for one in stores if one.state is State.NONE]
+    settles = (
+        'What settles it: in each node\'s log, the dates of the last "Server startup complete" and'
+        ' of the last "rabbit on node NAME down": the node that saw the others go down, and has the'
+        " latest line itself, ran last"
+    )
+    if blank:
+        does = f"RabbitMQ itself would start {_and(blank)} as a new, empty node"
+        why = "That may be wrong: what it had is gone, and others may take it for one that has all"
+    else:
+        does = (
+            "RabbitMQ itself would let each node wait for those that it lists, five minutes, and"
+            " one that lists nobody else start at once"
+        )
+        why = (
+            "That may be wrong: a node that was forced, or started alone later, is in no list but"
+            " its own"
+        )
+    return f"{does}. {why}. {settles}."
+
+
+def _fact(one: Found, name: str) -> str:
+    return next((fact.value for fact in one.facts if fact.name == name), "")
+
+
+def _and(names: Sequence[str]) -> str:
+    return " or ".join(names)

@@ -1,0 +1,207 @@
+"""Drawing a scenario from a seed: each run has its own configuration (swarm testing).
+
+A fault that is in every run hides what another one alone would show, so each run also draws
+which kinds of faults occur in it at all.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from random import Random
+
+from joinproto.core.chain.config import fewest_founders
+from joinproto.swarm.scenario import Deed, Scenario, What
+
+NAMES = "abcdefg"
+
+SIZES = (2, 3, 3, 3, 4, 4, 5, 5, 6, 7)
+
+STORM_SECONDS = 40.0
+
+KINDS: dict[What, float] = {
+    What.CRASH: 3.0,
+    What.CRASH_SOON: 4.0,
+    What.POWER: 1.0,
+    What.CUT: 2.0,
+    What.DEAF: 1.0,
+    What.BREAK: 1.5,
+    What.SPLIT: 1.5,
+    What.LEAVE: 1.0,
+    What.SHUTDOWN: 0.7,
+    What.WIPE: 1.0,
+    What.MARK: 0.5,
+    What.JUMP: 0.7,
+    What.OPTIONS: 0.3,
+}
+"""Kinds of deeds that a run may have or not, and how often each comes where it does."""
+
+BACK = {What.CRASH, What.CRASH_SOON, What.POWER, What.LEAVE, What.SHUTDOWN, What.WIPE, What.MARK}
+"""After these a member is down, sooner or later."""
+
+
+def draw(seed: int) -> Scenario:
+    """Return the scenario of a seed; the same on every machine."""
+    chance = Random(f"scenario {seed}")
+    # Some runs are about the founding alone, some about links that stay cut, some about a
+    # source that is lost.
+    about = chance.random()
+    is_founding, is_apart = about < 0.2, 0.2 <= about < 0.35
+    is_lost = 0.35 <= about < 0.42
+    is_special = is_founding or is_apart or is_lost
+    members = NAMES[: chance.choice((3, 4, 5, 5, 5, 5, 7) if is_special else SIZES)]
+    outside = not is_special and chance.random() < 0.2
+    electors = members if is_special else _electors(chance, members, outside=outside)
+    transients = "".join(
+        name
+        for name in members
+        if (outside or name not in electors) and chance.random() < (0.3 if outside else 0.4)
+    )
+    majority = len(electors) // 2 + 1
+    found_with = None
+    if not outside and chance.random() < (0.8 if is_founding else 0.05):
+        fewest = fewest_founders(len(electors))
+        found_with = fewest if chance.random() < 0.7 else chance.randint(fewest, len(electors))
+    founders = found_with or len(electors)
+    least = 1 if outside else majority
+    wait_for = least if chance.random() < 0.6 else chance.randint(least, max(least, founders))
+    kinds = [kind for kind in KINDS if chance.random() < 0.5 and not is_apart]
+    if chance.random() < 0.02 and not is_special:
+        kinds.append(What.RESTORE)
+    if outside and chance.random() < 0.5:
+        kinds.append(What.REGISTER_LOST)
+    patience = chance.choice((0.5, 1.0, 2.0))
+    return Scenario(
+        seed=seed,
+        members=members,
+        electors=electors,
+        transients=transients,
+        wait_for=wait_for,
+        found_with=found_with,
+        outside=outside,
+        automatic=chance.random() < 0.75,
+        patience=patience,
+        heartbeat=patience / chance.choice((2, 4)),
+        delay=patience * chance.choice((0.05, 0.2) if is_founding else (0.005, 0.02, 0.1)),
+        is_steady=not is_founding and chance.random() < 0.3,
+        slow=chance.choice((0.1, 0.3) if is_founding else (0.0, 0.01, 0.1)),
+        loss=_some(chance, 0.2),
+        twice=_some(chance, 0.2),
+        late=_some(chance, 0.1),
+        notice=patience * chance.choice((0.0, 0.1, 1.0, 2.0)),
+        drift=tuple(chance.choice((1.0, 1.0, chance.uniform(0.9, 1.1))) for _ in members),
+        on_disk=chance.random() < 0.2,
+        as_bytes=chance.random() < 0.3,
+        deeds=tuple(
+            _founding(chance, members, patience)
+            if is_founding
+            else _lost_source(chance, members, patience)
+            if is_lost
+            else _deeds(chance, members, electors, kinds)
+        ),
+        apart=() if is_founding else _apart(chance, members, often=is_apart),
+        ends=not is_founding and chance.random() < 0.3,
+    )
+
+
+def _some(chance: Random, most: float) -> float:
+    return chance.choice((0.0, 0.0, most * chance.random()))
+
+
+def _electors(chance: Random, members: str, *, outside: bool) -> str:
+    if outside:
+        return members if chance.random() < 0.7 else members[: max(1, len(members) - 1)]
+    count = len(members)
+    if chance.random() < 0.5:
+        return members
+    return "".join(sorted(chance.sample(members, chance.randint(min(2, count), count))))
+
+
+def _apart(chance: Random, members: str, *, often: bool) -> tuple[str, ...]:
+    pairs = ["".join(pair) for pair in combinations(members, 2)]
+    if len(members) < 3 or (chance.random() < 0.6 and not often):
+        return ()
+    if chance.random() < 0.5 and not often:
+        # One hears some of the others, who all hear each other.
+        one = chance.choice(members)
+        pairs = [pair for pair in pairs if one in pair]
+        return tuple(sorted(chance.sample(pairs, chance.randrange(1, len(pairs)))))
+    return tuple(sorted(chance.sample(pairs, chance.randint(1, len(pairs) // 2))))
+
+
+def _founding(chance: Random, members: str, patience: float) -> list[Deed]:
+    """Return a founding: members that hear now these, now those."""
+    deeds = [Deed(0.0, What.START, name) for name in members]
+    at, end = 0.0, patience * chance.uniform(6.0, 20.0)
+    half = len(members) // 2
+    while at < end:
+        first, *others = chance.sample(members, half + chance.randrange(2))
+        deeds.append(Deed(at, What.SPLIT, first, "".join(sorted(others))))
+        at += patience * chance.choice((1.0, 2.0, 3.0)) * chance.uniform(0.5, 1.5)
+    return [*deeds, *(Deed(end, What.WRITE, name) for name in members)]
+
+
+def _lost_source(chance: Random, members: str, patience: float) -> list[Deed]:
+    """Return a change of view while clients write, and a source that does not outlive it."""
+    late = chance.choice(members)
+    at = patience * 6
+    writes = [at + patience * chance.uniform(-0.5, 1.5) for _ in range(100)]
+    deeds = [
+        *(Deed(0.0, What.START, name) for name in members),
+        Deed(at - patience, What.CRASH, late),
+        *(Deed(when, What.WRITE, chance.choice(members)) for when in writes),
+        Deed(at - patience / 10, What.FEEDS, chance.choice(members.replace(late, ""))),
+        Deed(at, What.START, late),
+    ]
+    return sorted(deeds, key=lambda deed: deed.at)
+
+
+def _deeds(chance: Random, members: str, electors: str, kinds: list[What]) -> list[Deed]:
+    deeds = [
+        Deed(chance.choice((0.0, 0.0, chance.uniform(0, 4))), What.START, name)
+        for name in members
+        if chance.random() < 0.95
+    ]
+    calm = chance.choice((0.0, 0.0, 8.0))
+    pace = chance.choice((0.3, 1.0, 3.0))
+    at = calm
+    storm = chance.uniform(5.0, STORM_SECONDS)
+    while kinds and at < calm + storm:
+        at += chance.expovariate(1.0 / pace)
+        kind = chance.choices(kinds, [KINDS.get(kind, 1.0) for kind in kinds])[0]
+        deeds += _deed(chance, members, kind, at)
+    for _ in range(chance.choice((5, 20, 60))):
+        at = chance.uniform(1.0, calm + storm)
+        deeds.append(Deed(at, What.WRITE, chance.choice(members)))
+    if kinds and chance.random() < 0.4:
+        for name in chance.sample(electors, (len(electors) - 1) // 2):
+            steps = chance.choice((0, 3, 10, 30))
+            kind = chance.choice((What.GONE, What.FEEDS))
+            deeds.append(Deed(chance.uniform(0, calm + storm), kind, name, amount=steps))
+    return sorted(deeds, key=lambda deed: deed.at)
+
+
+def _deed(chance: Random, members: str, kind: What, at: float) -> list[Deed]:
+    who = chance.choice(members)
+    later = at + chance.choice((0.1, 1.0, 5.0, 20.0)) * chance.random()
+    others = "".join(name for name in members if name != who)
+    match kind:
+        case What.CRASH_SOON | What.POWER:
+            made = [Deed(at, kind, who, amount=chance.choice((1, 2, 3, 5, 8, 13, 30)))]
+        case What.CUT | What.DEAF | What.BREAK:
+            made = [Deed(at, kind, who, chance.choice(others))]
+        case What.SPLIT:
+            group = "".join(sorted(chance.sample(others, chance.randrange(len(others)))))
+            made = [Deed(at, kind, who, group)]
+        case What.JUMP:
+            made = [Deed(at, kind, who, amount=round(chance.choice((0.5, 5.0, 60.0)), 2))]
+        case What.WIPE | What.MARK | What.RESTORE:
+            made = [Deed(at, What.CRASH, who), Deed(at, kind, who)]
+        case What.REGISTER_LOST:
+            made = [Deed(at, kind, who, amount=round(chance.uniform(0.5, 8.0), 2))]
+        case _:
+            made = [Deed(at, kind, who)]
+    if kind in BACK and chance.random() < 0.8:
+        made.append(Deed(later, What.START, who))
+    if kind in (What.CUT, What.DEAF, What.SPLIT) and chance.random() < 0.7:
+        made.append(Deed(later, What.HEAL))
+    return made

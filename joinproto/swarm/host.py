@@ -1,0 +1,308 @@
+"""A process: one member, the log behind it, and what `docs/embedding.md` asks of their host.
+
+The log sees it as its `Strand`.  A process dies between any two changes of its disk or two
+sends, and in the middle of a write.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from random import Random
+from typing import Protocol
+
+from attrs import define, field
+
+from joinproto.core.chain.ids import ViewId
+from joinproto.core.chain.member import Frame, Member
+from joinproto.core.chain.messages import (
+    Abort,
+    Action,
+    Batch,
+    CloseForClients,
+    Closing,
+    CompareAndSet,
+    Learned,
+    OpenForClients,
+    ReadRegister,
+    ServeUpdate,
+    StartUpdate,
+    Stop,
+    Waiting,
+)
+from joinproto.core.chain.phases import RUNNING
+from joinproto.core.chain.view import Position, Seat, View
+from joinproto.core.chain.wire import decode
+from joinproto.drivers.ports import Channel, Work
+from joinproto.drivers.session import VERSIONS
+from joinproto.log.entry import unpacked
+from joinproto.log.journal import Frame as Entry
+from joinproto.log.replicated import ReplicatedLog
+from joinproto.swarm.place import Died, Opened, Place
+
+DEEDS_MOST = 10_000
+"""More than these in one step, and a member or its log talks to itself."""
+
+
+_decode = lru_cache(maxsize=4096)(decode)  # the same bytes come from many, and are one value
+
+
+class World(Protocol):
+    """What a process asks of the run around it."""
+
+    def send(self, to: str, channel: Channel, content: object) -> None: ...
+    def drop(self, peer: str) -> None: ...
+    def ask_register(self, parent: ViewId | None, view: View | None, asked: float) -> None: ...
+
+
+class Watcher(Protocol):
+    """Who is told of what a process does; it may raise."""
+
+    def wrote(self, process: Process) -> None: ...
+    def saw(self, process: Process, event: object) -> None: ...
+    def opens(self, process: Process, view: View) -> None: ...
+    def has(self, process: Process, view: str, seq: int, digest: str) -> None: ...
+    def applied(self, process: Process, seq: int, body: bytes) -> None: ...
+
+
+@define(eq=False)
+class Clock:
+    """The clock of one machine: it drifts and jumps ahead, and never goes back."""
+
+    rate: float = 1.0
+    ahead: float = 0.0
+
+    def read(self, now: float) -> float:
+        return now * self.rate + self.ahead
+
+    def when(self, reading: float) -> float:
+        """Return the time at which it shows `reading`."""
+        return (reading - self.ahead) / self.rate
+
+
+@define(eq=False)
+class Process:
+    """See the head of this file.  `ended`: why it does no more."""
+
+    member: Member
+    log: ReplicatedLog
+    place: Place
+    disk: Opened
+    world: World
+    watcher: Watcher
+    clock: Clock
+    time: Callable[[], float]
+    name: str
+    chance: Random
+    opened: View | None = None
+    is_served: bool = False
+    ended: Stop | Abort | None = None
+    waiting: Waiting | None = None
+    bodies: set[bytes] = field(factory=set)  # of the frames that were applied
+    _late: list[str] = field(factory=list)
+
+    @property
+    def runs(self) -> bool:
+        return self.ended is None and self.member.phase in RUNNING
+
+    @property
+    def deadline(self) -> float | None:
+        """Return when `step` is to be called although nothing happened, in the run's time."""
+        due = [at for at in (self.member.deadline, self.log.deadline) if at is not None]
+        return self.clock.when(min(due)) if due and self.runs else None
+
+    # -- what happens --------------------------------------------------------------------------
+
+    def step(self, deed: Callable[[], None] | None = None) -> None:
+        """Do `deed`, then all that follows, up to where nothing is left to do."""
+        if deed is not None:
+            deed()
+        self._perform()
+        due = self.member.deadline
+        if self.runs and due is not None and self.now() >= due:
+            self.member.tick(self.now())
+            self._perform()
+        for _ in range(DEEDS_MOST):
+            if not self.runs:
+                return
+            for work in self.log.work():
+                self._block(work)
+            late, self._late = self._late, []
+            if not late and not self.member.poll():
+                return
+            self._perform()
+            for peer in late:
+                self.down(peer)
+                self._perform()
+        raise RuntimeError(f"{self.name} comes to no rest in one step")
+
+    def up(self, peer: str) -> None:
+        self.member.peer_up(self.now(), peer)
+        self.log.peer_up(peer)
+
+    def down(self, peer: str) -> None:
+        self.member.peer_down(self.now(), peer)
+        self.log.peer_down(peer)
+
+    def hear(self, peer: str, channel: Channel, content: object) -> None:
+        """Something came from `peer`: a message, or bytes."""
+        if channel is Channel.HOST:
+            assert isinstance(content, bytes)
+            self.log.hear(peer, content)
+            return
+        message = _decode(content) if isinstance(content, bytes) else content
+        self.member.receive(self.now(), peer, message)  # type: ignore[arg-type]
+
+    def submit(self, body: bytes, done: Callable[[Position], None]) -> None:
+        """Write for a client, if it may be served here."""
+        if self.is_served and self.log.is_open:
+            self.log.submit(body, done)
+
+    # -- what is to be done --------------------------------------------------------------------
+
+    def _block(self, work: Work) -> None:
+        """Do what blocks; who dies meanwhile leaves it undone, done, or done in part."""
+        if self.place.dies_in is None:
+            work()
+            return
+        self.place.step()
+        path = self.disk.journal.path
+        before = path.stat().st_size
+        work()
+        try:
+            self.place.step()
+        except Died:
+            after = path.stat().st_size
+            if after > before:
+                os.truncate(path, self.chance.randint(before, after))
+            raise
+
+    def _perform(self) -> None:
+        while batch := self.member.poll():
+            self._close_first(batch)
+            if batch.persist is not None:
+                self.disk.keeps.write(batch.persist)
+                self.place.record = batch.persist
+                self.watcher.wrote(self)
+            for sent in batch.sends:
+                self.place.step()
+                self.world.send(sent.to, Channel.MEMBER, sent.message)
+            for event in batch.events:
+                if isinstance(event, Learned):
+                    self.log.learned(event.view)
+                if isinstance(event, Waiting):
+                    self.waiting = event
+                self.watcher.saw(self, event)
+            for action in batch.actions:
+                self._act(action)
+            self.member.advance(batch)
+
+    def _close_first(self, batch: Batch) -> None:
+        for action in batch.actions:
+            if isinstance(action, CloseForClients):
+                self._close(action.why)
+
+    def _close(self, why: Closing) -> None:
+        if self.opened is not None:
+            self.opened = None
+            self.log.close(why)
+
+    def _act(self, action: Action) -> None:
+        match action:
+            case OpenForClients(view, is_sequencer):
+                self.opened = view
+                self.waiting = None
+                self.watcher.opens(self, view)
+                self.log.open(view, is_sequencer=is_sequencer)
+            case StartUpdate():
+                self.log.start_update(action)
+            case ServeUpdate():
+                if self.place.dies_feeding:
+                    raise Died
+                self.log.serve_update(action)
+            case CompareAndSet(parent, view):
+                self.world.ask_register(parent, view, self.now())
+            case ReadRegister(parent, asked):
+                self.world.ask_register(parent, None, asked)
+            case Stop() | Abort():
+                self._close(Closing.STOPPED)
+                self.ended = action
+
+    # -- what the log calls --------------------------------------------------------------------
+
+    @property
+    def seat(self) -> Seat:
+        return self.member.seat
+
+    @property
+    def view(self) -> View | None:
+        return self.member.view
+
+    @property
+    def is_ready(self) -> bool:
+        tip = self.view
+        return tip is not None and self.member.ready_in == tip.id
+
+    @property
+    def is_frozen(self) -> bool:
+        return self.member.is_frozen
+
+    @property
+    def position(self) -> Position | None:
+        return self.member.record.position
+
+    def now(self) -> float:
+        return self.clock.read(self.time())
+
+    def send(self, to: str, data: bytes) -> None:
+        self.place.step()
+        self.world.send(to, Channel.HOST, data)
+
+    def may_append(self, view: ViewId, seq: int) -> Frame:
+        return self.member.may_append(view, seq)
+
+    def speaks(self, peer: str) -> int:
+        return VERSIONS[1]
+
+    def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
+        self.member.appended(view, last, first=first)
+        for seq in range(first, last + 1):
+            self.watcher.has(self, str(view), seq, digest(seq))
+
+    def may_cut(self) -> bool:
+        if not self.member.record.update_unfinished:
+            self.member.update_overwrites(self.now())
+        return not self.member.poll()
+
+    def update_progress(self, position: Position | None) -> None:
+        self.member.update_progress(self.now(), position)
+
+    def update_done(self, position: Position | None) -> None:
+        self.member.update_done(self.now(), position)
+
+    def give_up_on(self, peer: str, why: str) -> None:
+        self.world.drop(peer)
+        self._late.append(peer)
+
+    def note(self, what: str, **facts: object) -> None:
+        """Nothing: the journal and the member say the same."""
+
+
+@define(eq=False)
+class Clients:
+    """What is made of the log here: it is only looked at."""
+
+    process: Process | None = None
+
+    def apply(self, frame: Entry) -> None:
+        assert self.process is not None
+        self.process.watcher.applied(self.process, frame.seq, unpacked(frame.data).body)
+
+    def opened(self, view: View) -> None:
+        assert self.process is not None
+        self.process.is_served = True
+
+    def closed(self, why: Closing) -> None:
+        assert self.process is not None
+        self.process.is_served = False

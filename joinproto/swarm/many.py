@@ -1,0 +1,118 @@
+"""Many runs: seed after seed, on one core or on several, up to a number or a time.
+
+A run is known by its seed alone, so it makes no difference on which core it is played.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from itertools import count, islice
+from time import monotonic
+
+from attrs import define, evolve, field
+
+from joinproto.core.chain.member import Member
+from joinproto.swarm.draw import draw
+from joinproto.swarm.run import Outcome, run
+
+AT_ONCE = 5
+"""Seeds that a process plays before it says what came of them."""
+
+FAILED_KEPT = 20
+"""So many failed runs of one claim are kept, the earliest seeds; all are counted."""
+
+
+@define
+class Tally:
+    """What many runs came to.  `failed`: outcomes that broke a claim, by its name.
+
+    `configurations`: how many different ones there were, whatever happened in them.
+    """
+
+    runs: int = 0
+    events: int = 0
+    seconds: float = 0.0
+    opened: int = 0
+    acked: int = 0
+    broken: Counter[str] = field(factory=Counter)
+    failed: dict[str, list[Outcome]] = field(factory=dict)
+    _configurations: set[object] = field(factory=set)
+
+    def add(self, outcome: Outcome) -> None:
+        self.runs += 1
+        self.events += outcome.events
+        self.opened += outcome.opened
+        self.acked += outcome.acked
+        self._configurations.add(evolve(outcome.scenario, seed=0, deeds=()))
+        if outcome.failed:
+            self.broken[outcome.claim] += 1
+            kept = self.failed.setdefault(outcome.claim, [])
+            kept.append(outcome)
+            kept.sort(key=lambda one: one.scenario.seed)
+            del kept[FAILED_KEPT:]
+
+    @property
+    def configurations(self) -> int:
+        return len(self._configurations)
+
+    @property
+    def violations(self) -> int:
+        return sum(self.broken.values()) - self.stuck
+
+    @property
+    def stuck(self) -> int:
+        return sum(self.broken[one[0].claim] for one in self.failed.values() if one[0].is_stuck)
+
+
+def many(
+    *,
+    seed: int = 0,
+    runs: int | None = None,
+    seconds: float | None = None,
+    jobs: int = 1,
+    start: Callable[..., Member] = Member.start,
+    tell: Callable[[Tally], None] = lambda tally: None,
+) -> Tally:
+    """Play runs from `seed` on, `runs` of them, or for `seconds`; return what they came to.
+
+    `jobs`: processes; with more than one, `start` must be a function of a module.  `tell`: called
+    after each run.
+    """
+    began, tally = monotonic(), Tally()
+    seeds: Iterable[int] = count(seed) if runs is None else range(seed, seed + runs)
+    until = None if seconds is None else began + seconds
+    for outcome in _played(iter(seeds), until, jobs, start):
+        tally.add(outcome)
+        tally.seconds = monotonic() - began
+        tell(tally)
+    return tally
+
+
+def _played(
+    seeds: Iterator[int], until: float | None, jobs: int, start: Callable[..., Member]
+) -> Iterator[Outcome]:
+    def in_time() -> bool:
+        return until is None or monotonic() < until
+
+    if jobs == 1:
+        for seed in seeds:
+            if not in_time():
+                return
+            yield run(draw(seed), start=start)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        waiting: set[Future[list[Outcome]]] = set()
+        while True:
+            while in_time() and len(waiting) < 2 * jobs and (part := list(islice(seeds, AT_ONCE))):
+                waiting.add(pool.submit(_play, part, start))
+            if not waiting:
+                return
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for one in done:
+                yield from one.result()
+
+
+def _play(seeds: list[int], start: Callable[..., Member]) -> list[Outcome]:
+    return [run(draw(seed), start=start) for seed in seeds]

@@ -1,0 +1,191 @@
+"""The network: members' messages are lost, come twice, late and in any order; connections break.
+
+The members' own messages may meet all of that.  What their logs say travels in order on a
+connection, and is lost only with it; a lost connection is told to both sides, each in its time.
+What a message meets is drawn from the seed and its link, so one link does not disturb another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Protocol
+
+from attrs import define, field
+
+from joinproto.core.chain.wire import encode
+from joinproto.drivers.ports import Channel
+from joinproto.swarm.scenario import Scenario
+
+
+class Ends(Protocol):
+    """What the network asks of the run: the time, and those at the ends of its links."""
+
+    now: float
+
+    def later(self, seconds: float, deed: Callable[[], None]) -> None: ...
+    def is_up(self, name: str) -> bool: ...
+    def tell_up(self, name: str, peer: str) -> None: ...
+    def tell_down(self, name: str, peer: str) -> None: ...
+    def deliver(self, name: str, peer: str, channel: Channel, content: object) -> None: ...
+
+
+@define(eq=False)
+class _Connection:
+    """`knows`: who was told that it is there, and not yet that it is lost."""
+
+    knows: set[str] = field(factory=set)
+    is_broken: bool = False
+    arrives: dict[str, float] = field(factory=dict)  # when the last bytes to each side do
+
+
+@define(eq=False)
+class Network:
+    """See the head of this file.  `deaf`: pairs (who, whom it does not hear)."""
+
+    scenario: Scenario
+    ends: Ends
+    deaf: set[tuple[str, str]] = field(factory=set)
+    is_mended: bool = False
+    _connections: dict[str, _Connection] = field(factory=dict)
+    _calling: set[str] = field(factory=set)
+    _chances: dict[str, Random] = field(factory=dict)
+
+    # -- links ---------------------------------------------------------------------------------
+
+    def cut(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """From now on the first of each pair does not hear the second."""
+        for who, whom in pairs:
+            self.deaf.add((who, whom))
+            self.lose(who, whom)
+
+    def mend(self, *, apart: Iterable[str] = ()) -> None:
+        """All links are whole again, but for those pairs."""
+        both = [way for pair in apart for way in ((pair[0], pair[1]), (pair[1], pair[0]))]
+        self.deaf.clear()
+        self.cut(both)
+        self.look()
+
+    def look(self) -> None:
+        """Connect those who run, hear each other, and are not connected."""
+        names = self.scenario.members
+        for at, one in enumerate(names):
+            for two in names[at + 1 :]:
+                if self._may_connect(one, two) and one + two not in self._calling:
+                    self._calling.add(one + two)
+                    seconds = self.scenario.delay * (0.5 + self._chance(one, two).random())
+                    self.ends.later(seconds, self._caller(one, two))
+
+    def _may_connect(self, one: str, two: str) -> bool:
+        return (
+            one + two not in self._connections
+            and self.ends.is_up(one)
+            and self.ends.is_up(two)
+            and (one, two) not in self.deaf
+            and (two, one) not in self.deaf
+        )
+
+    def _caller(self, one: str, two: str) -> Callable[[], None]:
+        def call() -> None:
+            self._calling.discard(one + two)
+            if not self._may_connect(one, two):
+                return
+            made = self._connections[one + two] = _Connection()
+            for who, whom in ((one, two), (two, one)):
+                if not made.is_broken:
+                    made.knows.add(who)
+                    self.ends.tell_up(who, whom)
+
+        return call
+
+    def lose(self, one: str, two: str) -> None:
+        """Break their connection, if there is one; each side notices in its own time."""
+        pair = _pair(one, two)
+        lost = self._connections.get(pair)
+        if lost is None or lost.is_broken:
+            return
+        lost.is_broken = True
+        for who, whom in ((one, two), (two, one)):
+            seconds = self._chance(who, whom).random() * self.scenario.notice
+            self.ends.later(seconds, self._noticer(pair, lost, who, whom))
+
+    def _noticer(self, pair: str, lost: _Connection, who: str, whom: str) -> Callable[[], None]:
+        def notice() -> None:
+            self._forget(pair, lost, who)
+            if self.ends.is_up(who) and who in lost.knows:
+                lost.knows.discard(who)
+                self.ends.tell_down(who, whom)
+            lost.knows.discard(who)
+            if not lost.knows and self._connections.get(pair) is lost:
+                del self._connections[pair]
+                self.look()
+
+        return notice
+
+    def _forget(self, pair: str, lost: _Connection, who: str) -> None:
+        for name in list(lost.knows):
+            if name != who and not self.ends.is_up(name):
+                lost.knows.discard(name)
+
+    def ended(self, name: str) -> None:
+        """The process is no more: all its connections break, and it knows of none."""
+        for pair, connection in list(self._connections.items()):
+            if name in pair:
+                self.lose(*pair)
+                connection.knows.discard(name)
+
+    # -- what travels --------------------------------------------------------------------------
+
+    def send(self, sender: str, to: str, channel: Channel, content: object) -> None:
+        """Carry it, if the sender has a connection."""
+        connection = self._connections.get(_pair(sender, to))
+        if connection is None or sender not in connection.knows:
+            return
+        if channel is Channel.HOST:
+            self._carry(connection, sender, to, content)
+            return
+        if self.scenario.as_bytes:
+            content = encode(content)  # type: ignore[arg-type]
+        chance, it = self._chance(sender, to), self.scenario
+        plain = self.is_mended
+        if plain or chance.random() >= it.loss:
+            self._bring(self._delay(sender, to), sender, to, content)
+        if plain:
+            return
+        if chance.random() < it.twice:
+            self._bring(self._delay(sender, to) * 2, sender, to, content)
+        if chance.random() < it.late:
+            self._bring(chance.uniform(1.0, 40.0) * it.patience, sender, to, content)
+
+    def _bring(self, seconds: float, sender: str, to: str, content: object) -> None:
+        def arrive() -> None:
+            if (to, sender) not in self.deaf:
+                self.ends.deliver(to, sender, Channel.MEMBER, content)
+
+        self.ends.later(seconds, arrive)
+
+    def _carry(self, connection: _Connection, sender: str, to: str, content: object) -> None:
+        def arrive() -> None:
+            if not connection.is_broken:
+                self.ends.deliver(to, sender, Channel.HOST, content)
+
+        at = max(self.ends.now + self._delay(sender, to), connection.arrives.get(to, 0.0))
+        connection.arrives[to] = at
+        self.ends.later(at - self.ends.now, arrive)
+
+    def _delay(self, sender: str, to: str) -> float:
+        chance = self._chance(sender, to)
+        is_slow = not self.is_mended and chance.random() < self.scenario.slow
+        usual = 0.8 if self.scenario.is_steady else chance.expovariate(1.0)
+        return self.scenario.delay * (0.2 + usual + (20.0 if is_slow else 0.0))
+
+    def _chance(self, sender: str, to: str) -> Random:
+        link = f"{sender}>{to}"
+        found = self._chances.get(link)
+        if found is None:
+            found = self._chances[link] = Random(f"{self.scenario.seed} {link}")
+        return found
+
+
+def _pair(one: str, two: str) -> str:
+    return min(one, two) + max(one, two)

@@ -1,0 +1,282 @@
+"""The oracle: what must hold in every run, looked at from outside.
+
+It reads what becomes durable, what is served and what is acknowledged, and shares no rule with
+the member.  What is claimed says section 4 of the join protocol; `CLAIMS` names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from attrs import define, field
+
+from joinproto.core.chain.ids import ViewId
+from joinproto.core.chain.member import IMPOSSIBLE
+from joinproto.core.chain.messages import Learned, Waiting
+from joinproto.core.chain.store import Ballot, StoreRecord
+from joinproto.core.chain.view import Kind, Position, Seat, View
+from joinproto.core.vocabulary import Store
+from joinproto.swarm.host import Process
+from joinproto.swarm.scenario import Scenario
+
+CLAIMS = {
+    "one_successor": "no view has two chosen successors, and nothing is founded twice",
+    "no_split_brain": "all that is served at one time is one branch; a number is committed once",
+    "nothing_lost": "what was committed is in every active member of every later view",
+    "acked_is_held": "what is acknowledged is durable at all members of its view",
+    "position_is_data": "two stores at one position hold the same frames",
+    "log_agrees": "all members apply the same frames in the same order",
+    "once": "what a client wrote once stands in the log once",
+    "waits_for_n": "nobody serves before N members of one view were ready",
+    "options_agree": "active members have the options of their view",
+    "dirty_before_serving": "the store of an active member is not clean",
+    "signature_never_changes": "a store stays with its cluster",
+    "view_has_store": "where members have stores, one of them is in each view",
+    "leave_keeps_majority": "a leave hands no majority to members that are not there",
+    "close_ends": "a closed cluster is not restarted by those that ran when it closed",
+    "makes_sense": "no store says what cannot be",
+    "no_error": "no correct run ends in an exception",
+    "serves_again": "once faults stop, a majority that has the data serves, and rests",
+    "says_why": "who may not serve says for whom it waits",
+    "all_end": "an orderly shutdown ends all members that run",
+}
+"""All of them by name; the last three are what `stuck` counts."""
+
+STUCK = {"serves_again", "says_why", "all_end"}
+
+STILL_HOLD = {"options_agree", "dirty_before_serving", "no_error"}
+"""Of a disk that forgot its promises: all that is claimed even then."""
+
+
+class Violation(Exception):
+    """A claim does not hold.  `claim`: its name; `what`: what was seen."""
+
+    def __init__(self, claim: str, what: str) -> None:
+        super().__init__(claim, what)
+        self.claim, self.what = claim, what
+
+
+@define(eq=False)
+class Oracle:
+    """See the head of this file.  `running`: all processes; `records`: what their disks hold."""
+
+    scenario: Scenario
+    running: Callable[[], Iterator[Process]]
+    records: Callable[[], dict[str, StoreRecord]]
+    views: dict[ViewId, View] = field(factory=dict)
+    successor: dict[ViewId | None, View] = field(factory=dict)
+    wiped: set[Seat] = field(factory=set)
+    starts: int = 0
+    served: int = 0
+    acked: int = 0
+    _closed_at: dict[ViewId, int] = field(factory=dict)  # starts before each CLOSE was chosen
+    _votes: dict[tuple[ViewId, Ballot], set[str]] = field(factory=dict)
+    ready: dict[ViewId, set[Seat]] = field(factory=dict)
+    _initial: dict[Seat, ViewId] = field(factory=dict)
+    _digests: dict[Position, str] = field(factory=dict)
+    _holders: dict[Position, set[Seat]] = field(factory=dict)
+    committed: dict[int, ViewId] = field(factory=dict)
+    _applied: dict[int, bytes] = field(factory=dict)
+
+    def require(self, claim: str, holds: bool, what: object) -> None:
+        """Raise `Violation` unless it holds, or is not claimed in such a run."""
+        if not holds and (claim in STILL_HOLD or not self.scenario.forgets):
+            raise Violation(claim, str(what))
+
+    # -- views ---------------------------------------------------------------------------------
+
+    def wrote(self, process: Process) -> None:
+        """A record is durable."""
+        record, seat = process.place.record, process.seat
+        if record is None:
+            return
+        first = record.lineage.initial
+        if first is not None:
+            before = self._initial.setdefault(seat, first)
+            self.require("signature_never_changes", before == first, f"{seat}: {first}")
+        unknown: list[View] = []
+        for view in reversed(record.lineage.views):
+            known = self.successor.get(view.parent)
+            if known is not None and known.id == view.id:
+                break
+            unknown.append(view)
+        for view in reversed(unknown):
+            self.chosen(view)
+        if record.held is not None:
+            self.ready.setdefault(record.held, set()).add(seat)
+        if record.accepted is not None:
+            view = record.accepted.view
+            votes = self._votes.setdefault((view.id, record.accepted.ballot), set())
+            votes.add(seat.member if view.parent is None else f"{seat.member}/{seat.store_id}")
+            if self._is_majority(view, votes):
+                self.chosen(view)
+
+    def _is_majority(self, view: View, votes: set[str]) -> bool:
+        if self.scenario.outside:
+            return False
+        if view.parent is None:
+            electors = set(self.scenario.electors)
+        else:
+            parent = self.views.get(view.parent)
+            if parent is None:
+                return False
+            electors = {f"{seat.member}/{seat.store_id}" for seat in parent.electors}
+        return 2 * len(votes & electors) > len(electors)
+
+    def chosen(self, view: View) -> None:
+        """This view was chosen: by a majority, by the register, or somebody says so."""
+        known = self.successor.get(view.parent)
+        if known is not None and known.id == view.id:
+            return
+        if known is not None and view.parent is None and known.is_majority(self.wiped):
+            # Those who chose it have forgotten it, so it is another cluster, with no frame.
+            for about in (self.successor, self.committed, self._applied):
+                about.clear()
+            known = None
+        self.require("one_successor", known is None, f"{view} beside {known}")
+        self.successor[view.parent] = self.views[view.id] = view
+        self._closed_at[view.id] = self.starts
+        parent = self.views.get(view.parent) if view.parent is not None else None
+        if parent is None:
+            return
+        if view.kind is Kind.RESTART and not parent.is_open:
+            is_anew = self.starts > self._closed_at.get(parent.id, 0)
+            self.require("close_ends", is_anew, f"{view} behind {parent}: nobody was started")
+        if view.kind is Kind.CHANGE:
+            self._look_at_change(parent, view)
+
+    def _look_at_change(self, parent: View, view: View) -> None:
+        transients = set(self.scenario.transients)
+        is_kept = {seat.member for seat in view.members} - transients
+        if set(self.scenario.members) - transients:
+            self.require("view_has_store", bool(is_kept), f"{view}, behind {parent}")
+        if self.scenario.outside or not parent.electors - view.electors:
+            return
+        there = {
+            seat
+            for name, record in self.records().items()
+            for seat in (Seat(name, record.store_id),)
+            if record.lineage.length > parent.number
+            or (record.promised is not None and record.lineage.length == parent.number)
+        }
+        electors = " ".join(sorted(seat.member for seat in view.electors))
+        self.require(
+            "leave_keeps_majority",
+            view.is_majority(there),
+            f"{view}: its electors are {electors}; those that are there:"
+            f" {' '.join(sorted(seat.member for seat in there & view.electors)) or 'none'}",
+        )
+
+    def saw(self, process: Process, event: object) -> None:
+        """A member says what happened to it."""
+        if isinstance(event, Learned):
+            self.chosen(event.view)
+        if isinstance(event, Waiting) and event.case == IMPOSSIBLE:
+            self.require("makes_sense", False, f"{process.name}: {event.detail}")
+
+    # -- serving -------------------------------------------------------------------------------
+
+    def opens(self, process: Process, view: View) -> None:
+        """A member serves clients from now on."""
+        self.served += 1
+        record = process.member.record
+        on_disk = process.place.record
+        is_clean = on_disk is not None and on_disk.state is Store.CLEAN
+        self.require("dirty_before_serving", not is_clean, f"{process.name} serves {view}")
+        same = process.member.config.digest == view.options_digest
+        self.require("options_agree", same, f"{process.name} serves {view}")
+        most = max(len(self.ready.get(item.id, ())) for item in self._era(view))
+        reached = most >= min(view.wait_for, self.scenario.wait_for)
+        self.require("waits_for_n", reached, f"{process.name} serves {view}, {most} were ready")
+        self.require(
+            "position_is_data",
+            record.position == process.disk.journal.last,
+            f"{process.name}: {record.position}, its journal ends at {process.disk.journal.last}",
+        )
+        self._look_for_lost(process, view)
+        self._commit_before(process, view)
+        self._look_for_branches(process, view)
+
+    def _era(self, view: View) -> Iterator[View]:
+        """Yield the views from this one back to the last FOUND or RESTART."""
+        at: View | None = view
+        while at is not None:
+            yield at
+            if at.parent is None or at.kind is Kind.RESTART:
+                return
+            at = self.views.get(at.parent)
+
+    def _look_for_lost(self, process: Process, view: View) -> None:
+        runs = process.disk.journal.runs
+        for seq, committed_in in self.committed.items():
+            if self.views[committed_in].number >= view.number:
+                continue
+            has = any(run.view == committed_in and run.first <= seq <= run.last for run in runs)
+            told = f"{process.name} serves {view} without frame {seq} of {self.views[committed_in]}"
+            self.require("nothing_lost", has, told)
+
+    def _commit_before(self, process: Process, view: View) -> None:
+        """All members were ready where the view starts: what is before it is committed."""
+        end = 0 if view.position is None else view.position.seq
+        for run in process.disk.journal.runs:
+            for seq in range(run.first, min(run.last, end) + 1):
+                self._commit(seq, run.view)
+
+    def _commit(self, seq: int, view: ViewId) -> None:
+        before = self.committed.setdefault(seq, view)
+        told = f"frame {seq} in {self.views.get(view)} and in {self.views.get(before)}"
+        self.require("no_split_brain", before == view, told)
+
+    def _look_for_branches(self, process: Process, view: View) -> None:
+        others = {it.opened.id: it for it in self.running() if it.opened is not None}
+        for other in others.values():
+            if other.opened is None or other.opened.id == view.id:
+                continue
+            one, two = sorted((view, other.opened), key=lambda item: item.number)
+            both = f"{process.name} serves {view}, {other.name} serves {other.opened}"
+            self.require("no_split_brain", self._descends(two, one), both)
+            if not self.scenario.outside:
+                backed = self._is_backed(one) and self._is_backed(two)
+                self.require("no_split_brain", not backed, f"{both}, both with a majority")
+
+    def _descends(self, view: View, ancestor: View) -> bool:
+        at: View | None = view
+        while at is not None and at.number > ancestor.number:
+            at = None if at.parent is None else self.views.get(at.parent)
+        return at is not None and at.id == ancestor.id
+
+    def _is_backed(self, view: View) -> bool:
+        """Return whether a majority neither promised its successor nor knows a later view."""
+        behind = {
+            Seat(name, record.store_id)
+            for name, record in self.records().items()
+            if record.lineage.length <= view.number
+            and (record.promised is None or record.lineage.length < view.number)
+        }
+        return view.is_majority(behind)
+
+    # -- frames --------------------------------------------------------------------------------
+
+    def has(self, process: Process, view: str, seq: int, digest: str) -> None:
+        """A frame is durable."""
+        at = Position(view, seq)
+        known = self._digests.setdefault(at, digest)
+        self.require("position_is_data", known == digest, f"{process.name}: {at}, two contents")
+        holders = self._holders.setdefault(at, set())
+        holders.add(process.seat)
+        if view in self.views and self.views[view].members <= holders:
+            self._commit(seq, view)
+
+    def acknowledged(self, body: bytes, at: Position) -> None:
+        """A client was told that its frame is committed."""
+        self.acked += 1
+        is_held = self.committed.get(at.seq) == at.view
+        self.require("acked_is_held", is_held, f"{body.decode()}, {at}")
+
+    def applied(self, process: Process, seq: int, body: bytes) -> None:
+        """A frame is applied; each process applies all from the first on."""
+        known = self._applied.setdefault(seq, body)
+        told = f"{process.name} applies {body.decode()} as frame {seq}"
+        self.require("log_agrees", known == body, f"{told}, others {known.decode()}")
+        self.require("once", body not in process.bodies, f"{told}, and before")
+        process.bodies.add(body)

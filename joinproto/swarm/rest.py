@@ -1,0 +1,87 @@
+"""Rest: what a cluster owes once faults have stopped, and whether it gives it.
+
+A majority of the electors that is up, hears each other in full and has all that was committed
+must serve, and come to rest.  Of who has the data, only those count who can know it: members of
+every view since the last one that may have been served.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from attrs import frozen
+
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.view import Seat, View
+from joinproto.core.vocabulary import Store
+from joinproto.log.journal import Run
+from joinproto.swarm.oracle import Oracle
+
+
+@frozen
+class Up:
+    """One that is up: its disk, and the frames on it."""
+
+    seat: Seat
+    record: StoreRecord
+    runs: tuple[Run, ...]
+    digest: str
+
+
+def newest(oracle: Oracle) -> View | None:
+    """Return the newest chosen view; None: nothing was founded."""
+    at = oracle.successor.get(None)
+    while at is not None and (following := oracle.successor.get(at.id)) is not None:
+        at = following
+    return at
+
+
+def who_must_serve(oracle: Oracle, up: dict[str, Up], deaf: set[tuple[str, str]]) -> str:
+    """Return the members that owe service, as names; "": nobody does."""
+    tip = newest(oracle)
+    for count in range(len(up), 0, -1):
+        for names in combinations(sorted(up), count):
+            if any((x, y) in deaf for x in names for y in names):
+                continue
+            if _owe(oracle, tip, [up[name] for name in names]):
+                return "".join(names)
+    return ""
+
+
+def _owe(oracle: Oracle, tip: View | None, group: list[Up]) -> bool:
+    it = oracle.scenario
+    default = it.config(it.members[0]).digest
+    if len(group) < it.wait_for or any(one.digest != default for one in group):
+        return False
+    if tip is None:
+        names, seats = {one.seat.member for one in group}, {one.seat for one in group}
+        accepted = [one.record.accepted.view for one in group if one.record.accepted is not None]
+        # One that was accepted may have been chosen, by a disk that is lost now.
+        return set(it.electors) <= names and all(view.is_majority(seats) for view in accepted)
+    if tip.options_digest != default:
+        return False
+    line = _in_line(oracle, tip)
+    fit = [one for one in group if one.seat in line and _has_all(oracle, one)]
+    if not tip.is_open and not any(one.record.state is Store.CLEAN for one in fit):
+        return False
+    if it.outside:
+        return any(not one.record.transient for one in fit)
+    return tip.is_majority({one.seat for one in fit})
+
+
+def _in_line(oracle: Oracle, tip: View) -> frozenset[Seat]:
+    """Return the members of all views from the last that may have been served to the tip."""
+    line, at = tip.members, tip
+    while at.parent is not None and not (
+        at.is_open and at.members <= oracle.ready.get(at.id, set())
+    ):
+        at = oracle.views[at.parent]
+        line &= at.members
+    return line
+
+
+def _has_all(oracle: Oracle, one: Up) -> bool:
+    return all(
+        any(run.view == view and run.first <= seq <= run.last for run in one.runs)
+        for seq, view in oracle.committed.items()
+    )

@@ -1,0 +1,126 @@
+"""Shrinking: from a run that fails to one that fails alike, with less that happens.
+
+Deeds go first, in halves, then in smaller parts (delta debugging); then members and options.
+What stays is what the failure needs, as far as so many tries can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Any
+
+from attrs import define, evolve
+
+from joinproto.core.chain.config import fewest_founders
+from joinproto.swarm.run import Outcome
+from joinproto.swarm.scenario import Deed, Scenario
+
+SECONDS_MOST = 60.0
+
+PLAIN: dict[str, Any] = {
+    "ends": False,
+    "apart": (),
+    "late": 0.0,
+    "twice": 0.0,
+    "loss": 0.0,
+    "drift": (),
+    "on_disk": False,
+    "as_bytes": False,
+    "transients": "",
+    "found_with": None,
+    "automatic": True,
+}
+"""What is taken for an option, if the run fails all the same."""
+
+
+def shrink(
+    failed: Outcome, play: Callable[[Scenario], Outcome], *, seconds: float = SECONDS_MOST
+) -> Outcome:
+    """Return the smallest outcome found that breaks the same claim; at best after `seconds`."""
+    return _Shrinking(failed, play, monotonic() + seconds).shrunk()
+
+
+@define
+class _Shrinking:
+    best: Outcome
+    play: Callable[[Scenario], Outcome]
+    until: float
+
+    def shrunk(self) -> Outcome:
+        # What comes after the failure had no part in it.
+        before = [deed for deed in self.best.scenario.deeds if deed.at <= self.best.at]
+        self._fails(evolve(self.best.scenario, deeds=tuple(before)))
+        size = None
+        while size != (size := self._size()) and monotonic() < self.until:
+            self._fewer_deeds()
+            self._fewer_members()
+            for name, plain in PLAIN.items():
+                if getattr(self.best.scenario, name) != plain:
+                    self._fails(evolve(self.best.scenario, **{name: plain}))
+        return self.best
+
+    def _size(self) -> tuple[int, int]:
+        return len(self.best.scenario.deeds), len(self.best.scenario.members)
+
+    def _fails(self, scenario: Scenario) -> bool:
+        """Return whether it breaks the same claim; then it is the best."""
+        if monotonic() > self.until:
+            return False
+        found = self.play(scenario)
+        if found.claim != self.best.claim:
+            return False
+        self.best = found
+        return True
+
+    def _fewer_deeds(self) -> None:
+        size = max(1, len(self.best.scenario.deeds) // 2)
+        while size:
+            at = 0
+            while at < len(self.best.scenario.deeds):
+                deeds = self.best.scenario.deeds
+                kept = deeds[:at] + deeds[at + size :]
+                if not self._fails(evolve(self.best.scenario, deeds=kept)):
+                    at += size
+                if monotonic() > self.until:
+                    return
+            size //= 2
+
+    def _fewer_members(self) -> None:
+        for name in self.best.scenario.members:
+            for smaller in _without(self.best.scenario, name):
+                if self._fails(smaller):
+                    break
+
+
+def _without(scenario: Scenario, name: str) -> Iterator[Scenario]:
+    """Yield the scenario without that member, or, if it is an elector, without its vote."""
+    it = scenario
+    if len(it.members) <= 2:
+        return
+    electors = it.electors.replace(name, "")
+    deeds = tuple(map(_dropping(name), (deed for deed in it.deeds if deed.who != name)))
+    least = 1 if it.outside else len(electors) // 2 + 1
+    drift = tuple(rate for one, rate in zip(it.members, it.drift, strict=False) if one != name)
+    if electors:
+        yield evolve(
+            it,
+            members=it.members.replace(name, ""),
+            electors=electors,
+            transients=it.transients.replace(name, ""),
+            wait_for=min(max(least, it.wait_for), len(it.members) - 1),
+            found_with=_fitting(it.found_with, len(electors)),
+            drift=drift,
+            deeds=deeds,
+            apart=tuple(pair for pair in it.apart if name not in pair),
+        )
+
+
+def _fitting(found_with: int | None, electors: int) -> int | None:
+    if found_with is None:
+        return None
+    return min(max(found_with, fewest_founders(electors)), electors)
+
+
+def _dropping(name: str) -> Callable[[Deed], Deed]:
+    return lambda deed: evolve(deed, others=deed.others.replace(name, ""))

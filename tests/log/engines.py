@@ -1,0 +1,229 @@
+"""Whole members without threads: engines, logs, journals and stores, and a network by hand.
+
+Simulated are the connections, the time, and that nothing is forced to the disk.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from joinproto.core.chain.config import Config
+from joinproto.core.chain.messages import Abort, Closing, Stop
+from joinproto.core.chain.phases import Phase
+from joinproto.core.chain.view import Position, View
+from joinproto.drivers.engine import Engine
+from joinproto.drivers.ports import Call, Came, Channel, Down, Host, Item, Up
+from joinproto.log.disk import Disk, open_disk
+from joinproto.log.entry import unpacked
+from joinproto.log.journal import Frame
+from joinproto.log.replicated import ReplicatedLog
+
+
+@define
+class Applied:
+    """The application: the texts that it was given, in order."""
+
+    texts: list[str] = field(factory=list)
+
+    def apply(self, frame: Frame) -> None:
+        self.texts.append(unpacked(frame.data).body.decode())
+
+    def opened(self, view: View) -> None:
+        pass
+
+    def closed(self, why: Closing) -> None:
+        pass
+
+
+@define
+class Whole:
+    """One member: `items` have come for it and are not told yet."""
+
+    engine: Engine
+    disk: Disk
+    log: ReplicatedLog
+    app: Applied
+    items: list[Item] = field(factory=list)
+
+    @property
+    def phase(self) -> Phase:
+        return self.engine.member.it.phase
+
+
+@define
+class _Wire:
+    """The transport of one member: puts on the connections of the town."""
+
+    town: Town
+    name: str
+
+    def send(self, to: str, channel: Channel, data: bytes) -> None:
+        queue = self.town.wires.get((self.name, to))
+        if queue is not None and channel not in self.town.lost:
+            queue.append(Came(self.name, channel, data))
+
+    def drop(self, peer: str, why: str) -> None:
+        self.town.disconnect(self.name, peer)
+
+    async def run(self, inbox: Any, *, task_status: Any) -> None: ...
+    async def farewell(self) -> None: ...
+
+
+@define
+class _Clock:
+    town: Town
+
+    def now(self) -> float:
+        return self.town.now
+
+    def epoch_ms(self) -> int:
+        return 0
+
+
+@define
+class Town:
+    """Members, and the connections between them.
+
+    `wires` hold what is on its way; what is for a channel in `lost` never arrives.
+    """
+
+    top: Path
+    names: str = "abc"
+    now: float = 0.0
+    patience: float = 0.5
+    members: dict[str, Whole] = field(factory=dict)
+    wires: dict[tuple[str, str], deque[Came]] = field(factory=dict)
+    lost: set[Channel] = field(factory=set)
+    ended: dict[str, Stop | Abort | None] = field(factory=dict)
+    acknowledged: list[tuple[str, Position]] = field(factory=list)
+
+    def start(self, names: str) -> None:
+        for name in names:
+            config = Config(
+                member=name,
+                electors=frozenset(self.names),
+                wait_for=len(self.names) // 2 + 1,
+                patience=self.patience,
+                heartbeat=0.5,
+            )
+            disk = open_disk(self.top / name, name, "cluster")
+            app = Applied()
+            log = ReplicatedLog(disk.journal, app)
+            host = Host(
+                store=disk.store,
+                transport=_Wire(self, name),
+                service=log,
+                transfer=log,
+                clock=_Clock(self),
+            )
+            engine = Engine.start(config, host, seed=name, record=disk.record)
+            self.members[name] = Whole(engine, disk, log, app)
+            self.step(name)
+
+    def close(self) -> None:
+        for name in list(self.members):
+            self.members.pop(name).disk.close()
+
+    # -- connections ---------------------------------------------------------------------------
+
+    def connect(self, one: str, other: str) -> None:
+        if (one, other) not in self.wires and {one, other} <= self.members.keys():
+            for near, far in ((one, other), (other, one)):
+                self.wires[near, far] = deque()
+                self.members[near].items.append(Up(far))
+
+    def connect_all(self) -> None:
+        for one in self.names:
+            for other in self.names:
+                if one < other:
+                    self.connect(one, other)
+
+    def disconnect(self, one: str, other: str) -> None:
+        if self.wires.pop((one, other), None) is None:
+            return
+        del self.wires[other, one]
+        for near, far in ((one, other), (other, one)):
+            if near in self.members:
+                self.members[near].items.append(Down(far))
+
+    def deliver(self, sender: str, to: str, count: int = 1_000) -> None:
+        """Let that many pieces arrive, and what follows at the receiver happen."""
+        wire = self.wires[sender, to]
+        for _ in range(min(count, len(wire))):
+            self.members[to].items.append(wire.popleft())
+        self.step(to)
+
+    # -- members -------------------------------------------------------------------------------
+
+    def step(self, name: str) -> None:
+        member = self.members[name]
+        items, member.items = member.items, []
+        for work in member.engine.step(items):
+            work()
+        if not member.engine.runs:
+            self._end(name)
+
+    def call(self, name: str, deed: Callable[[Whole], None]) -> None:
+        member = self.members[name]
+        member.items.append(Call(partial(deed, member)))
+        self.step(name)
+
+    def submit(self, name: str, text: str) -> None:
+        """Write something for a client of this member, if it may be written now."""
+
+        def deed(member: Whole) -> None:
+            if member.log.is_open:
+                member.log.submit(text.encode(), lambda at: self.acknowledged.append((text, at)))
+
+        self.call(name, deed)
+
+    def _end(self, name: str) -> None:
+        member = self.members.pop(name)
+        self.ended[name] = member.engine.ended
+        member.disk.close()
+        for other in self.names:
+            # What was said last arrives: the farewell of a transport.
+            for came in self.wires.get((name, other), ()):
+                if other in self.members:
+                    self.members[other].items.append(came)
+            self.disconnect(name, other)
+
+    def calm(self, seconds: float, *, connecting: bool = True) -> None:
+        """Let so much time pass in which everything arrives."""
+        end = self.now + seconds
+        while True:
+            if connecting:
+                self.connect_all()
+            if self._something_arrives():
+                continue
+            due = [(at, name) for name, at in self._deadlines()]
+            if not due or min(due)[0] > end:
+                break
+            self.now = max(self.now, min(due)[0])
+            for at, name in due:
+                if at <= self.now and name in self.members:
+                    self.step(name)
+        self.now = end
+
+    def _something_arrives(self) -> bool:
+        busy = False
+        for pair in list(self.wires):
+            if self.wires.get(pair):
+                self.deliver(*pair)
+                busy = True
+        for name in list(self.members):
+            if name in self.members and self.members[name].items:
+                self.step(name)
+                busy = True
+        return busy
+
+    def _deadlines(self) -> Iterable[tuple[str, float]]:
+        for name, member in self.members.items():
+            if member.engine.deadline is not None:
+                yield name, member.engine.deadline

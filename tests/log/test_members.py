@@ -1,0 +1,141 @@
+"""The log within whole members, where connections break and the cluster is shut down."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from joinproto.core.chain.messages import Stop
+from joinproto.core.chain.phases import Phase
+from joinproto.drivers.ports import Channel, Up
+from tests.log.engines import Town
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Town]:
+    town = Town(tmp_path, "ab")
+    town.start("ab")
+    town.calm(3)
+    assert [Phase.ACTIVE] * 2 == [member.phase for member in town.members.values()]
+    yield town
+    town.close()
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["at once", "one by one"])
+def test_a_write_whose_connection_broke_is_in_the_log_once(pair: Town, together: bool) -> None:
+    """Module docstring: a frame is in the log once, as long as the member that took it lives.
+
+    b hands a frame to a, which writes it; the connection is lost before b hears of that, and
+    comes back in the same view: b hands it in again.
+    """
+    pair.submit("b", "one")
+    pair.deliver("b", "a")
+    assert 1 == pair.members["a"].disk.journal.last_seq
+    pair.disconnect("a", "b")
+    for name in "ab":
+        pair.step(name)
+    assert Phase.SUSPENDED is pair.members["a"].phase
+    pair.now += pair.patience / 2
+
+    pair.connect("a", "b")
+    for name in "ab":
+        pair.step(name)
+    if together:
+        pair.deliver("b", "a")
+        pair.deliver("a", "b")
+    pair.calm(3)
+
+    assert ["one"] == pair.members["a"].app.texts == pair.members["b"].app.texts
+    assert {"one": 1} == Counter(text for text, _ in pair.acknowledged)
+    assert 1 == pair.members["a"].engine.member.it.record.lineage.length, "in the same view"
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Iterator[Town]:
+    town = Town(tmp_path)
+    town.start("abc")
+    town.calm(3)
+    yield town
+    town.close()
+
+
+def busy(town: Town, chance: Random) -> None:
+    """Let clients write at all members, and some of it arrive."""
+    for _ in range(chance.randint(5, 40)):
+        town.submit(chance.choice("abc"), "x")
+        full = [pair for pair, wire in town.wires.items() if wire]
+        if full:
+            town.deliver(*chance.choice(full), chance.randint(1, 4))
+    for name in "abc":
+        town.submit(name, "last")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_an_orderly_shutdown_under_writes_leaves_all_stores_clean(three: Town, seed: int) -> None:
+    """P2: automatic restart after orderly shutdown.  S2: it marks the store clean."""
+    chance = Random(seed)
+    busy(three, chance)
+
+    three.call(chance.choice("abc"), lambda member: member.engine.member.shutdown_cluster())
+    three.calm(20, connecting=False)
+
+    assert {name: Stop(is_clean=True) for name in "abc"} == three.ended
+
+
+def test_what_was_acknowledged_before_the_shutdown_is_there_after_it(three: Town) -> None:
+    busy(three, Random(1))
+    three.call("b", lambda member: member.engine.member.shutdown_cluster())
+    three.calm(20, connecting=False)
+    acknowledged = [at.seq for _, at in three.acknowledged]
+
+    three.start("abc")
+    three.calm(5)
+
+    assert acknowledged
+    for member in three.members.values():
+        assert Phase.ACTIVE is member.phase
+        assert max(acknowledged) <= len(member.app.texts)
+
+
+def test_a_shutdown_does_not_wait_for_ever_for_frames_to_come_to_rest(three: Town) -> None:
+    """The members hear each other, and their logs do not."""
+    three.lost = {Channel.HOST}
+    three.submit("a", "one")
+    three.call("b", lambda member: member.engine.member.shutdown_cluster())
+
+    three.calm(4, connecting=False)
+    assert {} == three.ended
+    three.calm(20, connecting=False)
+
+    assert {"a": True, "b": False, "c": False} == {
+        name: stop.is_clean for name, stop in three.ended.items() if isinstance(stop, Stop)
+    }
+
+
+def test_a_shutdown_asked_of_two_members_at_once_is_one_shutdown(three: Town) -> None:
+    busy(three, Random(2))
+
+    for name in "cb":
+        three.call(name, lambda member: member.engine.member.shutdown_cluster())
+    three.calm(20, connecting=False)
+
+    assert {name: Stop(is_clean=True) for name in "abc"} == three.ended
+
+
+def test_a_member_of_the_former_version_is_not_asked_to_rest(three: Town) -> None:
+    """It would take the letter for damage, and drop the connection."""
+    for name in "abc":
+        for other in set("abc") - {name}:
+            three.members[name].items.append(Up(other, 1))
+    three.calm(1)
+    three.submit("b", "one")
+
+    three.call("b", lambda member: member.engine.member.shutdown_cluster())
+
+    assert not any(b"rest" in came.data for wire in three.wires.values() for came in wire)
+    three.calm(20, connecting=False)
+    assert set("abc") == set(three.ended)

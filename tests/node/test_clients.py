@@ -1,0 +1,188 @@
+"""The port for clients: a node of one member in this process, and what its clients meet."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.abc import SocketStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from joinproto.node import clients
+from joinproto.node.clients import ClientPort
+from joinproto.node.process import Node
+from joinproto.node.settings import read_settings
+from tools.faults.ports import free_ports
+
+pytestmark = pytest.mark.anyio
+
+PATIENCE = 20
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Return what a node runs on."""
+    return "asyncio"
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    with anyio.fail_after(PATIENCE):
+        while not holds():  # noqa: ASYNC110  what is waited for has no event
+            await anyio.sleep(0.01)
+
+
+@asynccontextmanager
+async def serving(folder: Path) -> AsyncIterator[ClientPort]:
+    """Run a node; it serves when the block begins."""
+    listen, port = free_ports(2)
+    config = folder / "node.toml"
+    config.write_text(
+        'member = "a"\ncluster = "c"\ndata = "data"\nelectors = ["a"]\nwait_for = 1\n'
+        f'listen = "{listen}"\nclients = "{port}"\n'
+    )
+    settings = read_settings(config)
+    front = ClientPort(settings.clients)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Node(settings, lambda: front).run)
+        await until(lambda: front.why == "")
+        yield front
+        tasks.cancel_scope.cancel()
+
+
+class Client:
+    def __init__(self, stream: SocketStream) -> None:
+        self.stream = stream
+        self.lines = BufferedByteReceiveStream(stream)
+
+    @classmethod
+    async def of(cls, port: ClientPort) -> Client:
+        with anyio.fail_after(PATIENCE):
+            while True:
+                try:
+                    return cls(await anyio.connect_tcp(port.address.host, port.address.port))
+                except OSError:
+                    await anyio.sleep(0.01)  # it serves, and the port is just being opened
+
+    async def ask(self, text: bytes) -> bytes:
+        await self.stream.send(text + b"\n")
+        return await self.line()
+
+    async def line(self) -> bytes:
+        with anyio.fail_after(PATIENCE):
+            return await self.lines.receive_until(b"\n", 100_000)
+
+    async def is_ended(self) -> bool:
+        with anyio.fail_after(PATIENCE):
+            try:
+                await self.stream.receive()
+            except (anyio.EndOfStream, anyio.BrokenResourceError):
+                return True
+        return False
+
+
+async def test_an_answer_comes_in_pieces_and_is_whole(tmp_path: Path) -> None:
+    async with serving(tmp_path) as port:
+        client = await Client.of(port)
+        texts = [b"%d " % number + b"x" * 3_000 for number in range(1, 51)]
+        for number, text in enumerate(texts, 1):
+            assert b"ok %d" % number == await client.ask(b"append " + text)
+
+        await client.stream.send(b"read\nread 50\nread 51\nget 7\nget 51\nnonsense\n")
+
+        for number, text in enumerate(texts, 1):
+            assert b"%d " % number + text == await client.line()
+        assert b"end 50" == await client.line()
+        assert b"50 " + texts[-1] == await client.line()
+        assert [b"end 50", b"end 50"] == [await client.line(), await client.line()]
+        assert b"ok " + texts[6] == await client.line()
+        assert b"no such frame" == await client.line()
+        assert (await client.line()).startswith(b"no such command")
+        assert 50 == port.acknowledged
+        await client.stream.aclose()
+
+
+async def test_a_line_that_is_too_long_or_does_not_end_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path) as port:
+        long = await Client.of(port)
+        assert b"no line of more than 65536 bytes" == await long.ask(b"append " + b"x" * 70_000)
+        await long.stream.aclose()
+
+        monkeypatch.setattr(clients, "SLOW_SECONDS", 0.2)
+        half = await Client.of(port)
+        await half.stream.send(b"appe")
+
+        assert await half.is_ended()
+        await half.stream.aclose()
+
+
+async def test_who_says_nothing_for_long_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "IDLE_SECONDS", 0.2)
+    async with serving(tmp_path) as port:
+        idle = await Client.of(port)
+
+        assert await idle.is_ended()
+        await until(lambda: port.count == 0)
+        await idle.stream.aclose()
+
+
+async def test_who_does_not_take_an_answer_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path) as port:
+        client = await Client.of(port)
+        for _ in range(300):
+            assert (await client.ask(b"append " + b"x" * 50_000)).startswith(b"ok")
+        monkeypatch.setattr(clients, "SLOW_SECONDS", 0.3)
+        slow = await Client.of(port)
+        await slow.stream.send(b"read\n")
+
+        await until(lambda: port.count == 2)
+        await until(lambda: port.count == 1)
+        assert (await client.ask(b"append more")).startswith(b"ok")
+        await client.stream.aclose()
+        await slow.stream.aclose()
+
+
+async def test_when_all_places_are_taken_the_one_that_is_idle_the_longest_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "CLIENTS_MAX", 2)
+    async with serving(tmp_path) as port:
+        first, second = await Client.of(port), await Client.of(port)
+        assert b"ok 1" == await first.ask(b"append one")
+        assert b"ok 2" == await second.ask(b"append two")
+        refused = await Client.of(port)
+        assert b"no too-many-clients" == await refused.line()
+
+        monkeypatch.setattr(clients, "SLOW_SECONDS", 0.05)
+        await anyio.sleep(0.1)
+        third = await Client.of(port)
+
+        monkeypatch.setattr(clients, "SLOW_SECONDS", 10.0)
+        assert b"ok 3" == await third.ask(b"append three")
+        assert await first.is_ended()
+        assert b"ok 4" == await second.ask(b"append four")
+        for one in (first, second, third, refused):
+            await one.stream.aclose()
+
+
+async def test_what_waits_to_be_committed_is_bounded_in_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "PENDING_BYTES_MAX", 0)
+    async with serving(tmp_path) as port:
+        client = await Client.of(port)
+
+        assert b"no too-many-pending" == await client.ask(b"append one")
+
+        monkeypatch.setattr(clients, "PENDING_BYTES_MAX", 1)
+        assert b"ok 1" == await client.ask(b"append one")
+        assert b"ok 2" == await client.ask(b"append what was acknowledged counts no more")
+        await client.stream.aclose()

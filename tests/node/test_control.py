@@ -1,0 +1,110 @@
+"""The control socket: it takes its place, and removes nothing that is not its own."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from joinproto.errors import EnvironmentProblem, UsageProblem
+from joinproto.node.control import ask_control, serve_control
+from tests.tools.running import run_here
+
+pytestmark = pytest.mark.anyio
+
+
+async def hello() -> Mapping[str, Any]:
+    return {"hello": "world"}
+
+
+async def served(path: Path, name: str = "status") -> dict[str, Any]:
+    """Serve at this path for one question, and return its answer."""
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(serve_control, path, {"status": hello})
+        found = await anyio.to_thread.run_sync(ask_control, path, name)
+        tasks.cancel_scope.cancel()
+    return found
+
+
+async def test_a_question_has_its_answer_and_the_socket_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "control.sock"
+
+    assert {"hello": "world"} == await served(path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "directory", "link"])
+async def test_what_is_no_socket_is_refused_and_stays(tmp_path: Path, kind: str) -> None:
+    path, other = tmp_path / "precious.db", tmp_path / "other"
+    other.write_text("all that we have")
+    match kind:
+        case "file":
+            path.write_text("all that we have")
+        case "directory":
+            path.mkdir()
+        case "link":
+            path.symlink_to(other)
+
+    with pytest.raises(UsageProblem, match="is no socket"):
+        await serve_control(path, {})
+
+    assert path.exists()
+    assert "all that we have" == other.read_text()
+    assert kind != "file" or path.read_text() == "all that we have"
+
+
+async def test_a_socket_that_nobody_answers_on_is_taken_over(tmp_path: Path) -> None:
+    """A process that was killed leaves its socket behind."""
+    path = tmp_path / "control.sock"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(os.fspath(path))
+    assert path.is_socket()
+
+    assert {"hello": "world"} == await served(path)
+
+
+async def test_a_socket_on_which_somebody_answers_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "control.sock"
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(os.fspath(path))
+        other.listen()
+
+        with pytest.raises(EnvironmentProblem, match="another process answers"):
+            await serve_control(path, {})
+
+        assert path.is_socket()
+
+
+async def test_at_the_end_only_its_own_socket_is_removed(tmp_path: Path) -> None:
+    """Somebody has put a file in its place in the meantime."""
+    path = tmp_path / "control.sock"
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(serve_control, path, {"status": hello})
+        path.unlink()
+        path.write_text("precious")
+        tasks.cancel_scope.cancel()
+
+    assert "precious" == path.read_text()
+
+
+def test_check_says_that_the_place_is_taken_by_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "precious.db").write_text("all that we have")
+    config = tmp_path / "node.toml"
+    config.write_text(
+        'member = "a"\ncluster = "demo"\ndata = "data"\nelectors = ["a"]\nwait_for = 1\n'
+        'listen = "127.0.0.1:7101"\nclients = "127.0.0.1:7201"\ncontrol = "precious.db"\n'
+    )
+
+    for words in (["--check"], []):
+        done = run_here(capsys, "node", *words, "--config", str(config))
+
+        assert (2, True) == (done.code, "precious.db is no socket" in done.err)
+        assert "all that we have" == (tmp_path / "precious.db").read_text()
+        assert not (tmp_path / "data").exists()

@@ -1,0 +1,90 @@
+"""What a service manager hears of a node; here a socket as systemd makes one."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from joinproto.node import notify
+from tools.faults.nodes import Fleet, until
+
+ROOT = Path(__file__).resolve().parents[2]
+UNIT = ROOT / "docs" / "examples" / "joinproto.service"
+
+
+@pytest.mark.parametrize("name", ["/notify", "@abstract"])
+def test_a_text_reaches_the_manager(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = f"{tmp_path}{name}" if name.startswith("/") else f"@{tmp_path.name}{name[1:]}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(path.replace("@", "\0"))
+        monkeypatch.setattr(notify, "ENVIRONMENT", {"NOTIFY_SOCKET": path})
+
+        notify.notify("READY=1")
+
+        assert b"READY=1" == manager.recv(100)
+
+
+@pytest.mark.parametrize("path", [None, "", "relative", "/nowhere/at/all"])
+def test_where_there_is_no_manager_nothing_happens(
+    monkeypatch: pytest.MonkeyPatch, path: str | None
+) -> None:
+    given = {} if path is None else {"NOTIFY_SOCKET": path}
+    monkeypatch.setattr(notify, "ENVIRONMENT", given)
+
+    notify.notify("READY=1")
+
+
+@pytest.mark.slow
+def test_a_node_says_that_it_is_ready_what_it_does_and_that_it_stops(
+    fleet: Callable[..., Fleet], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[bytes] = []
+    path = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(path))
+        manager.settimeout(0.01)
+
+        def has(text: bytes) -> bool:
+            with suppress(TimeoutError):
+                heard.append(manager.recv(1_000))
+            return any(text in one for one in heard)
+
+        three = fleet()
+        monkeypatch.setenv("NOTIFY_SOCKET", str(path))
+        monkeypatch.setenv("WATCHDOG_USEC", "200000")
+        three["a"].start()
+        monkeypatch.delenv("NOTIFY_SOCKET")
+        until(lambda: has(b"READY=1"))
+        assert not any(b"STATUS=active" in one for one in heard), "it waits for nobody"
+        three.start("bc")
+        until(lambda: has(b"STATUS=active"))
+        until(lambda: has(b"WATCHDOG=1"))
+        three["a"].signal(signal.SIGTERM)
+        until(lambda: has(b"STOPPING=1"))
+        assert 0 == three["a"].wait()
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+def test_the_unit_is_one_and_is_hardened(tmp_path: Path) -> None:
+    unit = tmp_path / "joinproto.service"
+    unit.write_text(UNIT.read_text().replace("/usr/bin/joinproto", shutil.which("true") or ""))
+
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(unit)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (0, "") == (verified.returncode, verified.stderr)
+    for line in ("Type=notify", "NoNewPrivileges=yes", "ProtectSystem=strict"):
+        assert line in UNIT.read_text().splitlines()

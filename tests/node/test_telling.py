@@ -1,0 +1,68 @@
+"""The node's log: what it waits for once, what a peer says on one line."""
+
+from __future__ import annotations
+
+import io
+import logging
+
+import pytest
+
+from joinproto.core.chain.messages import PhaseChanged, Refusal, Waiting
+from joinproto.core.chain.phases import Phase
+from joinproto.core.vocabulary import Reason
+from joinproto.node.telling import OneLine, Teller
+
+FEW = Waiting("I1", "too few members", Reason.TOO_FEW_MEMBERS, "no answer from c")
+FAILED = Waiting("I6", "no clean store", Reason.NO_CLEAN_STORE)
+
+
+def test_waiting_is_told_when_it_changes(caplog: pytest.LogCaptureFixture) -> None:
+    """A member tries twice a second; what it waits for is the same for hours."""
+    caplog.set_level("INFO")
+    teller = Teller()
+    for _ in range(100):
+        teller.see(FEW)
+    teller.see(FAILED)
+    teller.see(FAILED)
+    teller.see(FEW)
+
+    assert 3 == len(caplog.messages)
+    assert "waiting, I1: too few members (too-few-members) no answer from c" == caplog.messages[0]
+    assert caplog.messages[1].endswith("and `joinproto recover pick`")
+
+
+def test_after_something_else_happened_it_is_told_again(caplog: pytest.LogCaptureFixture) -> None:
+    teller = Teller()
+    teller.see(FEW)
+    teller.see(PhaseChanged(Phase.ACTIVE, Phase.SUSPENDED, "3.5", "hears no majority"))
+    teller.see(FEW)
+
+    assert 2 == len([one for one in caplog.messages if one.startswith("waiting")])
+    assert Reason.TOO_FEW_MEMBERS is teller.reason
+
+
+def test_who_is_away_is_told_when_that_changes(caplog: pytest.LogCaptureFixture) -> None:
+    teller = Teller()
+    for away in (["b", "c"], ["b", "c"], ["c"], ["c"], [], ["c"]):
+        teller.see_who_is_away(away)
+
+    assert [
+        "not active; no connection to b, c",
+        "not active; no connection to c",
+        "not active; no connection to c",
+    ] == caplog.messages
+
+
+def test_one_event_is_one_line_whatever_is_in_it() -> None:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(OneLine("%(levelname)s %(message)s"))
+    log = logging.getLogger("joinproto.tests.apart")
+    log.propagate = False
+    log.addHandler(handler)
+    peer = "b\n2026-11-22 a INFO all is well\x1b[2J"
+
+    log.warning("refused %s: %s", peer, Refusal(peer, "x").what)
+
+    assert 1 == stream.getvalue().count("\n")
+    assert r"b\n2026-11-22 a INFO all is well\x1b[2J: x" in stream.getvalue()

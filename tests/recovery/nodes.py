@@ -1,0 +1,32 @@
+"""Directories as nodes leave them: metadata that says where the frames are, and a journal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from joinproto.log.journal import FILE, Frame, Journal
+from joinproto.store.handle import create_store
+from tests.core.chain.pictures import views
+from tests.recovery.disks import record
+
+
+def of_node(path: Path, text: str, chain: str, *runs: tuple[str, int]) -> Path:
+    """Make the directory of the node `path.name`; so many frames of each view, one by one."""
+    path.mkdir(parents=True)
+    what = record(path.name, text, chain)
+    create_store(path, what, member=path.name, cluster_name="cluster", frames=FILE).close()
+    append(path, chain, *runs)
+    return path
+
+
+def append(path: Path, chain: str, *runs: tuple[str, int]) -> None:
+    """Write frames into a journal, made where there is none."""
+    drawn = views(chain)
+    journal = Journal.open(path)
+    try:
+        for view, count in runs:
+            for _ in range(count):
+                seq = journal.last_seq + 1
+                journal.append([Frame(str(drawn[view].id), seq, b"frame %d" % seq)])
+    finally:
+        journal.close()

@@ -1,0 +1,76 @@
+"""What earlier versions left behind is read, or refused by name with the next step.
+
+`written/0.1.0`: three nodes of that version, `c` killed with -9 after five frames, `a` and `b`
+after eight; their directories, what it collected of them, and the plan that it made.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from joinproto.log.disk import open_disk
+from joinproto.log.journal import FILE
+from tests.recovery.asking import ask, ask_json, names
+
+WRITTEN = Path(__file__).parent / "written" / "0.1.0"
+
+
+@pytest.fixture
+def disks(tmp_path: Path) -> dict[str, Path]:
+    return {name: Path(shutil.copytree(WRITTEN / name, tmp_path / name)) for name in "abc"}
+
+
+def test_its_directories_are_read(
+    disks: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where they end, and which is the latest."""
+    code, said = ask_json(capsys, "pick", *disks.values())
+
+    assert (0, "tie", ["a", "b"]) == (code, said["verdict"], names(said["latest"]))
+    assert [8, 8, 5] == [store["seq"] for store in said["stores"]]
+
+
+def test_its_directories_are_opened(disks: dict[str, Path]) -> None:
+    """By a node of this version."""
+    seqs = []
+    for name, path in disks.items():
+        disk = open_disk(path, name, "demo")
+        assert disk.record.position is not None
+        seqs.append(disk.record.position.seq)
+        disk.close()
+
+    assert [8, 8, 5] == seqs
+
+
+def test_a_journal_that_is_gone_from_one_of_them_is_missed(
+    disks: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It did not write down where its frames are; the others' journals tell."""
+    (disks["c"] / FILE).unlink()
+
+    _, said = ask_json(capsys, "pick", *disks.values())
+
+    assert ["dirty", "dirty", "corrupt"] == [store["state"] for store in said["stores"]]
+
+
+def test_what_it_collected_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    """From each machine, as the directories."""
+    code, said = ask_json(capsys, "pick", *sorted(WRITTEN.glob("*.info")))
+
+    assert (0, "tie") == (code, said["verdict"])
+    assert ["node-a", "node-b", "node-c"] == [store["host"] for store in said["stores"]]
+
+
+def test_its_plan_is_refused_by_name_with_the_next_step(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is not bound to the journal of the store that it names."""
+    done = ask(capsys, "apply", WRITTEN / "plan.json")
+
+    assert 7 == done.code
+    assert "plan of version 1" in done.err
+    assert "next: make it again" in done.err
+    assert "joinproto recover plan" in done.err

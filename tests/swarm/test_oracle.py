@@ -1,0 +1,212 @@
+"""The oracle: each claim can fail, told of what no correct cluster does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.view import Kind, Seat, View, change, close, found, restart
+from joinproto.core.vocabulary import Store
+from joinproto.log.sequencer import Intake, Sequencer
+from joinproto.swarm.oracle import Oracle, Violation
+from joinproto.swarm.place import Place
+from joinproto.swarm.rest import Up, who_must_serve
+from joinproto.swarm.run import run
+from joinproto.swarm.scenario import Deed, Scenario, What
+
+SCENARIO = Scenario(seed=1, members="abc", electors="abc", wait_for=2)
+SEATS = {name: Seat(name, f"{name}1") for name in "abc"}
+EMPTY: Mapping[str, StoreRecord] = {}
+SAID: dict[str, Any] = {"nonce": "n", "time": 0}
+
+
+def oracle(scenario: Scenario = SCENARIO, records: Mapping[str, StoreRecord] = EMPTY) -> Oracle:
+    """Return the oracle of a run in which nothing runs."""
+    return Oracle(scenario, lambda: iter(()), lambda: dict(records))
+
+
+def founded(nonce: str = "n") -> View:
+    """Return a FOUND of all three."""
+    return found(
+        members=SEATS.values(),
+        electors=SEATS.values(),
+        wait_for=2,
+        options_digest="default/2",
+        cluster_name="swarm",
+        nonce=nonce,
+        time=0,
+    )
+
+
+def changed(parent: View, members: str, electors: str = "abc") -> View:
+    """Return a CHANGE to these members."""
+    return change(
+        parent,
+        members=[SEATS[name] for name in members],
+        electors=[SEATS[name] for name in electors],
+        position=None,
+        activated=True,
+        **SAID,
+    )
+
+
+def test_two_successors_of_one_view_are_a_violation() -> None:
+    """one_successor, for a FOUND as for every view behind it."""
+    watching, first = oracle(), founded()
+    watching.chosen(first)
+    watching.chosen(changed(first, "ab"))
+
+    for second in (founded("other"), changed(first, "bc")):
+        with pytest.raises(Violation) as caught:
+            watching.chosen(second)
+        assert "one_successor" == caught.value.claim
+
+
+def test_who_founds_again_after_a_majority_was_wiped_founds_another_cluster() -> None:
+    """Nobody is left who knows; nothing of the former cluster is claimed then."""
+    watching = oracle()
+    watching.chosen(founded())
+    watching.wiped |= {SEATS["a"], SEATS["b"]}
+
+    watching.chosen(founded("other"))
+
+    assert "other" == watching.successor[None].nonce
+
+
+def test_a_view_of_members_that_keep_nothing_is_a_violation() -> None:
+    """3.4: one member has a store; where none has one at all, there is none to ask for."""
+    scenario = evolve(SCENARIO, transients="c", outside=True)
+    watching, first = oracle(scenario), founded()
+    watching.chosen(first)
+
+    with pytest.raises(Violation) as caught:
+        watching.chosen(changed(first, "c"))
+
+    assert "view_has_store" == caught.value.claim
+
+
+def test_a_leave_that_hands_the_majority_to_the_absent_is_a_violation() -> None:
+    """a is there, c has not heard of the ballot: of a and c, one is no majority."""
+    first = founded()
+    records = {name: StoreRecord(store_id=f"{name}1") for name in "abc"}
+    watching = oracle(records=records)
+    watching.chosen(first)
+
+    with pytest.raises(Violation) as caught:
+        watching.chosen(changed(first, "a", electors="ac"))
+
+    assert "leave_keeps_majority" == caught.value.claim
+
+
+def test_a_closed_cluster_restarts_only_after_somebody_was_started() -> None:
+    """close_ends."""
+    first = founded()
+    closed = close(first, position=None, activated=True, **SAID)
+    assert Kind.CLOSE is closed.kind
+    again = restart(
+        closed,
+        members=SEATS.values(),
+        position=None,
+        wait_for=2,
+        options_digest="default/2",
+        **SAID,
+    )
+    bad, good = oracle(), oracle()
+    for watching in (bad, good):
+        watching.starts = 3
+        watching.chosen(first)
+        watching.chosen(closed)
+    good.starts = 4
+
+    good.chosen(again)
+    with pytest.raises(Violation) as caught:
+        bad.chosen(again)
+    assert "close_ends" == caught.value.claim
+
+
+def _up(name: str, record: StoreRecord) -> Up:
+    return Up(SEATS[name], record, (), "default/2")
+
+
+def test_who_must_serve_hears_each_other_and_is_a_majority() -> None:
+    """Two of three in line do; two that do not hear each other owe nothing."""
+    watching, first = oracle(), founded()
+    watching.chosen(first)
+    up = {name: _up(name, StoreRecord(store_id=f"{name}1")) for name in "ab"}
+
+    assert "ab" == who_must_serve(watching, up, set())
+    assert "" == who_must_serve(watching, up, {("a", "b")})
+    assert "" == who_must_serve(watching, {"a": up["a"]}, set())
+
+
+def test_who_lacks_a_committed_frame_owes_nothing() -> None:
+    """The data is part of the condition."""
+    watching, first = oracle(), founded()
+    watching.chosen(first)
+    watching.committed[1] = first.id
+    up = {name: _up(name, StoreRecord(store_id=f"{name}1")) for name in "abc"}
+
+    assert "" == who_must_serve(watching, up, set())
+
+
+# -- rules broken by a patch, in whole runs ----------------------------------------------------
+
+
+def _commits_alone(sequencer: Sequencer) -> None:
+    sequencer.committed = max(sequencer.committed, sequencer._journal.last_seq)
+
+
+def _takes_twice(
+    patch: pytest.MonkeyPatch, take: Callable[[Intake], list[bytes]] = Intake.take
+) -> None:
+    patch.setattr(Intake, "take", lambda self: [body for body in take(self) for _ in "12"])
+
+
+def _forgets_a_frame(patch: pytest.MonkeyPatch) -> None:
+    """A disk that loses what it synced, when its process ends."""
+    ends = Place.process_ends
+
+    def forgets(place: Place, **options: Any) -> None:
+        ends(place, **options)
+        file = place.path / "frames.log"
+        if file.exists():
+            file.write_bytes(b"")
+
+    patch.setattr(Place, "process_ends", forgets)
+
+
+PATCHES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "acked_is_held": lambda patch: patch.setattr(Sequencer, "_count", _commits_alone),
+    "once": _takes_twice,
+    "dirty_before_serving": lambda patch: patch.setattr(
+        StoreRecord, "state", property(lambda record: Store.CLEAN)
+    ),
+    "nothing_lost": _forgets_a_frame,
+}
+
+WORK = (
+    *(Deed(0.0, What.START, name) for name in "abc"),
+    *(Deed(5.0 + at / 10, What.WRITE, name) for at in range(5) for name in "abc"),
+    *(Deed(8.0, What.CRASH, name) for name in "abc"),
+)
+
+
+@pytest.mark.parametrize("claim", PATCHES)
+def test_a_rule_that_is_broken_by_a_patch_is_found(
+    claim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one run of a few hundred events, which without the patch keeps all claims of safety."""
+    scenario = evolve(SCENARIO, deeds=WORK)
+    before = run(scenario)
+    PATCHES[claim](monkeypatch)
+
+    found_now = run(scenario)
+
+    assert not before.failed
+    # A log that finds its client's entry twice may die of it first.
+    assert found_now.claim in {claim, "no_error" if claim == "once" else claim}
+    assert found_now.events < 2_000

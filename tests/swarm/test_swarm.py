@@ -1,0 +1,150 @@
+"""Runs of real members in a simulated world: they replay, they shrink, and each claim can fail."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+from attrs import evolve
+
+from joinproto.swarm.draw import draw
+from joinproto.swarm.many import many
+from joinproto.swarm.run import Outcome, run
+from joinproto.swarm.scenario import Deed, Scenario, What
+from joinproto.swarm.shrink import shrink
+from tests.swarm.breaking import BREAKS, Broken, plain
+
+ALWAYS = {
+    "one_successor",
+    "no_split_brain",
+    "nothing_lost",
+    "acked_is_held",
+    "position_is_data",
+    "log_agrees",
+    "waits_for_n",
+    "options_agree",
+    "dirty_before_serving",
+    "signature_never_changes",
+    "makes_sense",
+}
+"""What holds of plain scenarios whatever else is mended or not."""
+
+QUICK_SEEDS = range(300, 306)
+
+
+def test_plain_runs_keep_what_is_always_claimed_and_serve() -> None:
+    """Each run has its own configuration; beside the *always* a *sometimes*: they serve."""
+    outcomes = [run(plain(draw(seed))) for seed in QUICK_SEEDS]
+
+    assert not [one for one in outcomes if one.claim in ALWAYS]
+    assert sum(one.opened for one in outcomes) > 20
+    assert sum(one.acked for one in outcomes) > 20
+
+
+@pytest.mark.slow
+def test_a_minute_of_plain_runs_keeps_what_is_always_claimed() -> None:
+    """As above, for longer, and every option of the disk and of the wire."""
+    claims = {run(plain(draw(seed))).claim for seed in range(20_000, 20_060)}
+
+    assert not ALWAYS & claims
+
+
+def test_a_scenario_replays_exactly() -> None:
+    """Seeds replay: the same events, and the same story word by word."""
+    one, two = (run(draw(3), tells=True) for _ in range(2))
+
+    assert one == two
+    assert one.events > 100
+
+
+def test_another_process_plays_the_same_run() -> None:
+    """The hashes of texts differ from process to process; the runs do not."""
+    code = (
+        "from joinproto.swarm.draw import draw; from joinproto.swarm.run import run;"
+        "print([(one.events, one.claim, hash(one.story) and len(one.story), one.story[-1:])"
+        " for one in (run(draw(seed), tells=True) for seed in (9, 12))])"
+    )
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+
+    assert told[0] == told[1]
+
+
+def test_a_run_is_the_same_on_one_core_and_on_two() -> None:
+    """A run is known by its seed alone."""
+    one, two = (many(seed=8, runs=3, jobs=jobs) for jobs in (1, 2))
+
+    assert (one.runs, one.events, one.broken) == (two.runs, two.events, two.broken)
+    assert 3 == one.configurations
+
+
+@pytest.mark.parametrize("broken", BREAKS[:2], ids=lambda broken: broken.name)
+def test_a_rule_that_is_left_out_is_found_soon(broken: Broken) -> None:
+    """Each claim can fail; two rules here, all of them below."""
+    assert _found(broken) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", BREAKS, ids=lambda broken: broken.name)
+def test_a_rule_that_is_left_out_is_found(broken: Broken) -> None:
+    """Each claim can fail: whoever leaves the rule out is found within so many events."""
+    found = _found(broken)
+
+    assert found is not None
+    assert found.claim in broken.claims
+
+
+def test_a_failure_shrinks_to_what_it_needs() -> None:
+    """Removed: deeds, members and options without which it fails all the same."""
+    broken = BREAKS[0]
+    found = _found(broken)
+    assert found is not None
+
+    smaller = shrink(found, partial(run, start=broken.start), seconds=10)
+
+    assert smaller.claim == found.claim
+    assert len(smaller.scenario.deeds) < len(found.scenario.deeds)
+    assert smaller == run(smaller.scenario, start=broken.start)
+
+
+def test_a_disk_that_forgot_its_promises_is_out_of_scope() -> None:
+    """An old copy put back may split a cluster: then no such claim is made, and it is no bug."""
+    scenario = evolve(
+        draw(5),
+        deeds=(Deed(0.0, What.START, "a"), Deed(9.0, What.RESTORE, "a")),
+    )
+
+    assert scenario.forgets
+    assert not run(scenario).failed
+
+
+def test_members_start_late_and_serve() -> None:
+    """Sometimes: a cluster without any fault founds, serves and closes."""
+    scenario = Scenario(seed=1, members="abc", electors="abc", wait_for=2)
+
+    done = run(scenario, tells=True)
+
+    assert not done.failed
+    assert done.acked > 5
+    assert any("serves FOUND 1 of a b c" in line for line in done.story)
+
+
+def _found(broken: Broken) -> Outcome | None:
+    events, seed = 0, broken.first_seed
+    while events < broken.events_most:
+        outcome = run(broken.scenario(draw(seed)), start=broken.start)
+        if outcome.claim in broken.claims:
+            return outcome
+        events, seed = events + outcome.events, seed + 1
+    return None

@@ -1,0 +1,218 @@
+"""`joinproto simulate join --swarm`: random runs of real members, each with its own configuration.
+
+0  all runs kept their claims, which is no proof       2  usage
+1  a run broke one: its seed and its shrunk story
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import define, field
+
+from joinproto.core.chain.member import Member
+from joinproto.swarm.many import Tally, many
+from joinproto.swarm.oracle import CLAIMS
+from joinproto.swarm.run import Outcome, run
+from joinproto.swarm.shrink import shrink
+from models.files import is_file
+from models.problems import ModelProblem
+from tools.cli.output import error_stream
+from tools.show.amounts import count, duration, plural, short
+
+TARGET = "join"
+
+SECONDS = 60.0
+"""How long runs are played where neither a number nor a time is given."""
+
+SHRINKING_SECONDS = 20.0
+"""For each claim that was broken."""
+
+STORY_LINES = 60
+"""Of a story so many lines are printed, the last ones; --json has all."""
+
+NO_PROOF = "a simulation is no proof: it says nothing of the runs it did not take"
+
+Start = Callable[..., Member]
+
+
+def member_of(target: str) -> Start:
+    """Return what makes the members: those of `join`, or of FILE.py::NAME."""
+    if target == TARGET:
+        return Member.start
+    path, _, name = target.partition("::")
+    if not is_file(path) or not name:
+        raise click.UsageError(
+            f"a swarm runs members of the join protocol, not {target!r}: say `{TARGET}`, or"
+            " FILE.py::NAME, a function that takes and returns what `Member.start` does"
+        )
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    if spec is None or spec.loader is None or not Path(path).is_file():
+        raise click.UsageError(f"{path}: there is no such file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # so that other processes find the function in it
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ModelProblem(
+            f"{type(error).__name__}: {error}", next="mend the file", place=path
+        ) from error
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise click.UsageError(f"{path}: has no function {name!r}")
+    return found  # type: ignore[no-any-return]
+
+
+@define
+class Report:
+    """What the runs came to, and for each broken claim its first failure, shrunk."""
+
+    target: str
+    seed: int
+    jobs: int
+    tally: Tally
+    shrunk: dict[str, Outcome] = field(factory=dict)
+
+    @property
+    def code(self) -> int:
+        return 1 if self.tally.broken else 0
+
+    def again(self, outcome: Outcome) -> str:
+        return f"joinproto simulate {self.target} --swarm --seed {outcome.scenario.seed} --runs 1"
+
+
+def simulate_swarm(
+    target: str, *, seed: int, runs: int | None, seconds: float | None, jobs: int
+) -> Report:
+    """Play the runs, and shrink the first failure of each claim."""
+    start = member_of(target)
+    if runs is None and seconds is None:
+        seconds = SECONDS
+    progress = _Progress()
+    found = many(seed=seed, runs=runs, seconds=seconds, jobs=jobs, start=start, tell=progress)
+    report = Report(target, seed, jobs, found)
+    play = lambda scenario: run(scenario, start=start)  # noqa: E731
+    for claim, failed in sorted(found.failed.items()):
+        smallest = shrink(failed[0], play, seconds=SHRINKING_SECONDS)
+        told = run(smallest.scenario, start=start, tells=True)
+        report.shrunk[claim] = told if told.claim == claim else smallest
+    progress.close()
+    return report
+
+
+@define
+class _Progress:
+    """One line on standard error, on a terminal, a few times a second."""
+
+    _last: float = field(init=False, default=0.0)
+
+    def __call__(self, tally: Tally) -> None:
+        if tally.seconds - self._last < 0.2 or not error_stream().isatty():
+            return
+        self._last = tally.seconds
+        error_stream().write(
+            f"\r{short(tally.runs)} runs, {short(tally.events)} events,"
+            f" {short(tally.violations)} violations, {short(tally.stuck)} stuck,"
+            f" {duration(tally.seconds)}  "
+        )
+        error_stream().flush()
+
+    def close(self) -> None:
+        if self._last:
+            error_stream().write("\n")
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """Return the report as JSON values."""
+    tally = report.tally
+    return {
+        "world": report.target,
+        "result": "violated" if tally.broken else "not-violated",
+        "seed": report.seed,
+        "jobs": report.jobs,
+        "runs": tally.runs,
+        "events": tally.events,
+        "violations": tally.violations,
+        "stuck": tally.stuck,
+        "configurations": tally.configurations,
+        "opened": tally.opened,
+        "acknowledged": tally.acked,
+        "seconds": round(tally.seconds, 3),
+        "claims": [
+            {"name": name, "means": means, "broken": tally.broken[name]}
+            for name, means in CLAIMS.items()
+        ],
+        "failures": [
+            {
+                "claim": claim,
+                "what": failed[0].what,
+                "seed": failed[0].scenario.seed,
+                "events": failed[0].events,
+                "seeds": [outcome.scenario.seed for outcome in failed],
+                "again": report.again(failed[0]),
+                "shrunk": _shrunk_to_json(report.shrunk[claim]),
+            }
+            for claim, failed in sorted(tally.failed.items())
+        ],
+        "notes": [NO_PROOF],
+    }
+
+
+def _shrunk_to_json(outcome: Outcome) -> Mapping[str, Any]:
+    return {
+        "what": outcome.what,
+        "events": outcome.events,
+        "deeds": len(outcome.scenario.deeds),
+        "configuration": outcome.scenario.words,
+        "story": list(outcome.story),
+    }
+
+
+def text_of(report: Report) -> str:
+    """Return the report for a person."""
+    tally = report.tally
+    rate = round(tally.events / max(tally.seconds, 0.001))
+    lines = [
+        f"swarm of {report.target}: {'VIOLATED' if tally.broken else 'no violation met'}",
+        f"  runs            {count(tally.runs)}, from seed {report.seed} on",
+        f"  events          {count(tally.events)}, {count(rate)} a second",
+        f"  configurations  {count(tally.configurations)}",
+        f"  served          {count(tally.opened)} times by a member",
+        f"  acknowledged    {plural(tally.acked, 'frame')}",
+        f"  violations      {count(tally.violations)}",
+        f"  stuck           {count(tally.stuck)}",
+        f"  time            {duration(tally.seconds)}",
+        "",
+        "claims",
+    ]
+    for name, means in CLAIMS.items():
+        broken = tally.broken[name]
+        mark = f"VIOLATED in {plural(broken, 'run')}" if broken else "not violated"
+        lines.append(f"  {name:<24}{mark:<22}{means}")
+    for claim, failed in sorted(tally.failed.items()):
+        lines += ["", *_story(report, claim, failed)]
+    lines += ["", "notes", f"  {NO_PROOF}", "", "next"]
+    after = report.seed + tally.runs
+    lines.append(f"  joinproto simulate {report.target} --swarm --seed {after}  takes other runs")
+    return "\n".join(lines)
+
+
+def _story(report: Report, claim: str, failed: list[Outcome]) -> list[str]:
+    first, told = failed[0], report.shrunk[claim]
+    story = told.story[-STORY_LINES:]
+    deeds = plural(len(told.scenario.deeds), "deed")
+    lines = [
+        f"{claim}: {first.what}",
+        f"  seed {first.scenario.seed}, at event {count(first.events)}:  {report.again(first)}",
+        f"  also seeds {' '.join(str(one.scenario.seed) for one in failed[1:]) or '-'}",
+        f"  shrunk to {plural(told.events, 'event')} and {deeds}",
+        *(f"  {text}" for text in told.scenario.words),
+    ]
+    if len(story) < len(told.story):
+        lines.append(f"  (the last {len(story)} of {count(len(told.story))} lines)")
+    return [*lines, *(f"  {text}" for text in story), f"  {told.what}"]
