@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from joinproto.drivers.eventlog import PARTS, FileLog
+from joinproto.drivers.recorded import FORMAT
 from joinproto.errors import EnvironmentProblem, UsageProblem
 from tools.validate.logs import read_runs
 
 NAME = "a-1700000000-77.jsonl"
-START = {"format": 1, "config": {"member": "a"}, "record": {"store_id": "s"}}
+START = {"format": FORMAT, "config": {"member": "a"}, "record": {"store_id": "s"}}
 BYTES = 64_000
 
 

@@ -258,6 +258,8 @@ class Life:
             cut = 0 if tip.position is None else tip.position.seq
             frames = tuple(one for one in data.frames if one[1] <= cut)
             data = DataSent(data.view, tip.position, frames)
+        member.update_overwrites(self.now)
+        self.perform(name)
         self.frames[name] = data.frames
         member.update_done(self.now, data.position)
 
