@@ -626,7 +626,10 @@ class Member:
         return is_alive and until is not None and now < until
 
     def _is_out_of_turn(self, now: float, peer: str, asked: Prepare) -> bool:
-        # Otherwise one that is started again and again begins everybody's ballot anew.
+        # Otherwise one that is started again and again begins everybody's ballot anew.  Without
+        # heartbeats whoever is not answered here stays out: nothing makes it ask again.
+        if not self.config.heartbeat:
+            return False
         promised = self.record.promised
         is_later = promised is not None and asked.ballot > promised
         return asked.parent == self.choice.parent and is_later and self._is_held(now, peer)

@@ -12,7 +12,7 @@ from joinproto.core.chain.ids import HEADER, by_content, by_hash, encode, short
 from joinproto.core.chain.malformed import Malformed
 from joinproto.core.chain.view import Facts, Kind, Position, Seat, change, found, verify_id
 from joinproto.errors import MisuseError
-from models.freeze import rename
+from models.freeze import freeze, rename, thaw
 from tests.core.chain.pictures import seats, views
 from tests.core.chain.trees import Tree, trees
 
@@ -198,7 +198,7 @@ def test_an_id_by_content_survives_a_renaming_of_members() -> None:
     swap = {"a": "b", "b": "a", "a'": "b'", "b'": "a'"}
     view, view_of_renamed = _small_chain("ab"), _small_chain("ba")
 
-    renamed = rename(view, swap)
+    renamed = thaw(rename(freeze(view), swap))
 
     assert view != renamed
     assert view_of_renamed == renamed
