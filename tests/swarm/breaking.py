@@ -42,7 +42,7 @@ class Broken:
     name: str
     rule: Rule
     claims: frozenset[str]
-    events_most: int = 60_000
+    events_most: int = 200_000
     first_seed: int = 5_000
     scenario: Callable[[Scenario], Scenario] = plain
 
