@@ -1,8 +1,8 @@
 """`joinproto check`: search a world, or a model of one's own, and judge its claims.
 
     0  all hold                               3  stopped at a limit before the end
-    1  violated, a `sometimes` not reached    4  the machine lacks something
-    2  usage, a bad model (file:line)
+    1  violated, a `sometimes` not reached       or by the first Ctrl-C
+    2  usage, a bad model (file:line)         4  the machine lacks something
 
 With `--tier`, 0 and 1 say whether every world ends as the catalogue expects.
 """
