@@ -1,0 +1,130 @@
+"""The fair phase of a run: faults stop, all that have disks are started, and the cluster serves.
+
+Last, in some runs, it is shut down in order, and started again.
+"""
+
+from __future__ import annotations
+
+from joinproto.swarm.oracle import Violation
+from joinproto.swarm.rest import Up, newest, who_must_serve
+from joinproto.swarm.simulation import Simulation
+
+PATIENCES_MOST = 400
+"""So many times its patience a cluster has to serve again, and to come to rest."""
+
+PATIENCES_OF_REST = 6
+
+
+def calm(it: Simulation) -> None:
+    """Stop all faults, start whoever can be started, and see whether the cluster serves."""
+    it.network.is_mended = True
+    it.register.out_of_reach.clear()
+    for name, place in it.places.items():
+        place.dies_in, place.dies_feeding = None, False
+        it.power.discard(name)
+        if it.options.pop(name, None) or name in it.gone:
+            it.kill(name)
+    if it.scenario.forgets:
+        return
+    if it.scenario.apart:
+        it.tell(f"faults stop, but these stay apart: {' '.join(it.scenario.apart)}")
+        it.network.mend(apart=it.scenario.apart)
+        _start_all(it)
+        _await_service(it)
+    it.tell("faults stop, all links are whole")
+    it.network.mend()
+    _start_all(it)
+    if _await_service(it) and it.scenario.ends:
+        _shut_down(it)
+
+
+def _start_all(it: Simulation) -> None:
+    for name in it.scenario.members:
+        it.begin(name)
+
+
+def _await_service(it: Simulation) -> bool:
+    """Return whether it serves now; raises `Violation` where it must and does not."""
+    patience = it.scenario.patience
+    began = changed = it.now
+    views = len(it.oracle.views)
+    marked = it.scenario.automatic
+    for turn in range(PATIENCES_MOST):
+        it.advance(it.now + patience)
+        for name in list(it.processes):
+            it.write(name)
+        if len(it.oracle.views) != views:
+            views, changed = len(it.oracle.views), it.now
+        if it.now - changed >= PATIENCES_OF_REST * patience and it.acked_at > changed:
+            return True
+        if turn % 20 == 19 and it.acked_at < began:
+            if not marked:
+                marked = True
+                _mark_all(it)
+            elif not _owing(it):
+                break
+    owing = _owing(it)
+    if owing:
+        serving = [p.name for p in it.processes.values() if p.opened is not None]
+        raise Violation(
+            "serves_again",
+            f"{' '.join(owing)} hear each other and have all data; {newest(it.oracle)};"
+            f" {views} views, serving: {' '.join(serving) or 'nobody'}; waiting:"
+            f" {_waits(it) or 'nobody says why'}",
+        )
+    says = any(one.waiting is not None or one.opened for one in it.processes.values())
+    if it.processes and not says:
+        phases = ", ".join(f"{p.name} {p.member.phase.value}" for p in it.processes.values())
+        raise Violation("says_why", f"{phases}; {newest(it.oracle)}")
+    return False
+
+
+def _waits(it: Simulation) -> str:
+    return "; ".join(
+        f"{one.name}: {one.waiting.case} {one.waiting.detail}".rstrip()
+        for one in it.processes.values()
+        if one.waiting is not None
+    )
+
+
+def _mark_all(it: Simulation) -> None:
+    it.tell("the operator stops all, marks their stores, and starts them")
+    for name, place in it.places.items():
+        it.kill(name)
+        place.mark()
+    _start_all(it)
+
+
+def _owing(it: Simulation) -> str:
+    up = {
+        name: Up(one.seat, one.member.record, one.disk.journal.runs, one.member.config.digest)
+        for name, one in it.processes.items()
+    }
+    return who_must_serve(it.oracle, up, it.network.deaf)
+
+
+def _shut_down(it: Simulation) -> None:
+    """Close the cluster while one of its members has just come back, then start it again."""
+    serving = sorted(p.name for p in it.processes.values() if p.opened is not None)
+    back = it.chance.choice(["", *it.processes])
+    if back:
+        it.tell(f"{back} is killed and started")
+        it.kill(back)
+        it.begin(back)
+        it.advance(it.now + it.chance.choice((0.0, 0.1, 1.0)) * it.scenario.patience)
+        serving = [p.name for p in it.processes.values() if p.opened is not None]
+    if not serving:
+        return
+    asked = it.chance.choice(serving)
+    it.tell(f"{asked} is told to shut down the whole cluster")
+    it.step(asked, lambda one: one.member.shutdown_cluster(one.now()))
+    for _ in range(PATIENCES_MOST):
+        if not it.processes:
+            break
+        it.advance(it.now + it.scenario.patience)
+    tip = newest(it.oracle)
+    left = ", ".join(f"{p.name} {p.member.phase.value}" for p in it.processes.values())
+    it.oracle.require("all_end", not left, f"{tip}; still there: {left}")
+    it.tell("all are started again")
+    _start_all(it)
+    _await_service(it)

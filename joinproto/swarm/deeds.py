@@ -1,0 +1,76 @@
+"""What happens to a cluster: each deed of a scenario, done to a simulation."""
+
+from __future__ import annotations
+
+from joinproto.swarm.place import Place
+from joinproto.swarm.scenario import Deed, What
+from joinproto.swarm.simulation import Simulation
+
+
+def do(it: Simulation, deed: Deed) -> None:
+    """Do it to them; what cannot be done now, as to a disk in use, is not."""
+    who, place = deed.who, it.places.get(deed.who)
+    match deed.what:
+        case What.START:
+            it.begin(who)
+        case What.CRASH:
+            it.kill(who)
+        case What.FEEDS:
+            it.places[who].dies_feeding = True
+        case What.CRASH_SOON | What.POWER | What.GONE:
+            if deed.what is What.GONE:
+                it.gone.add(who)
+            if who in it.processes:
+                it.places[who].dies_in = int(deed.amount)
+                if deed.what is What.POWER:
+                    it.power.add(who)
+        case What.CUT:
+            it.network.cut(pair for pair in ((who, deed.others), (deed.others, who)))
+        case What.DEAF:
+            it.network.cut([(who, deed.others)])
+        case What.BREAK:
+            it.network.lose(who, deed.others)
+        case What.SPLIT:
+            here = {who, *deed.others}
+            away = set(it.scenario.members) - here
+            it.network.mend()
+            it.network.cut(
+                pair for x in sorted(here) for y in sorted(away) for pair in ((x, y), (y, x))
+            )
+        case What.HEAL:
+            it.network.mend()
+        case What.WRITE:
+            it.write(who)
+        case What.LEAVE:
+            it.step(who, lambda one: one.member.leave(one.now()))
+        case What.SHUTDOWN:
+            it.step(who, lambda one: one.member.shutdown_cluster(one.now()))
+        case What.JUMP:
+            it.clocks[who].ahead += deed.amount
+            it.step(who)
+        case What.OPTIONS:
+            it.options[who] = "other"
+        case What.REGISTER_LOST:
+            it.register.out_of_reach[who] = it.now + deed.amount
+        case What.WIPE | What.MARK | What.RESTORE if place is not None and not it.is_up(who):
+            if deed.what is What.WIPE:
+                _wipe(it, place)
+            elif deed.what is What.MARK:
+                place.mark()
+            else:
+                place.restore()
+        case _:
+            pass  # its disk is in use
+
+
+def _wipe(it: Simulation, place: Place) -> None:
+    if place.record is not None:
+        seat = (place.member, place.record.store_id)
+        views = it.oracle.views.values()
+        for view in views:
+            it.oracle.wiped |= {
+                item
+                for item in view.members | view.electors
+                if (item.member, item.store_id) == seat
+            }
+    place.wipe()

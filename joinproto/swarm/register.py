@@ -1,0 +1,52 @@
+"""An outside register: it keeps the first view that is written behind each parent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from joinproto.core.chain.ids import ViewId
+from joinproto.core.chain.view import View
+from joinproto.swarm.host import Process
+
+if TYPE_CHECKING:
+    from joinproto.swarm.simulation import Simulation
+
+
+@define(eq=False)
+class Register:
+    """See the head of this file.  `out_of_reach`: until when a member does not reach it."""
+
+    simulation: Simulation
+    views: dict[ViewId | None, View] = field(factory=dict)
+    out_of_reach: dict[str, float] = field(factory=dict)
+
+    def asked(
+        self, process: Process, parent: ViewId | None, view: View | None, asked: float
+    ) -> None:
+        """Bring the question to the register, and its answer back; each takes its time."""
+        it = self.simulation
+        name = process.name
+
+        def delay() -> float:
+            return it.scenario.delay * (0.2 + it.chance.expovariate(1.0))
+
+        def asks() -> None:
+            if self.out_of_reach.get(name, -1.0) > it.now:
+                return
+            if view is not None and parent not in self.views:
+                self.views[parent] = view
+                it.oracle.chosen(view)
+            there = self.views.get(parent)
+            it.later(delay(), lambda: answers(there))
+
+        def answers(there: View | None) -> None:
+            if it.processes.get(name) is not process:
+                return
+            if there is not None:
+                it.step(name, lambda one: one.member.register_says(one.now(), there))
+            elif parent is not None and view is None:
+                it.step(name, lambda one: one.member.register_free(one.now(), parent, asked))
+
+        it.later(delay(), asks)

@@ -1,0 +1,274 @@
+"""A simulation: processes, their disks, the network between them, and one clock over all.
+
+What happens to them is decided elsewhere (`deeds.py`, `calm.py`); here time goes on, processes
+begin, take steps and end, and the oracle is told of all they do.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
+from pathlib import Path
+from random import Random
+
+from attrs import define, evolve, field
+
+from joinproto.core.chain.ids import ViewId
+from joinproto.core.chain.member import Member
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.view import Position, View
+from joinproto.drivers.ports import Channel
+from joinproto.log.replicated import ReplicatedLog
+from joinproto.swarm.host import Clients, Clock, Process
+from joinproto.swarm.network import Network
+from joinproto.swarm.oracle import Oracle, Violation
+from joinproto.swarm.place import Died, Place
+from joinproto.swarm.register import Register
+from joinproto.swarm.scenario import Scenario
+from joinproto.swarm.story import told
+
+CLUSTER = "swarm"
+
+EVENTS_MOST = 200_000
+
+
+@define(eq=False)
+class Simulation:
+    """See the head of this file.  `story`: what happened, in words, where `tells`."""
+
+    scenario: Scenario
+    start: Callable[..., Member]
+    top: Path
+    tells: bool = False
+    now: float = 0.0
+    events: int = 0
+    story: list[str] = field(factory=list)
+    processes: dict[str, Process] = field(factory=dict)
+    places: dict[str, Place] = field(factory=dict)
+    oracle: Oracle = field(init=False)
+    network: Network = field(init=False)
+    chance: Random = field(init=False)
+    clocks: dict[str, Clock] = field(factory=dict)
+    _queue: list[tuple[float, int, Callable[[], None]]] = field(factory=list)
+    _count: count[int] = field(factory=count)
+    _wakes: dict[str, float] = field(factory=dict)
+    power: set[str] = field(factory=set)
+    gone: set[str] = field(factory=set)
+    options: dict[str, str] = field(factory=dict)
+    register: Register = field(init=False)
+    _said: dict[str, str] = field(factory=dict)
+    _written: int = 0
+    acked_at: float = -1.0
+
+    def __attrs_post_init__(self) -> None:
+        it = self.scenario
+        self.chance = Random(f"run {it.seed}")
+        self.oracle = Oracle(it, lambda: iter(self.processes.values()), self._records)
+        self.network = Network(it, self)
+        self.register = Register(self)
+        for name, rate in zip(it.members, it.drift or (1.0,) * len(it.members), strict=False):
+            self.clocks[name] = Clock(rate, ahead=ord(name) % 7)
+            self.places[name] = Place(
+                name, CLUSTER, self.top / name, name in it.transients, it.on_disk
+            )
+
+    # -- time ----------------------------------------------------------------------------------
+
+    def later(self, seconds: float, deed: Callable[[], None]) -> None:
+        heappush(self._queue, (self.now + seconds, next(self._count), deed))
+
+    def advance(self, until: float) -> None:
+        queue = self._queue
+        while queue and queue[0][0] <= until:
+            at, _, deed = heappop(queue)
+            self.now = max(self.now, at)
+            self.events += 1
+            if self.events > EVENTS_MOST:
+                raise Violation("serves_again", f"no end after {EVENTS_MOST} events")
+            deed()
+        self.now = max(self.now, until)
+
+    def tell(self, text: str) -> None:
+        if self.tells:
+            self.story.append(f"{self.now:9.3f} s  {text}")
+
+    # -- processes -----------------------------------------------------------------------------
+
+    def is_up(self, name: str) -> bool:
+        return name in self.processes
+
+    def begin(self, name: str) -> None:
+        if name in self.processes or name in self.gone:
+            return
+        self.oracle.starts += 1
+        place, clock = self.places[name], self.clocks[name]
+        try:
+            disk = place.open()
+        except Exception as error:
+            raise self._error(name, error) from error
+        clients = Clients()
+        log = ReplicatedLog(disk.journal, clients)
+        log.origin = f"{name}{self.oracle.starts}"
+        config = self.scenario.config(name, options=self.options.get(name, "default"))
+        config = evolve(config, cluster_name=CLUSTER)
+        seed = f"{self.scenario.seed}.{self.oracle.starts}"
+        try:
+            member = self.start(clock.read(self.now), config, disk.record, seed=seed)
+        except Exception as error:
+            disk.close()
+            raise self._error(name, error) from error
+        process = Process(
+            member, log, place, disk, _Wires(self, name), self, clock, lambda: self.now, name,
+            self.chance,
+        )  # fmt: skip
+        clients.process = process
+        log.attach(process)
+        self.processes[name] = process
+        self.step(name)
+        self.network.look()
+
+    def step(self, name: str, deed: Callable[[Process], None] | None = None) -> None:
+        """Let the process do something, and all that follows."""
+        process = self.processes.get(name)
+        if process is None:
+            return
+        try:
+            process.step(None if deed is None else lambda: deed(process))
+        except Died:
+            self.tell(f"{name} dies")
+            if process.place.dies_feeding:
+                self.gone.add(name)
+            self.kill(name)
+            return
+        except Violation:
+            raise
+        except Exception as error:
+            raise self._error(name, error) from error
+        if not process.runs:
+            self.tell(f"{name} ends: {process.ended}")
+            self.kill(name)
+            return
+        self._wake(process)
+
+    def _error(self, name: str, error: Exception) -> Violation:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}, {frame.name}"
+        return Violation("no_error", f"{name}: {type(error).__name__}: {error} ({where})")
+
+    def _wake(self, process: Process) -> None:
+        due = process.deadline
+        if due is None:
+            return
+        due = max(due, self.now) + 1e-9
+        if self._wakes.get(process.name, -1.0) >= self.now and self._wakes[process.name] <= due:
+            return
+        self._wakes[process.name] = due
+
+        def wake() -> None:
+            if self._wakes.get(process.name) == due:
+                del self._wakes[process.name]
+                if self.processes.get(process.name) is process:
+                    self.step(process.name)
+            else:
+                self.events -= 1
+
+        self.later(due - self.now, wake)
+
+    def kill(self, name: str) -> None:
+        process = self.processes.pop(name, None)
+        if process is None:
+            return
+        self._wakes.pop(name, None)
+        process.disk.close()
+        process.place.process_ends(power=self.chance if name in self.power else None)
+        self.power.discard(name)
+        self.network.ended(name)
+
+    def end(self) -> None:
+        """Close all files."""
+        for process in self.processes.values():
+            process.disk.close()
+
+    def _records(self) -> dict[str, StoreRecord]:
+        records = {}
+        for name, place in self.places.items():
+            process = self.processes.get(name)
+            if place.record is not None and (process is not None or not place.is_transient):
+                records[name] = place.record
+        return records
+
+    # -- what processes ask for ----------------------------------------------------------------
+
+    def write(self, name: str) -> None:
+        process = self.processes.get(name)
+        if process is None or not process.is_served:
+            return
+        self._written += 1
+        body = f"w{self._written}".encode()
+
+        def done(at: Position) -> None:
+            self.acked_at = self.now
+            self.tell(f"{body.decode()} of a client at {name} is acknowledged as frame {at.seq}")
+            self.oracle.acknowledged(body, at)
+
+        self.step(name, lambda it: it.submit(body, done))
+
+    def tell_up(self, name: str, peer: str) -> None:
+        self.step(name, lambda it: it.up(peer))
+
+    def tell_down(self, name: str, peer: str) -> None:
+        self.step(name, lambda it: it.down(peer))
+
+    def deliver(self, name: str, peer: str, channel: Channel, content: object) -> None:
+        self.step(name, lambda it: it.hear(peer, channel, content))
+
+    def ask_register(
+        self, process: Process, parent: ViewId | None, view: View | None, asked: float
+    ) -> None:
+        self.register.asked(process, parent, view, asked)
+
+    # -- who watches ---------------------------------------------------------------------------
+
+    def wrote(self, process: Process) -> None:
+        self.oracle.wrote(process)
+
+    def saw(self, process: Process, event: object) -> None:
+        if self.tells:
+            self._tell_event(process, event)
+        self.oracle.saw(process, event)
+
+    def opens(self, process: Process, view: View) -> None:
+        self.tell(f"{process.name} serves {view}")
+        self.oracle.opens(process, view)
+
+    def has(self, process: Process, view: str, seq: int, digest: str) -> None:
+        self.oracle.has(process, view, seq, digest)
+
+    def applied(self, process: Process, seq: int, body: bytes) -> None:
+        self.oracle.applied(process, seq, body)
+
+    def _tell_event(self, process: Process, event: object) -> None:
+        text = told(event)
+        # What a member says again and again is told once.
+        if self._said.get(process.name) != text:
+            self._said[process.name] = text
+            self.tell(f"{process.name} {text}")
+
+
+@define(eq=False)
+class _Wires:
+    """What one process asks of the simulation."""
+
+    simulation: Simulation
+    name: str
+
+    def send(self, to: str, channel: Channel, content: object) -> None:
+        self.simulation.network.send(self.name, to, channel, content)
+
+    def drop(self, peer: str) -> None:
+        self.simulation.network.lose(self.name, peer)
+
+    def ask_register(self, parent: ViewId | None, view: View | None, asked: float) -> None:
+        self.simulation.ask_register(self.simulation.processes[self.name], parent, view, asked)
