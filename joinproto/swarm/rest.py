@@ -53,7 +53,8 @@ def _owe(oracle: Oracle, tip: View | None, group: list[Up]) -> bool:
     default = it.config(it.members[0]).digest
     if len(group) < it.wait_for or any(one.digest != default for one in group):
         return False
-    if tip is None:
+    # A founding that nobody has learned of needs its founders, as one that was not chosen.
+    if tip is None or all(one.record.tip is None for one in group):
         names, seats = {one.seat.member for one in group}, {one.seat for one in group}
         accepted = [one.record.accepted.view for one in group if one.record.accepted is not None]
         # One that was accepted may have been chosen, by a disk that is lost now.

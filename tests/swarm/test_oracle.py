@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.lineage import Lineage
+from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
 from joinproto.core.chain.view import Kind, Seat, View, change, close, found, restart
 from joinproto.core.vocabulary import Store
 from joinproto.log.sequencer import Intake, Sequencer
@@ -132,15 +133,34 @@ def _up(name: str, record: StoreRecord) -> Up:
     return Up(SEATS[name], record, (), "default/2")
 
 
+def _knows(view: View, name: str) -> StoreRecord:
+    return StoreRecord(store_id=f"{name}1", lineage=Lineage().append(view))
+
+
 def test_who_must_serve_hears_each_other_and_is_a_majority() -> None:
     """Two of three in line do; two that do not hear each other owe nothing."""
     watching, first = oracle(), founded()
     watching.chosen(first)
-    up = {name: _up(name, StoreRecord(store_id=f"{name}1")) for name in "ab"}
+    up = {name: _up(name, _knows(first, name)) for name in "ab"}
 
     assert "ab" == who_must_serve(watching, up, set())
     assert "" == who_must_serve(watching, up, {("a", "b")})
     assert "" == who_must_serve(watching, {"a": up["a"]}, set())
+
+
+def test_a_founding_that_nobody_has_learned_of_waits_for_its_founders() -> None:
+    """`c` and `a` accepted it, `c` is lost: `a` may not know that it was chosen."""
+    watching, first = oracle(), founded()
+    watching.chosen(first)
+    ballot = Ballot(1, "c1")
+    accepted = StoreRecord(store_id="a1", promised=ballot, accepted=Accepted(ballot, first))
+    up = {"a": _up("a", accepted), "b": _up("b", StoreRecord(store_id="b1"))}
+
+    assert "" == who_must_serve(watching, up, set())
+
+    up["c"] = _up("c", StoreRecord(store_id="c1"))
+
+    assert "abc" == who_must_serve(watching, up, set())
 
 
 def test_who_lacks_a_committed_frame_owes_nothing() -> None:
@@ -148,7 +168,7 @@ def test_who_lacks_a_committed_frame_owes_nothing() -> None:
     watching, first = oracle(), founded()
     watching.chosen(first)
     watching.committed[1] = first.id
-    up = {name: _up(name, StoreRecord(store_id=f"{name}1")) for name in "abc"}
+    up = {name: _up(name, _knows(first, name)) for name in "abc"}
 
     assert "" == who_must_serve(watching, up, set())
 

@@ -232,6 +232,12 @@ class Choice(Chooser):
             return Step(self)
         return Step(evolve(self, attempt=None, latest=heard.promised), (Outbid(heard.promised),))
 
+    def _require_fits(self, view: View) -> None:
+        super()._require_fits(view)
+        if self.record.tip is None:
+            strangers = sorted({seat.member for seat in view.electors} - self.founders)
+            require("electors of a FOUND", not strangers, strangers, "configured electors")
+
     # -- who counts ------------------------------------------------------------------------
 
     def _electors(self, view: View) -> frozenset[Seat]:

@@ -144,6 +144,16 @@ def test_a_cluster_that_keeps_nothing_goes_on_without_those_that_left_or_crashed
     assert "a down, b stopped, c active" == bus.phases()
 
 
+def test_a_register_s_founding_may_have_electors_that_are_not_configured() -> None:
+    """Nobody votes there: all members stand in their place where none of them has a store."""
+    bus = Bus()
+    for name in "abc":
+        bus.start(config(name, electors="ab", wait_for=1, outside=True, is_transient=True))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
 # -- leaving ---------------------------------------------------------------------------------------
 
 
