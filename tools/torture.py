@@ -128,11 +128,15 @@ def make_fleet(
     mutant: str | None,
     network: Callable[[Mapping[str, int]], Network] | None = None,
 ) -> Fleet:
-    """Return the nodes of a storm: quick to suspect each other, and with clocks that can jump."""
+    """Return the nodes of a storm: quick to suspect each other, with clocks that can jump.
+
+    The last one leaves when it is stopped; the others stay members.
+    """
     testing = [f'clock_offset = "{CLOCK}"'] + ([f'mutants = ["{mutant}"]'] if mutant else [])
     tables = "[timing]\npatience = 0.4\nheartbeat = 0.2\nsilence = 1.5\n[testing]\n"
     tables += "\n".join(testing)
-    return Fleet.make(top, NAMES[:members], tables=tables, network=network)
+    names = NAMES[:members]
+    return Fleet.make(top, names, leaves=names[-1], tables=tables, network=network)
 
 
 def _memory() -> str | None:

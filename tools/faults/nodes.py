@@ -133,12 +133,14 @@ class Fleet:
         names: Iterable[str],
         *,
         electors: Iterable[str] | None = None,
+        leaves: Iterable[str] = (),
         tables: str = "",
         network: Callable[[Mapping[str, int]], Network] | None = None,
         **settings: Any,
     ) -> Fleet:
         """Write the configurations; `tables` is TOML to stand at the end.
 
+        `leaves`: who leaves the cluster when it is stopped, where the others stay members.
         `network`: makes it, from the ports on which the members listen; None: proxies.
         """
         names = list(names)
@@ -154,7 +156,8 @@ class Fleet:
             clients = Address(between.host(name), port)
             fleet.nodes[name] = Node(name, top, ports[name], clients, between)
         for node in fleet.nodes.values():
-            fleet._write(node, voters, tables, settings)
+            stop = {"stop": "leave"} if node.name in leaves else {}
+            fleet._write(node, voters, tables, {**settings, **stop})
         return fleet
 
     def _write(self, node: Node, voters: list[str], tables: str, settings: dict[str, Any]) -> None:

@@ -24,6 +24,7 @@ from tools.faults.recovering import recover
 CALM_SECONDS = 60.0
 STUCK_SECONDS = 120.0
 CLOCK_SECONDS = 3_600
+ENDS_SECONDS = 30.0
 
 
 @define
@@ -141,7 +142,28 @@ class Storm:
             with suppress(subprocess.TimeoutExpired):
                 node.wait(8)
             node.kill()
-        self._start(*self.names)
+        self._start_in_any_order()
+
+    def _sigterm(self) -> None:
+        """One is stopped as by `systemctl stop`: it stays a member, or leaves, as configured."""
+        name = self.chance.choice(self.names)
+        self.say(f"SIGTERM {name}")
+        self.fleet[name].signal(signal.SIGTERM)
+        self._pause(0.1, 2.0)
+        self._require_end(name)
+        self._start(name)
+
+    def _sigterm_all(self) -> None:
+        """All are stopped one after the other, in any order, and started in any other."""
+        names = self.names
+        self.chance.shuffle(names)
+        self.say(f"SIGTERM {', '.join(names)}")
+        for name in names:
+            self.fleet[name].signal(signal.SIGTERM)
+            self._pause(0.0, 2.0)
+        for name in names:
+            self._require_end(name)
+        self._start_in_any_order()
 
     def _total_failure(self) -> None:
         """All are killed at once; the operator recovers, and starts them again."""
@@ -185,6 +207,24 @@ class Storm:
         self.say(f"recover: {verdict}")
         self._start(*self.names)
 
+    def _require_end(self, name: str) -> None:
+        """Wait until a node that was told to end has ended; raises where it does not."""
+        try:
+            self.fleet[name].wait(ENDS_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise JoinprotoError(
+                f"{name} goes on {ENDS_SECONDS:g} s after SIGTERM",
+                next=f"look at {self.fleet[name].log}",
+                code=1,
+            ) from None
+
+    def _start_in_any_order(self) -> None:
+        names = self.names
+        self.chance.shuffle(names)
+        for name in names:
+            self._start(name)
+            self._pause(0.0, 1.0)
+
     def _start(self, *names: str) -> None:
         for name in names:
             self.fleet[name].start()
@@ -202,5 +242,7 @@ KINDS = (
     "full_disk",
     "clock",
     "shutdown",
+    "sigterm",
+    "sigterm_all",
     "total_failure",
 )
