@@ -5,6 +5,7 @@ A run is known by its seed alone, so it makes no difference on which core it is 
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -74,16 +75,21 @@ def many(
     jobs: int = 1,
     start: Callable[..., Member] = Member.start,
     tell: Callable[[Tally], None] = lambda tally: None,
+    interrupted: Callable[[], bool] = lambda: False,
 ) -> Tally:
     """Play runs from `seed` on, `runs` of them, or for `seconds`; return what they came to.
 
     `jobs`: processes; with more than one, `start` must be a function of a module.  `tell`: called
-    after each run.
+    after each run.  `interrupted`: asked before each; once it says so, no more are begun.
     """
     began, tally = monotonic(), Tally()
     seeds: Iterable[int] = count(seed) if runs is None else range(seed, seed + runs)
     until = None if seconds is None else began + seconds
-    for outcome in _played(iter(seeds), until, jobs, start):
+
+    def goes_on() -> bool:
+        return not interrupted() and (until is None or monotonic() < until)
+
+    for outcome in _played(iter(seeds), goes_on, jobs, start):
         tally.add(outcome)
         tally.seconds = monotonic() - began
         tell(tally)
@@ -91,27 +97,29 @@ def many(
 
 
 def _played(
-    seeds: Iterator[int], until: float | None, jobs: int, start: Callable[..., Member]
+    seeds: Iterator[int], goes_on: Callable[[], bool], jobs: int, start: Callable[..., Member]
 ) -> Iterator[Outcome]:
-    def in_time() -> bool:
-        return until is None or monotonic() < until
-
     if jobs == 1:
         for seed in seeds:
-            if not in_time():
+            if not goes_on():
                 return
             yield run(draw(seed), start=start)
         return
-    with ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs, initializer=_leave_ctrl_c_to_the_caller) as pool:
         waiting: set[Future[list[Outcome]]] = set()
         while True:
-            while in_time() and len(waiting) < 2 * jobs and (part := list(islice(seeds, AT_ONCE))):
+            while goes_on() and len(waiting) < 2 * jobs and (part := list(islice(seeds, AT_ONCE))):
                 waiting.add(pool.submit(_play, part, start))
             if not waiting:
                 return
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for one in done:
                 yield from one.result()
+
+
+def _leave_ctrl_c_to_the_caller() -> None:
+    # A terminal sends it to all processes.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _play(seeds: list[int], start: Callable[..., Member]) -> list[Outcome]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +159,26 @@ def test_a_swarm_says_what_it_ran_and_exits_0_or_1(run: Run) -> None:
     assert found["events"] > 100
     assert done.code == (1 if found["violations"] + found["stuck"] else 0)
     assert len(found["failures"]) == len({claim["claim"] for claim in found["failures"]})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_ends_a_swarm_with_its_report(jobs: str) -> None:
+    """A terminal sends it to all processes; on no terminal a line says how far it is."""
+    command = [sys.executable, "-m", "joinproto", "simulate", "join", "--swarm", "--json"]
+    command += ["--seconds", "300", "--jobs", jobs]
+    running = subprocess.Popen(command, stdout=-1, stderr=-1, text=True, start_new_session=True)
+    assert running.stderr is not None
+    assert " runs, " in running.stderr.readline()
+
+    os.killpg(running.pid, signal.SIGINT)
+    out, said = running.communicate(timeout=120)
+
+    found = json.loads(out)
+    assert found["interrupted"]
+    assert found["runs"] > 0
+    assert (1 if found["failures"] else 3) == running.returncode
+    assert "Traceback" not in said
 
 
 def test_a_swarm_runs_members_of_ones_own_and_tells_how_they_fail(run: Run, tmp_path: Path) -> None:

@@ -291,6 +291,7 @@ SWARM = _object(
         "opened": _count("times that a member began to serve"),
         "acknowledged": _count("frames that a client was told are committed"),
         "seconds": _number("of the clock"),
+        "interrupted": _of("boolean", "whether Ctrl-C ended it"),
         "claims": _list(
             "every claim",
             _object(

@@ -1,7 +1,7 @@
 """`joinproto simulate join --swarm`: random runs of real members, each with its own configuration.
 
 0  all runs kept their claims, which is no proof       2  usage
-1  a run broke one: its seed and its shrunk story
+1  a run broke one: its seed and its shrunk story      3  ended by Ctrl-C; none was broken
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from joinproto.swarm.run import Outcome, run
 from joinproto.swarm.shrink import shrink
 from models.files import is_file
 from models.problems import ModelProblem
+from tools.cli.interrupting import interruptible
 from tools.cli.output import error_stream
 from tools.show.amounts import count, duration, plural, short
 
@@ -31,10 +32,15 @@ SECONDS = 60.0
 """How long runs are played where neither a number nor a time is given."""
 
 SHRINKING_SECONDS = 20.0
-"""For each claim that was broken."""
+"""For each claim that was broken; a quarter of it where somebody wants to stop."""
 
 STORY_LINES = 60
 """Of a story so many lines are printed, the last ones; --json has all."""
+
+INTERRUPTED = 3
+
+LINE_SECONDS = 10.0
+"""So often a line tells how far it is where standard error is no terminal."""
 
 NO_PROOF = "a simulation is no proof: it says nothing of the runs it did not take"
 
@@ -76,11 +82,14 @@ class Report:
     seed: int
     jobs: int
     tally: Tally
+    is_interrupted: bool = False
     shrunk: dict[str, Outcome] = field(factory=dict)
 
     @property
     def code(self) -> int:
-        return 1 if self.tally.broken else 0
+        if self.tally.broken:
+            return 1
+        return INTERRUPTED if self.is_interrupted else 0
 
     def again(self, outcome: Outcome) -> str:
         return f"joinproto simulate {self.target} --swarm --seed {outcome.scenario.seed} --runs 1"
@@ -94,11 +103,21 @@ def simulate_swarm(
     if runs is None and seconds is None:
         seconds = SECONDS
     progress = _Progress()
-    found = many(seed=seed, runs=runs, seconds=seconds, jobs=jobs, start=start, tell=progress)
-    report = Report(target, seed, jobs, found)
+    with interruptible() as interrupt:
+        found = many(
+            seed=seed,
+            runs=runs,
+            seconds=seconds,
+            jobs=jobs,
+            start=start,
+            tell=progress,
+            interrupted=interrupt.was_asked,
+        )
+    report = Report(target, seed, jobs, found, interrupt.asked)
     play = lambda scenario: run(scenario, start=start)  # noqa: E731
+    seconds_each = SHRINKING_SECONDS / (4 if interrupt.asked else 1)
     for claim, failed in sorted(found.failed.items()):
-        smallest = shrink(failed[0], play, seconds=SHRINKING_SECONDS)
+        smallest = shrink(failed[0], play, seconds=seconds_each)
         told = run(smallest.scenario, start=start, tells=True)
         report.shrunk[claim] = told if told.claim == claim else smallest
     progress.close()
@@ -107,23 +126,26 @@ def simulate_swarm(
 
 @define
 class _Progress:
-    """One line on standard error, on a terminal, a few times a second."""
+    """How far it is, on standard error: one line on a terminal, else a line now and then."""
 
     _last: float = field(init=False, default=0.0)
 
     def __call__(self, tally: Tally) -> None:
-        if tally.seconds - self._last < 0.2 or not error_stream().isatty():
+        stream = error_stream()
+        on_terminal = stream.isatty()
+        if tally.seconds - self._last < (0.2 if on_terminal else LINE_SECONDS):
             return
         self._last = tally.seconds
-        error_stream().write(
-            f"\r{short(tally.runs)} runs, {short(tally.events)} events,"
+        told = (
+            f"{short(tally.runs)} runs, {short(tally.events)} events,"
             f" {short(tally.violations)} violations, {short(tally.stuck)} stuck,"
-            f" {duration(tally.seconds)}  "
+            f" {duration(tally.seconds)}"
         )
-        error_stream().flush()
+        stream.write(f"\r{told}  " if on_terminal else f"{told}\n")
+        stream.flush()
 
     def close(self) -> None:
-        if self._last:
+        if self._last and error_stream().isatty():
             error_stream().write("\n")
 
 
@@ -143,6 +165,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "opened": tally.opened,
         "acknowledged": tally.acked,
         "seconds": round(tally.seconds, 3),
+        "interrupted": report.is_interrupted,
         "claims": [
             {"name": name, "means": means, "broken": tally.broken[name]}
             for name, means in CLAIMS.items()
@@ -177,6 +200,7 @@ def text_of(report: Report) -> str:
     """Return the report for a person."""
     tally = report.tally
     rate = round(tally.events / max(tally.seconds, 0.001))
+    ended = ", ended by Ctrl-C" if report.is_interrupted else ""
     lines = [
         f"swarm of {report.target}: {'VIOLATED' if tally.broken else 'no violation met'}",
         f"  runs            {count(tally.runs)}, from seed {report.seed} on",
@@ -186,7 +210,7 @@ def text_of(report: Report) -> str:
         f"  acknowledged    {plural(tally.acked, 'frame')}",
         f"  violations      {count(tally.violations)}",
         f"  stuck           {count(tally.stuck)}",
-        f"  time            {duration(tally.seconds)}",
+        f"  time            {duration(tally.seconds)}{ended}",
         "",
         "claims",
     ]
