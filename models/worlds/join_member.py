@@ -19,7 +19,7 @@ from joinproto.core.chain.choice import Choice
 from joinproto.core.chain.choice_messages import Chosen
 from joinproto.core.chain.config import Config
 from joinproto.core.chain.ids import Name, ViewId, by_content
-from joinproto.core.chain.member import IMPOSSIBLE, SILENT, Frame, Lapse, Member, Rule
+from joinproto.core.chain.member import BETTER, IMPOSSIBLE, SILENT, Frame, Lapse, Member, Rule
 from joinproto.core.chain.messages import (
     Abort,
     CompareAndSet,
@@ -393,7 +393,7 @@ class Node:
                             raise ProtocolBug(detail)
                     case PhaseChanged():
                         yield Took(row("chain-standing", event.label, event.case))
-                    case Waiting(case=case) if case == SILENT:
+                    case Waiting(case=case) if case in (SILENT, BETTER):
                         pass  # of no table
                     case Waiting() | Proposes() | Forbids():
                         yield Took(row(event.table, event.label, event.case))

@@ -113,6 +113,9 @@ class Frame(Enum):
 SILENT = "too few have answered"
 """The case of `Waiting` where no view can be chosen: no majority, or no founders."""
 
+BETTER = "others may be a majority that hears each other"
+"""The case of `Waiting` where no majority of those that answered hears each other."""
+
 IMPOSSIBLE = "what the stores say cannot be"
 """The case of `Waiting` that no correct run ever meets: the operator has to look."""
 
@@ -668,6 +671,7 @@ class Member:
             config=self.config,
             seat=self.seat,
             guests=frozenset(seat for seat in self.heard.guests if not self.is_copy(seat)),
+            apart=self.heard.apart,
             closes=self.closes,
             nonce=self._nonce(),
             time=self.epoch + int(now * 1000),
@@ -695,9 +699,26 @@ class Member:
             self._out.say(Waiting(case.label, case.name, case.reason, table=table.name))
         else:
             view = proposer.view(case.outcome.kind, evidence)
+            if self._yields(now, proposer, view, evidence):
+                self._out.say(Waiting("3.4", BETTER, Reason.TOO_FEW_MEMBERS, _named(view)))
+                return
             self._out.say(Proposes(case.label, case.name, view, table.name))
             self.heard = self.heard.without_answers()  # another attempt asks again
             self._take(now, self.choice.propose(view))
+
+    def _yields(self, now: float, proposer: Proposer, view: View, evidence: Evidence) -> bool:
+        """Return whether others have their turns first, because they may hear more of each other.
+
+        For one turn of each, and in so many ballots, at most.
+        """
+        tip = self.view
+        if tip is None or view.kind is not Kind.CHANGE or Shortcut.TOGETHER in self.left_out:
+            return False
+        turns = len(tip.members | tip.electors)
+        until = self.pace.next_turn(self._pause(), turns)
+        if self.pace.turns > turns or now >= until:
+            return False
+        return proposer.yields(view, evidence, self.heard.misses(tip, self.seat))
 
     def _say_who_is_silent(self) -> None:
         silent = sorted(self.heard.silent(self._expected()))
@@ -739,7 +760,7 @@ class Member:
             answer = message.answer
             if answer is None or answer.seat != message.voter or answer.seat.member != peer:
                 raise Malformed("answer", Said(str(answer)), f"the status of {peer}, who sent it")
-            self.heard = self.heard.answered(answer)
+            self.heard = self.heard.answered(answer, message.misses)
         self._take(now, step)
         if isinstance(asked, Prepare) and self.record.promised == asked.ballot:
             self.pace = self.pace.given_to(now, peer)
@@ -759,7 +780,10 @@ class Member:
                 case PersistRecord(record):
                     self._out.persist(record)
                 case SendTo(to, Promise() as promise):
-                    self._send(to, evolve(promise, answer=self._answer_for(promise)))
+                    answer = self._answer_for(promise)
+                    # Whoever asks is heard.
+                    misses = self.heard.misses(self.view, self.seat) - {to}
+                    self._send(to, evolve(promise, answer=answer, misses=misses))
                 case SendTo(to, message):
                     self._send(to, message)
                 case LearnedViews(views):
@@ -1038,6 +1062,10 @@ _CLOSING = {
     Phase.STOPPED: Closing.STOPPED,
     Phase.ABORTED: Closing.ABORTED,
 }
+
+
+def _named(view: View) -> str:
+    return f"this one would be {' '.join(sorted(seat.member for seat in view.members))} alone"
 
 
 def _by_name(seat: Seat) -> str:
