@@ -181,6 +181,7 @@ _CONSTANT = (
     "digest",
     "left_out",
     "next_beat",
+    "says_at",
     "tries",
     "free_until",
     "pace",

@@ -9,6 +9,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from joinproto.core.chain.admission import admission
+from joinproto.core.chain.awaiting import awaiting
 from joinproto.core.chain.phases import machine as chain_machine
 from joinproto.core.chain.phases import standing
 from joinproto.core.chain.succession import founding, going_on, reopening
@@ -65,6 +66,7 @@ def drawings() -> dict[str, Drawing]:
         reopening(),
         going_on(),
         admission(),
+        awaiting(),
     ]
     return found | {table.name: _table(table) for table in tables}
 

@@ -23,6 +23,7 @@ from attrs import define, evolve, field
 
 from joinproto.core.chain.admission import Admit, Newcomer, admission, newcomer
 from joinproto.core.chain.answers import Answer, Evidence, Weakness
+from joinproto.core.chain.awaiting import awaiting, named, row_of, unanswered
 from joinproto.core.chain.choice import Choice
 from joinproto.core.chain.choice_messages import (
     Accept,
@@ -150,6 +151,7 @@ class Member:
     patience_until: float | None = None
     tries: int = 0  # ballots begun since the last view was learned
     next_beat: float | None = None
+    says_at: float | None = None  # when it says for whom it waits, where it has nothing to choose
     free_until: float | None = None  # so long it counts that the tip has no successor
     pace: Pace = field(factory=Pace)  # how long ballots take here, and whose turn it is
 
@@ -247,7 +249,7 @@ class Member:
     @property
     def deadline(self) -> float | None:
         """Return when `tick` is to be called, None: only something from outside can matter."""
-        times = (self.patience_until, self.next_beat, self.free_until)
+        times = (self.patience_until, self.next_beat, self.free_until, self.says_at)
         due = [at for at in times if at is not None]
         return min(due, default=None)
 
@@ -325,9 +327,11 @@ class Member:
             elif (turn := self._turn(now)) is not None and now < turn:
                 self.patience_until = turn
             elif self._reason_to_begin() is not None:
-                if self.choice.attempt is not None:
-                    self._say_who_is_silent()
+                self._say_who_is_silent()
                 self._begin(now)
+        if self.says_at is not None and now >= self.says_at:
+            self.says_at = None
+            self._say_for_whom()
         self._settle(now)
 
     def update_overwrites(self, now: float) -> None:
@@ -721,9 +725,18 @@ class Member:
         return proposer.yields(view, evidence, self.heard.misses(tip, self.seat))
 
     def _say_who_is_silent(self) -> None:
-        silent = sorted(self.heard.silent(self._expected()))
-        detail = f"no answer from {', '.join(silent)}"
-        self._out.say(Waiting("I1", SILENT, Reason.TOO_FEW_MEMBERS, detail))
+        attempt = self.choice.attempt
+        if attempt is not None:
+            about = self.heard, self.view, self.config, self.seat
+            detail = unanswered(attempt, self._expected(), *about)
+            self._out.say(Waiting("I1", SILENT, Reason.TOO_FEW_MEMBERS, detail))
+
+    def _say_for_whom(self) -> None:
+        about = self.heard, self.view, self.config, self.seat
+        table = awaiting()
+        case = table.choose((row_of(self.facts(), *about),), 0)
+        detail = named(case.outcome, *about)
+        self._out.say(Waiting(case.label, case.name, case.reason, detail, table.name))
 
     def _expected(self) -> set[str]:
         """Return the names whose answers are worth waiting for.
@@ -1048,6 +1061,11 @@ class Member:
             self.patience_until = None
         elif self.patience_until is None:
             self.patience_until = now + self._patience()
+        is_served = self.phase not in RUNNING or self.phase is Phase.ACTIVE
+        if is_served or self.patience_until is not None or self.source is not None:
+            self.says_at = None
+        elif self.says_at is None:
+            self.says_at = now + self._pause()
 
 
 TRIES_MAX = 4
