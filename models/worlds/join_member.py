@@ -69,7 +69,7 @@ from models.worlds.join_words import (
 )
 
 ADMISSION = admission()
-STANDING = {serves: standing(serves=serves) for serves in (False, True)}
+STANDING = standing()
 
 REGISTER = "register"
 """The name under which the outside register takes part in a world."""
@@ -400,7 +400,7 @@ class Node:
                         yield Took(row(event.table, event.label, event.case))
             member.advance(batch)
         if member.phase in RUNNING:
-            stands = STANDING[member.is_serving].choose((member.facts(),), 0)
+            stands = STANDING.choose((member.facts(),), 0)
             yield Took(row("chain-standing", stands.label, stands.name))
         self._remember(member)
 

@@ -90,7 +90,7 @@ def test_every_table_of_the_chain_can_be_drawn() -> None:
         going_on(),
         admission(),
         awaiting(),
-        standing(serves=False),
+        standing(),
     ]
 
     for table in tables:

@@ -19,7 +19,7 @@ from joinproto.core.chain.heard import Heard
 from joinproto.core.chain.phases import Facts
 from joinproto.core.chain.view import Seat, View
 from joinproto.core.tables import Case, Table
-from joinproto.core.terms import ALWAYS, Condition, Members
+from joinproto.core.terms import ALWAYS, Members
 from joinproto.core.vocabulary import Reason
 
 
@@ -58,8 +58,7 @@ class Wait:
 WAITING = Members("I", Wait)
 
 
-def _i(name: str, **facts: bool) -> Condition:
-    return WAITING.where(**facts).named(name).has(WAITING.me)
+_i = WAITING.fact
 
 
 def awaiting() -> Table[For]:
@@ -73,44 +72,46 @@ def awaiting() -> Table[For]:
                 "I1",
                 "founders are not here",
                 _i(
-                    "those without a tip, and without the founders",
+                    "it knows no view, and does not hear the founders",
                     **_no("has_tip", "founders_here"),
                 ),
                 For.FOUNDERS,
                 reason=few,
             ),
-            Case("I1", "not founded yet", _i("those without a tip", has_tip=False), For.FOUNDING),
+            Case("I1", "not founded yet", _i("it knows no view", has_tip=False), For.FOUNDING),
             Case(
                 "J1",
                 "nobody of the view is here",
-                _i("those outside a view of which nobody is here", **_no("is_member", "view_here")),
+                _i(
+                    "it is not in the tip, of which nobody is here", **_no("is_member", "view_here")
+                ),
                 For.VIEW,
                 reason=few,
             ),
-            Case("J1", "not taken in yet", _i("those outside the tip", is_member=False), For.ENTRY),
+            Case("J1", "not taken in yet", _i("it is not in the tip", is_member=False), For.ENTRY),
             Case(
                 "I7",
                 "nobody feeds it",
-                _i("those without the data where the tip starts", has_data=False),
+                _i("its data is not where the tip starts", has_data=False),
                 For.SOURCE,
             ),
             Case(
                 "I8",
                 "others are not ready",
-                _i("those who wait for the others' data", all_ready=False),
+                _i("others in the tip are not ready", all_ready=False),
                 For.READY,
             ),
             Case(
                 "W1",
                 "fewer than N",
-                _i("those in a view of fewer than N", has_n=False),
+                _i("the tip has fewer than N members", has_n=False),
                 For.MORE,
                 reason=few,
             ),
             Case(
                 "3.7",
                 "the register is not reached",
-                _i("those for whom an outside register chooses", votes=False),
+                _i("an outside register chooses", votes=False),
                 For.REGISTER,
             ),
             Case("3.5", "hears no majority", ALWAYS, For.MAJORITY, reason=few),

@@ -21,7 +21,7 @@ from enum import Enum
 
 from attrs import define, evolve, field
 
-from joinproto.core.chain.admission import Admit, Newcomer, admission, newcomer
+from joinproto.core.chain.admission import Admit, Newcomer, admission, mismatch, newcomer
 from joinproto.core.chain.answers import Answer, Evidence, Weakness
 from joinproto.core.chain.awaiting import awaiting, named, row_of, unanswered
 from joinproto.core.chain.choice import Choice
@@ -73,7 +73,7 @@ from joinproto.core.chain.messages import (
 from joinproto.core.chain.outbox import Outbox
 from joinproto.core.chain.outside import OutsideChoice
 from joinproto.core.chain.pace import Pace
-from joinproto.core.chain.phases import RUNNING, Deed, Facts, Guard, Phase, machine
+from joinproto.core.chain.phases import ON_LEAVING, RUNNING, Deed, Facts, Guard, Phase, machine
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.succession import Next
 from joinproto.core.chain.successor import Proposer, Shortcut, own_answer
@@ -525,6 +525,8 @@ class Member:
             if changed:
                 event = PhaseChanged(before, self.phase, step.case.label, step.case.name)
                 self._out.say(event)
+                if before in ON_LEAVING:
+                    self._do(ON_LEAVING[before])
             for deed in step.case.effects:
                 if changed or deed is Deed.HOLD:
                     self._do(Deed(deed))
@@ -896,7 +898,7 @@ class Member:
         case = admission().choose((row,), 0)
         match case.outcome:
             case Admit.REFUSE:
-                found, expected = row.found, row.expected
+                found, expected = mismatch(case.name, hello, self.record.lineage, self.config)
                 reason = case.reason or Reason.WRONG_STORE
                 self._send(peer, Refused(reason, found, expected))
                 self._out.say(Refusal(peer, f"{case.label} {case.name}: {found}"))
@@ -916,17 +918,14 @@ class Member:
 
     def row_of(self, hello: Hello) -> Newcomer:
         """Return what the table of admission is asked about whoever says hello."""
-        row = newcomer(
+        return newcomer(
             hello,
             self.record.lineage,
             self.config,
             is_active=self.was_active,
+            is_copy=self.is_copy(hello.status.seat),
             in_reach=frozenset() if Lapse.APART in self.left_out else self.heard.in_reach,
         )
-        if self.is_copy(hello.status.seat):
-            found = f"store {hello.status.seat.store_id}, which another member has as well"
-            row = evolve(row, is_copy=True, found=found, expected="a store of its own")
-        return row
 
     def _notice(self, seat: Seat) -> None:
         if Lapse.REPLACED not in self.left_out:
