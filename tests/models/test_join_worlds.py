@@ -29,6 +29,7 @@ QUICK = {
     "join-cut": (712, 6_745, 18),
     "join-cut-between": (8_542, 135_807, 22),
     "join-clean-lost": (133, 951, 14),
+    "join-live-shutdown": (3_182, 33_761, 31),
     "join-left-to-absent": (1_156, 11_015, 24),
     "join-mixed": (6_524, 79_779, 23),
     "join-foreign": (1_530, 24_345, 17),
