@@ -8,6 +8,7 @@ from itertools import combinations
 from joinproto.swarm.run import Outcome
 from joinproto.swarm.scenario import Deed, Scenario, What
 
+CUT = "these stay apart"
 HEALED = "faults stop, all links are whole"
 
 
@@ -37,6 +38,13 @@ def scenario(names: str, cut: tuple[str, ...], *, seed: int = 7, notice: float =
         deeds=(*(Deed(0.0, What.START, name) for name in names), Deed(3.0, What.WRITE, names[0])),
         apart=cut,
     )
+
+
+def acknowledged(told: Outcome) -> int:
+    """Return how many writes were acknowledged while the links were cut."""
+    start = next(at for at, line in enumerate(told.story) if CUT in line)
+    end = next(at for at, line in enumerate(told.story) if HEALED in line)
+    return sum("acknowledged" in line for line in told.story[start:end])
 
 
 def views(told: Outcome) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from joinproto.core.chain.config import Config
 from joinproto.core.chain.member import Member
 from joinproto.core.chain.successor import Shortcut
 from joinproto.swarm.run import run
-from tests.swarm.cut import scenario, views, with_a_majority
+from tests.swarm.cut import acknowledged, scenario, views, with_a_majority
 
 KEEPS_ALL = partial(Member.start, left_out=frozenset({Shortcut.TOGETHER}))
 """Members whose proposers keep whoever answers."""
@@ -58,6 +59,23 @@ def test_every_topology_of_five_members_with_a_connected_majority_serves() -> No
     assert 635 == len(told)
     assert not [one.what for one in told if one.failed]
     assert max(map(views, told)) <= VIEWS_MOST
+
+
+@pytest.mark.parametrize(
+    ("names", "links"),
+    [("abcd", "ab bc cd"), ("abcde", "ab bc cd de ae")],
+    ids=["a line of four", "a ring of five"],
+)
+def test_without_a_connected_majority_two_that_hear_one_serve(names: str, links: str) -> None:
+    """Nobody owes it; each of the two hears a majority of the electors, and the chain rests."""
+    pairs = map("".join, combinations(names, 2))
+    cut = tuple(pair for pair in pairs if pair not in links.split())
+
+    told = run(scenario(names, cut), tells=True)
+
+    assert not told.failed
+    assert 2 == views(told)
+    assert acknowledged(told) > 0
 
 
 def test_members_that_keep_whoever_answers_and_others_come_to_rest_together() -> None:

@@ -67,6 +67,10 @@ class Heard:
     def without_answers(self) -> Heard:
         return evolve(self, answers=frozenset(), apart=Apart())
 
+    def asking(self) -> Heard:
+        """A ballot begins: who hears whom is asked anew, for links come and go."""
+        return evolve(self, apart=Apart()) if self.apart.pairs else self
+
     def with_ready(self, seat: Seat) -> Heard:
         return evolve(self, ready=self.ready | {seat})
 

@@ -622,6 +622,7 @@ class Member:
 
     def _begin(self, now: float) -> None:
         self.tries += 1
+        self.heard = self.heard.asking()
         self._take(now, self.choice.begin(also=self.heard.in_reach))
         if self.choice.attempt is not None:
             ballot = self.choice.attempt.ballot

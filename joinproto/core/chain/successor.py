@@ -5,7 +5,7 @@ Source: join protocol, 3.4 and 3.6.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import Enum
 
 from attrs import evolve, field, frozen
@@ -275,14 +275,21 @@ class Proposer:
         ]
         may = [group for group in groups if all(group & some for some in needs)]
 
-        def worth(group: frozenset[Seat]) -> tuple[bool, bool, int, int]:
+        def worth(group: frozenset[Seat]) -> tuple[bool, bool, bool, int, int]:
             has_n = was_active or len(group) >= tip.wait_for
-            return has_n, self._may_choose(tip, group), len(group & tip.members), len(group)
+            # One that hears no majority is suspended, and so are all if it orders the frames.
+            serve = all(self._hears_majority(tip, seat) for seat in group)
+            may = self._may_choose(tip, group)
+            return has_n, may, serve, len(group & tip.members), len(group)
 
         # Of equal ones the first: `groups` has them in the same order each time.
         return max(may, key=worth, default=there)
 
-    def _may_choose(self, tip: View, group: frozenset[Seat]) -> bool:
+    def _hears_majority(self, tip: View, seat: Seat) -> bool:
+        missed = {whom for who, whom in self.apart.pairs if who == seat.member}
+        return self._may_choose(tip, {one for one in tip.electors if one.member not in missed})
+
+    def _may_choose(self, tip: View, group: Collection[Seat]) -> bool:
         return self.config.outside or tip.is_majority(group)
 
     def yields(self, view: View, evidence: Evidence, misses: frozenset[str]) -> bool:

@@ -51,7 +51,8 @@ def test_who_answers_says_whom_it_does_not_hear_and_its_last_word_counts() -> No
 
     assert {("b", "a"), ("b", "d"), ("c", "d")} == heard.apart.pairs
     assert {("c", "d")} == heard.answered(_answer(B2)).apart.pairs
-    assert Heard() == heard.without_answers()
+    assert heard.answers == heard.asking().answers
+    assert Heard() == heard.without_answers() == heard.asking().without_answers()
 
 
 def test_members_and_electors_of_the_tip_are_missed(tip: View) -> None:

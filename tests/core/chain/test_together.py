@@ -150,6 +150,16 @@ def test_one_of_them_has_the_data() -> None:
     assert {"a", "b"} == {seat.member for seat in view.members}
 
 
+def test_of_groups_that_are_no_majority_one_is_taken_that_hears_one() -> None:
+    """A line a-b-c-d: b and c hear three of four; a would be suspended, and orders the frames."""
+    tip = tip_of("abcd", "abcd")
+    line = apart("ac", "ad", "bd", "ca", "da", "db")
+
+    view = proposer("b", line).view(Kind.CHANGE, answered(tip, "abc"))
+
+    assert {"b", "c"} == {seat.member for seat in view.members}
+
+
 def test_who_leaves_does_not_count_among_those_that_stay() -> None:
     tip = tip_of("abcde", "abcde")
     leaver = Answer(
