@@ -28,7 +28,7 @@ from joinproto.core.pick.table import verdicts
 from joinproto.core.qpid.starting import STARTING
 from joinproto.core.qpid.store_status import STORE_STATUS
 from joinproto.core.tables import Case, Table
-from joinproto.core.terms import Condition, Group, Members
+from joinproto.core.terms import Condition, Fact, Group, Members
 from joinproto.core.vocabulary import Phase
 from proofs.obligations import PATIENT
 from proofs.terms import Few, Many, Rows, holds
@@ -77,7 +77,7 @@ def shipped() -> tuple[Shipped, ...]:
         (founding(), _SAME_N, _STOP_OR_GO),
         (reopening(), _SAME_N, _STOP_OR_GO),
         (going_on(), _SAME_N, _STOP_OR_GO),
-        (standing(serves=False), (), ()),
+        (standing(), (), ()),
         (admission(), (), ()),
         (verdicts(), (), ()),
         (STARTING, (), ()),
@@ -171,19 +171,19 @@ def taken(table: Table[Any], case: Case[Any], rows: Rows, me: Any) -> Any:
 def row_class(table: Table[Any]) -> type[Any]:
     """Return the class of the rows that a table reads."""
     for case in table.cases:
-        for group in groups_in(case.condition):
-            return group.of
+        for part in parts_of(case.condition):
+            return part.of
     raise TypeError(f"table {table.name} reads no rows")
 
 
-def groups_in(part: Condition | Group) -> Iterator[Group]:
-    """Yield every set of members that a condition speaks of."""
-    if isinstance(part, Group):
+def parts_of(part: Condition | Group) -> Iterator[Group | Fact]:
+    """Yield every set of members that a condition speaks of, and every fact of one."""
+    if isinstance(part, Group | Fact):
         yield part
     for name in ("condition", "left", "right", "group"):
         inner = getattr(part, name, None)
         if inner is not None and not isinstance(part, Members):
-            yield from groups_in(inner)
+            yield from parts_of(inner)
 
 
 def _takes(table: Table[Any], outcomes: frozenset[Enum], rows: Rows, me: Any) -> Any:

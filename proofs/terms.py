@@ -24,6 +24,7 @@ from joinproto.core.terms import (
     Condition,
     DisagreesOn,
     Every,
+    Fact,
     FewerThan,
     Group,
     Has,
@@ -138,6 +139,10 @@ def holds(condition: Condition, rows: Rows, me: Row) -> Any:
             return rows.every(lambda row: z3.Not(belongs(group, rows, row, me)))
         case Has(group):
             return belongs(group, rows, me, me)
+        case Fact(_, _, given):
+            return z3.And(
+                *[rows.get(me, name) == rows.values.literal(name, value) for name, value in given]
+            )
         case FewerThan(group, count):
             least = rows.get(me, count.field) if isinstance(count, Mine) else count
             return rows.fewer(group, least, me)

@@ -12,6 +12,7 @@ from joinproto.core.terms import (
     Condition,
     DisagreesOn,
     Every,
+    Fact,
     FewerThan,
     Group,
     Has,
@@ -45,6 +46,8 @@ def holds(condition: Condition, members: Sequence[object], me: int) -> bool:
             return not members_of(group, members, me)
         case Has(group):
             return me in members_of(group, members, me)
+        case Fact(_, _, fields):
+            return all(getattr(members[me], field) == value for field, value in fields)
         case FewerThan(group, count):
             least = getattr(members[me], count.field) if isinstance(count, Mine) else count
             return len(members_of(group, members, me)) < least

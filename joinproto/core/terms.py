@@ -5,7 +5,7 @@ member knows of, `me` among them.  Nothing is computed here: `evaluate.py` reads
 plain Python, the proofs read the same terms for any number of members.
 
     sets        Members, Me, Where, Union, Minus, Named
-    conditions  IsEmpty, FewerThan, DisagreesOn, Has, Every, Some, Not, And, Or, Always
+    conditions  IsEmpty, FewerThan, DisagreesOn, Has, Every, Some, Fact, Not, And, Or, Always
     numbers     Mine, or a plain int
 
 That is the whole language; a new kind must be taught to every reader.  Quantifiers (Every,
@@ -147,6 +147,10 @@ class Members(Group):
     @property
     def me(self) -> Me:
         return Me(self.row)
+
+    def fact(self, said: str, **fields: object) -> Condition:
+        """Return that the deciding member itself has these values; `said`: that, in words."""
+        return Fact(self.of, said, tuple(self._known(fields).items()))
 
     def mine(self, name: str) -> Mine:
         """Return the deciding member's own number in the field `name`."""
@@ -306,6 +310,18 @@ class Some(Condition):
 
 
 @frozen
+class Fact(Condition):
+    """The deciding member itself has these values, whatever the others have."""
+
+    of: type[Any]
+    said: str
+    fields: tuple[tuple[str, object], ...]
+
+    def __str__(self) -> str:
+        return self.said
+
+
+@frozen
 class Not(Condition):
     condition: Condition
 
@@ -319,7 +335,7 @@ class Not(Condition):
                 return f"{_words(name)} the same within {group}"
             case Has(group):
                 return f"me not in {group}"
-            case And() | Or():
+            case And() | Or() | Fact():
                 return f"not ({self.condition})"
         return f"not {self.condition}"
 

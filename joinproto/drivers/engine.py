@@ -146,7 +146,8 @@ class Engine:
             if batch.persist is not None:
                 yield partial(self.host.store.write, batch.persist)
             for sent in batch.sends:
-                self.host.transport.send(sent.to, Channel.MEMBER, encode(sent.message))
+                data = encode(sent.message, speaks=self.speaks(sent.to))
+                self.host.transport.send(sent.to, Channel.MEMBER, data)
             for event in batch.events:
                 self._see(event)
             for action in batch.actions:

@@ -19,7 +19,7 @@ from joinproto.core.chain.member import Member
 from joinproto.core.chain.messages import Action, Batch, Event, Learned, Message
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, View
-from joinproto.core.chain.wire import encode
+from joinproto.core.chain.wire import MISSES, encode
 from joinproto.drivers.eventlog import EventLog
 from joinproto.store.codec import encode as encode_contents
 from joinproto.store.contents import Contents
@@ -73,7 +73,7 @@ class RecordedMember:
     def receive(self, peer: str, message: Message) -> None:
         now = self.clock.now()
         if self.log.is_on:
-            self.log.write("receive", now=now, peer=peer, message=json.loads(encode(message)))
+            self.log.write("receive", now=now, peer=peer, message=_message_as_json(message))
         self.it.receive(now, peer, message)
 
     def peer_up(self, peer: str) -> None:
@@ -180,11 +180,15 @@ def view_as_json(view: View) -> Any:
     return json.loads(encode(Chosen(view.parent, (view,))))[2][0]
 
 
+def _message_as_json(message: Message) -> Any:
+    return json.loads(encode(message, speaks=MISSES))
+
+
 def batch_as_json(batch: Batch, member: str) -> dict[str, Any]:
     """Return what a batch asks for; views by their ids, but a `Learned` shows them whole."""
     return {
         "persist": None if batch.persist is None else step_as_json(batch.persist, member),
-        "sends": [[sent.to, json.loads(encode(sent.message))] for sent in batch.sends],
+        "sends": [[sent.to, _message_as_json(sent.message)] for sent in batch.sends],
         "actions": [value_as_json(action) for action in batch.actions],
         "events": [value_as_json(event) for event in batch.events],
     }

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from attrs import define, field
 
-from joinproto.core.chain.wire import encode
+from joinproto.core.chain.wire import MISSES, encode
 from joinproto.drivers.ports import Channel
 from joinproto.swarm.scenario import Scenario
 
@@ -145,7 +145,7 @@ class Network:
             self._carry(connection, sender, to, content)
             return
         if self.scenario.as_bytes:
-            content = encode(content)  # type: ignore[arg-type]
+            content = encode(content, speaks=MISSES)  # type: ignore[arg-type]
         chance, it = self._chance(sender, to), self.scenario
         plain = self.is_mended
         if plain or chance.random() >= it.loss:

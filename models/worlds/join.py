@@ -79,7 +79,7 @@ def build(
     leaves: str = "",
     greets: bool = False,
     hears: str = "",
-    cut: str = "",
+    cut: tuple[str, ...] = (),
     wiped: str | None = None,
     marks: bool = False,
     foreign: str = "",
@@ -97,7 +97,7 @@ def build(
     with the numbers in `hurries`; so it is with three.
     `scene`: what is on the disks (`join_scenes.py`).  `electors`, `leaves`, `foreign`: names of
     the configured electors (all), of those who may leave, of those who must not come in; `hears`:
-    of those who hear of the others at times only; `cut`: two that never hear each other.
+    of those who hear of the others at times only; `cut`: pairs that never hear each other.
     `live`: all shall become active; `recovers`: one of them shall;
     `beats`: started at any moment, and with heartbeats.  `steps`: see `Plan`.
     Mutants: the names of rules and duties that can be left out.
@@ -134,7 +134,7 @@ def build(
         return Plan(
             config(name),
             before.stores.get(name, fresh),
-            frozenset(names) - {name} - frozenset(cut if name in cut else ""),
+            frozenset(names) - {name, *(other for pair in cut if name in pair for other in pair)},
             views,
             frames,
             proposes=name in names[:proposers],
@@ -145,7 +145,7 @@ def build(
             greets=greets,
             hears=name in hears,
             beats=(live and beats) or name in hears,
-            is_cut=name in cut,
+            is_cut=any(name in pair for pair in cut),
             steps=steps,
             is_patient=is_patient,
             hurries=hurries,

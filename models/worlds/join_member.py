@@ -19,7 +19,7 @@ from joinproto.core.chain.choice import Choice
 from joinproto.core.chain.choice_messages import Chosen
 from joinproto.core.chain.config import Config
 from joinproto.core.chain.ids import Name, ViewId, by_content
-from joinproto.core.chain.member import IMPOSSIBLE, SILENT, Frame, Lapse, Member, Rule
+from joinproto.core.chain.member import BETTER, IMPOSSIBLE, SILENT, Frame, Lapse, Member, Rule
 from joinproto.core.chain.messages import (
     Abort,
     CompareAndSet,
@@ -69,7 +69,7 @@ from models.worlds.join_words import (
 )
 
 ADMISSION = admission()
-STANDING = {serves: standing(serves=serves) for serves in (False, True)}
+STANDING = standing()
 
 REGISTER = "register"
 """The name under which the outside register takes part in a world."""
@@ -181,6 +181,7 @@ _CONSTANT = (
     "digest",
     "left_out",
     "next_beat",
+    "says_at",
     "tries",
     "free_until",
     "pace",
@@ -393,13 +394,13 @@ class Node:
                             raise ProtocolBug(detail)
                     case PhaseChanged():
                         yield Took(row("chain-standing", event.label, event.case))
-                    case Waiting(case=case) if case == SILENT:
+                    case Waiting(case=case) if case in (SILENT, BETTER):
                         pass  # of no table
                     case Waiting() | Proposes() | Forbids():
                         yield Took(row(event.table, event.label, event.case))
             member.advance(batch)
         if member.phase in RUNNING:
-            stands = STANDING[member.is_serving].choose((member.facts(),), 0)
+            stands = STANDING.choose((member.facts(),), 0)
             yield Took(row("chain-standing", stands.label, stands.name))
         self._remember(member)
 

@@ -16,9 +16,11 @@ from joinproto.core.chain.lineage import Lineage
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View, change, close, found
 
-OPTIONS = Config(
-    member="a", electors=frozenset("a"), wait_for=2, options="options", outside=True
-).digest
+
+def _options(wait_for: int) -> str:
+    one = frozenset("a")
+    it = Config(member="a", electors=one, wait_for=wait_for, options="options", outside=True)
+    return it.digest
 
 
 @frozen
@@ -37,12 +39,12 @@ def _seat(name: str) -> Seat:
     return Seat(name, f"{name}1")
 
 
-def _founded(names: str, *, nonce: str = "-") -> Lineage:
+def _founded(names: str, *, nonce: str = "-", wait_for: int = 2) -> Lineage:
     first = found(
         members=map(_seat, names),
         electors=map(_seat, names),
-        wait_for=2,
-        options_digest=OPTIONS,
+        wait_for=wait_for,
+        options_digest=_options(wait_for),
         cluster_name="cluster",
         nonce=nonce,
         time=0,
@@ -108,6 +110,12 @@ def founded() -> Scene:
     """All three know that the cluster is founded; nobody was ready yet."""
     first = _founded("abc")
     return Scene({name: _store(name, first) for name in "abc"}, first)
+
+
+def four() -> Scene:
+    """The same with four members."""
+    first = _founded("abcd", wait_for=3)
+    return Scene({name: _store(name, first) for name in "abcd"}, first)
 
 
 def replaced() -> Scene:
@@ -204,6 +212,7 @@ SCENES: Mapping[str, Callable[[], Scene]] = {
     scene.__name__.replace("_", "-"): scene
     for scene in (
         founded,
+        four,
         replaced,
         behind,
         given_up,

@@ -24,6 +24,10 @@ def slowly_holds(condition: terms.Condition, members: Sequence[Any], me: int) ->
     if kind in {"And", "Or"}:
         both = {slowly_holds(term.left, members, me), slowly_holds(term.right, members, me)}
         return both == {True} if kind == "And" else True in both
+    if kind == "Fact":
+        return [getattr(members[me], name) for name, _ in term.fields] == [
+            value for _, value in term.fields
+        ]
     inside = _is_in(term.group, members, me)
     if kind == "Has":
         return inside(me)

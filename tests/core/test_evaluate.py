@@ -38,6 +38,8 @@ leaves: st.SearchStrategy[Condition] = st.one_of(
     st.just(ALWAYS),
     groups.map(lambda group: group.is_empty),
     groups.map(lambda group: group.has(ME)),
+    one_field.map(lambda fields: I.fact("it is so", **fields)),
+    st.tuples(one_field, one_field).map(lambda pair: I.fact("both", **(pair[0] | pair[1]))),
     st.tuples(groups, st.one_of(st.integers(1, 4), st.just(MY_WAIT_FOR))).map(
         lambda pair: pair[0].fewer_than(pair[1])
     ),

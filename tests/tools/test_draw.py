@@ -9,6 +9,7 @@ import pytest
 
 from joinproto.__main__ import main
 from joinproto.core.chain.admission import admission
+from joinproto.core.chain.awaiting import awaiting
 from joinproto.core.chain.phases import arrows, standing
 from joinproto.core.chain.succession import founding, going_on, reopening
 from joinproto.core.note.initialization import initialization
@@ -88,7 +89,8 @@ def test_every_table_of_the_chain_can_be_drawn() -> None:
         reopening(),
         going_on(),
         admission(),
-        standing(serves=False),
+        awaiting(),
+        standing(),
     ]
 
     for table in tables:

@@ -6,9 +6,10 @@ Another set of rules adds its machine and its tables to `drawings`, and nothing 
 from collections.abc import Callable
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from joinproto.core.chain.admission import admission
+from joinproto.core.chain.awaiting import awaiting
 from joinproto.core.chain.phases import machine as chain_machine
 from joinproto.core.chain.phases import standing
 from joinproto.core.chain.succession import founding, going_on, reopening
@@ -58,13 +59,12 @@ def drawings() -> dict[str, Drawing]:
         comparison(),
         *_tables_of(qpid_machine()),
         STORE_STATUS,
-        # One name in traces and coverage, because only what is done differs; here both are shown.
-        standing(serves=False),
-        evolve(standing(serves=True), name="chain-standing-serving"),
+        standing(),
         founding(),
         reopening(),
         going_on(),
         admission(),
+        awaiting(),
     ]
     return found | {table.name: _table(table) for table in tables}
 

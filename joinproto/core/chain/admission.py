@@ -14,7 +14,7 @@ from joinproto.core.chain.ids import short
 from joinproto.core.chain.lineage import Lineage
 from joinproto.core.chain.messages import Hello
 from joinproto.core.tables import Case, Table
-from joinproto.core.terms import ALWAYS, Condition, Members
+from joinproto.core.terms import ALWAYS, Members
 from joinproto.core.vocabulary import Reason
 
 
@@ -55,15 +55,18 @@ class Newcomer:
     is_active: bool = False
     is_apart: bool = False
     has_options: bool = True
-    found: str = ""
-    expected: str = ""
 
 
 PEERS = Members("I", Newcomer)
 
 
-def _it(name: str, **facts: bool) -> Condition:
-    return PEERS.where(**facts).named(name).has(PEERS.me)
+_it = PEERS.fact
+
+FOREIGN = "of another cluster"
+BRANCH = "of a branch of this cluster"
+FORGOTTEN = "too old to be compared"
+COPY = "a copy of another member's store"
+OPTIONS = "options differ"
 
 
 def admission() -> Table[Admit]:
@@ -74,42 +77,44 @@ def admission() -> Table[Admit]:
         (
             Case(
                 "J3",
-                "of another cluster",
-                _it("stores of another cluster", is_foreign=True),
+                FOREIGN,
+                _it("its store is of another cluster", is_foreign=True),
                 Admit.REFUSE,
                 reason=Reason.WRONG_STORE,
             ),
             Case(
                 "J3",
-                "of a branch of this cluster",
-                _it("stores with another successor of one view", has_diverged=True),
+                BRANCH,
+                _it("its store has another successor of one view", has_diverged=True),
                 Admit.REFUSE,
                 reason=Reason.WRONG_STORE,
             ),
             Case(
                 "J3",
-                "too old to be compared",
-                _it("stores whose tip is forgotten", is_forgotten=True),
+                FORGOTTEN,
+                _it("the view that it ends with is forgotten here", is_forgotten=True),
                 Admit.REFUSE,
                 reason=Reason.WRONG_STORE,
             ),
             Case(
                 "3.6",
-                "a copy of another member's store",
-                _it("copies of stores", is_copy=True),
+                COPY,
+                _it("another member has a store with its id", is_copy=True),
                 Admit.REFUSE,
                 reason=Reason.WRONG_STORE,
             ),
-            Case("3.3", "behind", _it("stores behind", is_behind=True), Admit.TELL),
-            Case("3.3", "ahead", _it("stores ahead", is_ahead=True), Admit.ASK),
-            Case("I1", "no open view", _it("those before an open view", is_open=False), Admit.WAIT),
-            Case("I8", "a member", _it("members of the view", is_member=True), Admit.KNOWN),
+            Case("3.3", "behind", _it("its chain ends before ours", is_behind=True), Admit.TELL),
+            Case(
+                "3.3", "ahead", _it("its chain goes on where ours ends", is_ahead=True), Admit.ASK
+            ),
+            Case("I1", "no open view", _it("our tip is no open view", is_open=False), Admit.WAIT),
+            Case("I8", "a member", _it("it is in our tip", is_member=True), Admit.KNOWN),
             # It is not there to come back: it waits until the members know that it has left.
-            Case("3.4", "has left", _it("those who leave", leaves=True), Admit.KNOWN),
+            Case("3.4", "has left", _it("it asks to be left out", leaves=True), Admit.KNOWN),
             Case(
                 "I2",
-                "options differ",
-                _it("those with other options", has_options=False),
+                OPTIONS,
+                _it("its options are not our tip's", has_options=False),
                 Admit.REFUSE,
                 reason=Reason.OPTIONS_DIFFER,
             ),
@@ -117,19 +122,19 @@ def admission() -> Table[Admit]:
             Case(
                 "3.4",
                 "does not hear a member that we hear",
-                _it("those apart from a member", is_apart=True),
+                _it("it does not hear a member that we hear", is_apart=True),
                 Admit.WAIT,
             ),
             Case(
                 "J2",
                 "has the data of the view",
-                _it("those with data of the view", is_near=True),
+                _it("its data is of our tip", is_near=True),
                 Admit.TAKE_IN,
             ),
             Case(
                 "J1",
                 "the view is not active yet",
-                _it("those before the first activation", is_active=False),
+                _it("our tip was not active yet, as far as we know", is_active=False),
                 Admit.TAKE_IN,
             ),
             Case("J1", "an update is needed", ALWAYS, Admit.UPDATE),
@@ -143,60 +148,62 @@ def newcomer(
     config: Config,
     *,
     is_active: bool,
+    is_copy: bool = False,
     in_reach: frozenset[str] = frozenset(),
 ) -> Newcomer:
     """Return the row for whoever said `hello`, seen by a store with the lineage `own`.
 
     `in_reach`: whom that store's member hears.
 
-    Nothing is guessed: an unknown tip with a higher number may be ahead, and is asked for
-    its views; the answer shows whether they go on where ours end.
+    Each fact by itself; which of them counts first, the table says.  Nothing is guessed: an
+    unknown tip with a higher number may be ahead, and is asked for its views; the answer shows
+    whether they go on where ours end.
     """
-    if hello.cluster_name != config.cluster_name:
-        return Newcomer(
-            is_foreign=True,
-            found=f"cluster {hello.cluster_name}",
-            expected=f"cluster {config.cluster_name}",
-        )
-    if None not in (hello.initial, own.initial) and hello.initial != own.initial:
-        return Newcomer(
-            is_foreign=True,
-            found=f"initial signature {short(hello.initial)}",
-            expected=f"initial signature {short(own.initial)}",
-        )
-    if hello.number > own.length:
-        return Newcomer(is_ahead=True)
-    if hello.number and own.id_at(hello.number) != hello.tip:
-        is_forgotten = own.id_at(hello.number) is None
-        return Newcomer(
-            is_forgotten=is_forgotten,
-            has_diverged=not is_forgotten,
-            found=f"view {hello.number} is {short(hello.tip)}",
-            expected=f"{short(own.id_at(hello.number))}"
-            if not is_forgotten
-            else f"a view after number {own.forgotten}",
-        )
-    if hello.number < own.length:
-        # An empty store can go on anywhere, and the initial signature shows where a FOUND is.
-        return Newcomer(is_behind=True)
-    tip = own.tip
-    if tip is None or not tip.is_open:
-        return Newcomer()
-    status = hello.status
-    at = status.position
-    is_near = not status.update_unfinished and (
-        at == tip.position or (at is not None and at.view == tip.id)
-    )
-    has_options = status.options == tip.options_digest
-    others = {seat.member for seat in tip.members} & in_reach
+    tip, status, at = own.tip, hello.status, hello.status.position
+    is_within = 0 < hello.number <= own.length
+    known = own.id_at(hello.number) if is_within else None
+    others = set() if tip is None else {seat.member for seat in tip.members} & in_reach
     return Newcomer(
-        is_open=True,
-        is_member=status.seat in tip.members,
+        is_foreign=hello.cluster_name != config.cluster_name or _is_founded_apart(hello, own),
+        has_diverged=known is not None and known != hello.tip,
+        is_forgotten=is_within and known is None,
+        is_copy=is_copy,
+        # An empty store can go on anywhere, and the initial signature shows where a FOUND is.
+        is_behind=hello.number < own.length,
+        is_ahead=hello.number > own.length,
+        is_open=tip is not None and tip.is_open,
+        is_member=tip is not None and status.seat in tip.members,
         leaves=status.leaves,
-        is_near=is_near,
-        is_active=is_active or tip.activated,
+        has_options=tip is not None and status.options == tip.options_digest,
         is_apart=not others - {status.seat.member} <= hello.hears,
-        has_options=has_options,
-        found=f"options {status.options}",
-        expected=f"options {tip.options_digest}",
+        is_near=tip is not None
+        and not status.update_unfinished
+        and (at == tip.position or (at is not None and at.view == tip.id)),
+        is_active=is_active or (tip is not None and tip.activated),
     )
+
+
+def _is_founded_apart(hello: Hello, own: Lineage) -> bool:
+    return None not in (hello.initial, own.initial) and hello.initial != own.initial
+
+
+def mismatch(case: str, hello: Hello, own: Lineage, config: Config) -> tuple[str, str]:
+    """Return what was found and what was expected, where this case refuses who said `hello`."""
+    status, tip = hello.status, own.tip
+    if case == COPY:
+        return (
+            f"store {status.seat.store_id}, which another member has as well",
+            "a store of its own",
+        )
+    if case == OPTIONS:
+        expected = "none" if tip is None else tip.options_digest
+        return f"options {status.options}", f"options {expected}"
+    if case == FOREIGN and hello.cluster_name != config.cluster_name:
+        return f"cluster {hello.cluster_name}", f"cluster {config.cluster_name}"
+    if case == FOREIGN:
+        found, here = short(hello.initial), short(own.initial)
+        return f"initial signature {found}", f"initial signature {here}"
+    here = f"a view after number {own.forgotten}"
+    if case == BRANCH:
+        here = short(own.id_at(hello.number))
+    return f"view {hello.number} is {short(hello.tip)}", here

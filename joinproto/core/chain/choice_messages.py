@@ -44,7 +44,8 @@ class Promise:
 
     `voter`: the member with the store that answers.  It is an answer of this store alone:
     after a wipe the member answers as another voter.  `answer`: its status, from which the
-    next view is made; the choice itself needs none.
+    next view is made; the choice itself needs none.  `misses`: members and electors of the tip
+    that it does not hear, by name; older versions never say.
     """
 
     parent: ViewId | None
@@ -52,11 +53,13 @@ class Promise:
     voter: Seat
     accepted: Accepted | None
     answer: Answer | None = None
+    misses: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         told = "nothing" if self.accepted is None else str(self.accepted.view.id)
         status = "" if self.answer is None else f"; {self.answer}"
-        return f"promise {said(self.ballot)}, accepted {told}{status}"
+        misses = f"; does not hear {' '.join(sorted(self.misses))}" if self.misses else ""
+        return f"promise {said(self.ballot)}, accepted {told}{status}{misses}"
 
 
 @frozen(cache_hash=True)

@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 
 from joinproto.core.chain.answers import Answer
 from joinproto.core.chain.config import Config
+from joinproto.core.chain.together import Apart
 from joinproto.core.chain.view import Seat, View
 
 
@@ -22,7 +23,8 @@ class Heard:
     about the tip.  `ready`: others that are ready in the tip.  `guests`: newcomers to take in.
     `beyond`: who is known to have answered a ballot about the tip, or to know a later view.
     `strangers`: names of peers with stores of another cluster.  `replaced`: names of members of
-    the tip that are here with other stores.
+    the tip that are here with other stores.  `apart`: who said, when it answered, that it does
+    not hear whom.
     """
 
     in_reach: frozenset[str] = frozenset()
@@ -32,6 +34,7 @@ class Heard:
     beyond: frozenset[Seat] = frozenset()
     strangers: frozenset[str] = frozenset()
     replaced: frozenset[str] = frozenset()
+    apart: Apart = Apart()
 
     # -- what changes it -------------------------------------------------------------------
 
@@ -53,14 +56,20 @@ class Heard:
         guests = frozenset(seat for seat in self.guests if seat not in tip.members and tip.is_open)
         return Heard(in_reach=self.in_reach, guests=guests)
 
-    def answered(self, answer: Answer) -> Heard:
+    def answered(self, answer: Answer, misses: frozenset[str] = frozenset()) -> Heard:
         """A member has one store: an answer of its former life is worth nothing now."""
         name = answer.seat.member
         others = (item for item in self.answers if item.seat.member != name)
-        return evolve(self, answers=frozenset({answer, *others}))
+        return evolve(
+            self, answers=frozenset({answer, *others}), apart=self.apart.as_told_by(name, misses)
+        )
 
     def without_answers(self) -> Heard:
-        return evolve(self, answers=frozenset())
+        return evolve(self, answers=frozenset(), apart=Apart())
+
+    def asking(self) -> Heard:
+        """A ballot begins: who hears whom is asked anew, for links come and go."""
+        return evolve(self, apart=Apart()) if self.apart.pairs else self
 
     def with_ready(self, seat: Seat) -> Heard:
         return evolve(self, ready=self.ready | {seat})
@@ -108,6 +117,11 @@ class Heard:
         """Return whether a member of the tip is not there, or not with its store."""
         here = (self.in_reach | {me.member}) - self.replaced
         return not _names(tip.members) <= here
+
+    def misses(self, tip: View | None, me: Seat) -> frozenset[str]:
+        """Return the members and electors of the tip that are not heard, by name."""
+        known = frozenset() if tip is None else tip.members | tip.electors
+        return frozenset(_names(known) - self.in_reach - {me.member})
 
     def is_copy(self, seat: Seat, tip: View | None, me: Seat) -> bool:
         """Return whether another one has a store with this id; the members' are their own."""

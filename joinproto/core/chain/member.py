@@ -21,8 +21,9 @@ from enum import Enum
 
 from attrs import define, evolve, field
 
-from joinproto.core.chain.admission import Admit, Newcomer, admission, newcomer
+from joinproto.core.chain.admission import Admit, Newcomer, admission, mismatch, newcomer
 from joinproto.core.chain.answers import Answer, Evidence, Weakness
+from joinproto.core.chain.awaiting import awaiting, named, row_of, unanswered
 from joinproto.core.chain.choice import Choice
 from joinproto.core.chain.choice_messages import (
     Accept,
@@ -72,7 +73,7 @@ from joinproto.core.chain.messages import (
 from joinproto.core.chain.outbox import Outbox
 from joinproto.core.chain.outside import OutsideChoice
 from joinproto.core.chain.pace import Pace
-from joinproto.core.chain.phases import RUNNING, Deed, Facts, Guard, Phase, machine
+from joinproto.core.chain.phases import ON_LEAVING, RUNNING, Deed, Facts, Guard, Phase, machine
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.succession import Next
 from joinproto.core.chain.successor import Proposer, Shortcut, own_answer
@@ -113,6 +114,9 @@ class Frame(Enum):
 SILENT = "too few have answered"
 """The case of `Waiting` where no view can be chosen: no majority, or no founders."""
 
+BETTER = "others may be a majority that hears each other"
+"""The case of `Waiting` where no majority of those that answered hears each other."""
+
 IMPOSSIBLE = "what the stores say cannot be"
 """The case of `Waiting` that no correct run ever meets: the operator has to look."""
 
@@ -147,6 +151,7 @@ class Member:
     patience_until: float | None = None
     tries: int = 0  # ballots begun since the last view was learned
     next_beat: float | None = None
+    says_at: float | None = None  # when it says for whom it waits, where it has nothing to choose
     free_until: float | None = None  # so long it counts that the tip has no successor
     pace: Pace = field(factory=Pace)  # how long ballots take here, and whose turn it is
 
@@ -244,7 +249,7 @@ class Member:
     @property
     def deadline(self) -> float | None:
         """Return when `tick` is to be called, None: only something from outside can matter."""
-        times = (self.patience_until, self.next_beat, self.free_until)
+        times = (self.patience_until, self.next_beat, self.free_until, self.says_at)
         due = [at for at in times if at is not None]
         return min(due, default=None)
 
@@ -322,9 +327,11 @@ class Member:
             elif (turn := self._turn(now)) is not None and now < turn:
                 self.patience_until = turn
             elif self._reason_to_begin() is not None:
-                if self.choice.attempt is not None:
-                    self._say_who_is_silent()
+                self._say_who_is_silent()
                 self._begin(now)
+        if self.says_at is not None and now >= self.says_at:
+            self.says_at = None
+            self._say_for_whom()
         self._settle(now)
 
     def update_overwrites(self, now: float) -> None:
@@ -518,6 +525,8 @@ class Member:
             if changed:
                 event = PhaseChanged(before, self.phase, step.case.label, step.case.name)
                 self._out.say(event)
+                if before in ON_LEAVING:
+                    self._do(ON_LEAVING[before])
             for deed in step.case.effects:
                 if changed or deed is Deed.HOLD:
                     self._do(Deed(deed))
@@ -613,6 +622,7 @@ class Member:
 
     def _begin(self, now: float) -> None:
         self.tries += 1
+        self.heard = self.heard.asking()
         self._take(now, self.choice.begin(also=self.heard.in_reach))
         if self.choice.attempt is not None:
             ballot = self.choice.attempt.ballot
@@ -668,6 +678,7 @@ class Member:
             config=self.config,
             seat=self.seat,
             guests=frozenset(seat for seat in self.heard.guests if not self.is_copy(seat)),
+            apart=self.heard.apart,
             closes=self.closes,
             nonce=self._nonce(),
             time=self.epoch + int(now * 1000),
@@ -695,14 +706,40 @@ class Member:
             self._out.say(Waiting(case.label, case.name, case.reason, table=table.name))
         else:
             view = proposer.view(case.outcome.kind, evidence)
+            if self._yields(now, proposer, view, evidence):
+                self._out.say(Waiting("3.4", BETTER, Reason.TOO_FEW_MEMBERS, _named(view)))
+                return
             self._out.say(Proposes(case.label, case.name, view, table.name))
             self.heard = self.heard.without_answers()  # another attempt asks again
             self._take(now, self.choice.propose(view))
 
+    def _yields(self, now: float, proposer: Proposer, view: View, evidence: Evidence) -> bool:
+        """Return whether others have their turns first, because they may hear more of each other.
+
+        For one turn of each, and in so many ballots, at most.
+        """
+        tip = self.view
+        if tip is None or view.kind is not Kind.CHANGE or Shortcut.TOGETHER in self.left_out:
+            return False
+        turns = len(tip.members | tip.electors)
+        until = self.pace.next_turn(self._pause(), turns)
+        if self.pace.turns > turns or now >= until:
+            return False
+        return proposer.yields(view, evidence, self.heard.misses(tip, self.seat))
+
     def _say_who_is_silent(self) -> None:
-        silent = sorted(self.heard.silent(self._expected()))
-        detail = f"no answer from {', '.join(silent)}"
-        self._out.say(Waiting("I1", SILENT, Reason.TOO_FEW_MEMBERS, detail))
+        attempt = self.choice.attempt
+        if attempt is not None:
+            about = self.heard, self.view, self.config, self.seat
+            detail = unanswered(attempt, self._expected(), *about)
+            self._out.say(Waiting("I1", SILENT, Reason.TOO_FEW_MEMBERS, detail))
+
+    def _say_for_whom(self) -> None:
+        about = self.heard, self.view, self.config, self.seat
+        table = awaiting()
+        case = table.choose((row_of(self.facts(), *about),), 0)
+        detail = named(case.outcome, *about)
+        self._out.say(Waiting(case.label, case.name, case.reason, detail, table.name))
 
     def _expected(self) -> set[str]:
         """Return the names whose answers are worth waiting for.
@@ -739,7 +776,7 @@ class Member:
             answer = message.answer
             if answer is None or answer.seat != message.voter or answer.seat.member != peer:
                 raise Malformed("answer", Said(str(answer)), f"the status of {peer}, who sent it")
-            self.heard = self.heard.answered(answer)
+            self.heard = self.heard.answered(answer, message.misses)
         self._take(now, step)
         if isinstance(asked, Prepare) and self.record.promised == asked.ballot:
             self.pace = self.pace.given_to(now, peer)
@@ -759,7 +796,10 @@ class Member:
                 case PersistRecord(record):
                     self._out.persist(record)
                 case SendTo(to, Promise() as promise):
-                    self._send(to, evolve(promise, answer=self._answer_for(promise)))
+                    answer = self._answer_for(promise)
+                    # Whoever asks is heard.
+                    misses = self.heard.misses(self.view, self.seat) - {to}
+                    self._send(to, evolve(promise, answer=answer, misses=misses))
                 case SendTo(to, message):
                     self._send(to, message)
                 case LearnedViews(views):
@@ -859,7 +899,7 @@ class Member:
         case = admission().choose((row,), 0)
         match case.outcome:
             case Admit.REFUSE:
-                found, expected = row.found, row.expected
+                found, expected = mismatch(case.name, hello, self.record.lineage, self.config)
                 reason = case.reason or Reason.WRONG_STORE
                 self._send(peer, Refused(reason, found, expected))
                 self._out.say(Refusal(peer, f"{case.label} {case.name}: {found}"))
@@ -879,17 +919,14 @@ class Member:
 
     def row_of(self, hello: Hello) -> Newcomer:
         """Return what the table of admission is asked about whoever says hello."""
-        row = newcomer(
+        return newcomer(
             hello,
             self.record.lineage,
             self.config,
             is_active=self.was_active,
+            is_copy=self.is_copy(hello.status.seat),
             in_reach=frozenset() if Lapse.APART in self.left_out else self.heard.in_reach,
         )
-        if self.is_copy(hello.status.seat):
-            found = f"store {hello.status.seat.store_id}, which another member has as well"
-            row = evolve(row, is_copy=True, found=found, expected="a store of its own")
-        return row
 
     def _notice(self, seat: Seat) -> None:
         if Lapse.REPLACED not in self.left_out:
@@ -1024,6 +1061,11 @@ class Member:
             self.patience_until = None
         elif self.patience_until is None:
             self.patience_until = now + self._patience()
+        is_served = self.phase not in RUNNING or self.phase is Phase.ACTIVE
+        if is_served or self.patience_until is not None or self.source is not None:
+            self.says_at = None
+        elif self.says_at is None:
+            self.says_at = now + self._pause()
 
 
 TRIES_MAX = 4
@@ -1038,6 +1080,10 @@ _CLOSING = {
     Phase.STOPPED: Closing.STOPPED,
     Phase.ABORTED: Closing.ABORTED,
 }
+
+
+def _named(view: View) -> str:
+    return f"this one would be {' '.join(sorted(seat.member for seat in view.members))} alone"
 
 
 def _by_name(seat: Seat) -> str:

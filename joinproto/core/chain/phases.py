@@ -16,7 +16,7 @@ from attrs import frozen
 
 from joinproto.core.machine import Arrow, StateMachine
 from joinproto.core.tables import Case, Table
-from joinproto.core.terms import ALWAYS, Condition, Members
+from joinproto.core.terms import ALWAYS, Members
 
 
 class Phase(Enum):
@@ -86,67 +86,100 @@ class Facts:
 MEMBERS = Members("I", Facts)
 
 
-def _i(**facts: bool) -> Condition:
-    (name,) = facts
-    return MEMBERS.where(**facts).named(_NAMES[name, facts[name]]).has(MEMBERS.me)
+_i = MEMBERS.fact
+
+ON_LEAVING = {Phase.ACTIVE: Deed.CLOSE_FOR_CLIENTS}
+"""What is done first, whatever case takes a member out of a phase."""
 
 
-_NAMES = {
-    ("is_aborted", True): "those with a verdict to abort",
-    ("is_done", True): "those who have left, or closed",
-    ("has_tip", False): "those without a tip",
-    ("is_open", False): "those whose tip is a CLOSE",
-    ("is_member", False): "those outside the tip",
-    ("is_frozen", True): "those who answered a ballot",
-    ("was_ready", True): "those ready in the tip before they were stopped",
-    ("has_options", False): "those with other options than the tip's",
-    ("has_data", False): "those without the data where the tip starts",
-    ("is_ready", False): "those who have not said that they are ready",
-    ("all_ready", False): "those who wait for the others' data",
-    ("has_n", False): "those in a view of fewer than N",
-    ("hears_majority", False): "those who hear no majority",
-}
-
-
-def standing(*, serves: bool, left_out: frozenset[Guard] = frozenset()) -> Table[Phase]:
-    """Return the table for a member that `serves` clients now, or does not."""
-    close = (Deed.CLOSE_FOR_CLIENTS,) if serves else ()
+def standing(*, left_out: frozenset[Guard] = frozenset()) -> Table[Phase]:
+    """Return the table of all phases; a case's deeds are done on the way into its phase."""
     cases = (
-        Case("I2", "a verdict", _i(is_aborted=True), Phase.ABORTED, (*close, Deed.ABORT)),
-        Case("S2", "left, or closed", _i(is_done=True), Phase.STOPPED, (*close, Deed.STOP)),
-        Case("I1", "nothing is founded", _i(has_tip=False), Phase.INITIALIZING),
-        Case("P2", "closed in order", _i(is_open=False), Phase.INITIALIZING, close),
-        Case("J1", "not in the view", _i(is_member=False), Phase.JOINING, (*close, Deed.SAY_HELLO)),
-        Case("3.3", "who answers freezes", _i(is_frozen=True), Phase.FROZEN, close),
         Case(
-            "P1", "goes on only through a new view", _i(was_ready=True), Phase.INITIALIZING, close
+            "I2",
+            "a verdict",
+            _i("there is a verdict to abort", is_aborted=True),
+            Phase.ABORTED,
+            (Deed.ABORT,),
+        ),
+        Case(
+            "S2",
+            "left, or closed",
+            _i("it has left, or closed", is_done=True),
+            Phase.STOPPED,
+            (Deed.STOP,),
+        ),
+        Case(
+            "I1",
+            "nothing is founded",
+            _i("it knows no view", has_tip=False),
+            Phase.INITIALIZING,
+        ),
+        Case(
+            "P2",
+            "closed in order",
+            _i("its tip is a CLOSE", is_open=False),
+            Phase.INITIALIZING,
+        ),
+        Case(
+            "J1",
+            "not in the view",
+            _i("it is not in the tip", is_member=False),
+            Phase.JOINING,
+            (Deed.SAY_HELLO,),
+        ),
+        Case(
+            "3.3",
+            "who answers freezes",
+            _i("it has answered a ballot", is_frozen=True),
+            Phase.FROZEN,
+        ),
+        Case(
+            "P1",
+            "goes on only through a new view",
+            _i("it was ready in the tip before it was stopped", was_ready=True),
+            Phase.INITIALIZING,
         ),
         # It was asked with others, and has been started again since.
         Case(
             "I2",
             "its options are not those of the view",
-            _i(has_options=False),
+            _i("its options are not the tip's", has_options=False),
             Phase.INITIALIZING,
-            close,
         ),
         Case(
             "I7",
             "its data is elsewhere",
-            _i(has_data=False),
+            _i("its data is not where the tip starts", has_data=False),
             Phase.UPDATING,
-            (*close, Deed.SAY_HELLO),
+            (Deed.SAY_HELLO,),
         ),
-        Case("I8", "has the data", _i(is_ready=False), Phase.READY, (*close, Deed.HOLD)),
-        Case("I8", "others are not ready", _i(all_ready=False), Phase.READY, close),
-        Case("W1", "fewer than N", _i(has_n=False), Phase.READY, close),
-        Case("3.5", "hears no majority", _i(hears_majority=False), Phase.SUSPENDED, close),
         Case(
             "I8",
-            "all are ready",
-            ALWAYS,
-            Phase.ACTIVE,
-            () if serves else (Deed.OPEN_FOR_CLIENTS,),
+            "has the data",
+            _i("it has not said that it is ready", is_ready=False),
+            Phase.READY,
+            (Deed.HOLD,),
         ),
+        Case(
+            "I8",
+            "others are not ready",
+            _i("others in the tip are not ready", all_ready=False),
+            Phase.READY,
+        ),
+        Case(
+            "W1",
+            "fewer than N",
+            _i("the tip has fewer than N members", has_n=False),
+            Phase.READY,
+        ),
+        Case(
+            "3.5",
+            "hears no majority",
+            _i("it hears no majority", hears_majority=False),
+            Phase.SUSPENDED,
+        ),
+        Case("I8", "all are ready", ALWAYS, Phase.ACTIVE, (Deed.OPEN_FOR_CLIENTS,)),
     )
     dropped = {_DROPPED[guard] for guard in left_out}
     return Table(
@@ -167,12 +200,8 @@ _DROPPED = {
 
 
 def arrows(left_out: frozenset[Guard] = frozenset()) -> tuple[Arrow[Phase], ...]:
-    """Return the arrows of the member: whatever happens, it settles."""
-    idle = tuple(phase for phase in RUNNING if phase is not Phase.ACTIVE)
-    return (
-        Arrow("settle", (Phase.ACTIVE,), standing(serves=True, left_out=left_out)),
-        Arrow("settle", idle, standing(serves=False, left_out=left_out)),
-    )
+    """Return the one arrow of the member: whatever happens, it settles."""
+    return (Arrow("settle", RUNNING, standing(left_out=left_out)),)
 
 
 @cache

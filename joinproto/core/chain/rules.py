@@ -352,7 +352,7 @@ def _started(given: Given, view: View, answers: Sequence[Answer]) -> tuple[Case[
         answer.position == view.position and not answer.update_unfinished for answer in answers
     ]
     sources = [given.members[at].id for at, has in enumerate(has_data) if has]
-    table = standing(serves=False)
+    table = standing()
     cases = []
     for answer, has in zip(answers, has_data, strict=True):
         facts = Facts(

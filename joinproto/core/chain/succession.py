@@ -77,7 +77,6 @@ class Row:
 
 
 SEATS = Members("I", Row)
-ME = SEATS.me
 N = SEATS.mine("wait_for")
 MAJORITY = SEATS.mine("majority")
 FOUNDERS = SEATS.mine("founders")
@@ -91,8 +90,8 @@ STORES = A.where(fits=True, has_store=True)
 # Who keeps nothing is an elector only where nobody had a store when the cluster was founded.
 KEEPS_NOTHING = ~A.where(is_elector=True, has_store=False).is_empty
 
-AUTOMATIC = SEATS.where(is_automatic=True).named("those with total-failure = automatic").has(ME)
-NOBODY_PERMITS = A.where(is_marked=True).is_empty & ~AUTOMATIC
+MANUAL = SEATS.fact("total failure is manual here", is_automatic=False)
+NOBODY_PERMITS = A.where(is_marked=True).is_empty & MANUAL
 
 STAYING = A.where(leaves=False).named("those of A who stay")
 TOO_FEW = STAYING.fewer_than(N) | A.where(is_elector=True).fewer_than(MAJORITY)
@@ -216,4 +215,4 @@ def going_on(*, all_quiet: bool = True) -> Table[Next]:
     )
 
 
-ME_CLOSES = SEATS.where(closes=True).named("those who close").has(ME)
+ME_CLOSES = SEATS.fact("this member closes the cluster", closes=True)

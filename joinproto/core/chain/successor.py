@@ -5,7 +5,7 @@ Source: join protocol, 3.4 and 3.6.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import Enum
 
 from attrs import evolve, field, frozen
@@ -15,6 +15,7 @@ from joinproto.core.chain.config import Config, TotalFailure
 from joinproto.core.chain.ids import Digest, by_hash
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.succession import Next, Row, founding, going_on, reopening
+from joinproto.core.chain.together import Apart
 from joinproto.core.chain.view import Kind, Position, Seat, View, change, close, found, restart
 from joinproto.core.tables import Case, Table
 from joinproto.core.vocabulary import Reason, Store
@@ -35,19 +36,21 @@ class Shortcut(Enum):
     KEPT = "nobody-keeps-it"
     LOST_CLEAN = "clean-or-nothing"
     HANDS = "left-to-the-absent"
+    TOGETHER = "apart-kept"
 
 
 @frozen(kw_only=True)
 class Proposer:
     """Whoever is to propose, and what it wants.
 
-    `guests`: newcomers that are to be taken in.  `closes`: the whole cluster is to stop.
-    `nonce`, `time`: see `Facts` of a view.
+    `guests`: newcomers that are to be taken in.  `apart`: who does not hear whom.  `closes`: the
+    whole cluster is to stop.  `nonce`, `time`: see `Facts` of a view.
     """
 
     config: Config
     seat: Seat
     guests: frozenset[Seat] = frozenset()
+    apart: Apart = Apart()
     closes: bool = False
     nonce: str = "-"
     time: int = 0
@@ -193,13 +196,15 @@ class Proposer:
                 if _keeps(item) and item not in fit and self._may_stay(evidence, item)
             ]
         stays = self._staying(tip, fit, sure)
-        members = {item.seat for item in stays} | self._new_guests(answers)
+        there = frozenset(item.seat for item in stays) | self._new_guests(answers)
+        members = self._together(tip, there, fit, sure, was_active=was_active)
+        stays = [item for item in stays if item.seat in members]
         # Where somebody is who stays: the others are fed by members alone.
         sources = [item for item in sure if item in stays or Shortcut.STAYS in self.left_out]
         return change(
             tip,
             members=members,
-            electors=self._electors(tip, frozenset(members), answers),
+            electors=self._electors(tip, members, answers),
             position=self._highest(evidence, sources or sure),
             activated=was_active,
             nonce=self.nonce,
@@ -244,6 +249,64 @@ class Proposer:
         has_source = any(item in sources for item in stays)
         has_store = any(map(_keeps, stays)) or _keeps_nothing(tip, answers)
         return stays if has_source and has_store else list(answers)
+
+    def _together(
+        self,
+        tip: View,
+        there: frozenset[Seat],
+        fit: Sequence[Answer],
+        sure: Sequence[Answer],
+        *,
+        was_active: bool,
+    ) -> frozenset[Seat]:
+        """Return who goes on together: all that are `there`, unless some of these are apart.
+
+        As in `_staying`, one of them feeds the others, and one of them has a store.  The others
+        stay electors, and come in when they hear all members that one of them hears.
+        """
+        seats = {seat.member: seat for seat in there}
+        if Shortcut.TOGETHER in self.left_out or not self.apart.among(seats.keys()):
+            return there
+        sources = {item.seat for item in sure if item.seat in there}
+        stores = {item.seat for item in fit if not item.transient and item.seat in there}
+        needs = [some for some in (sources, stores) if some]
+        groups = [
+            frozenset(seats[name] for name in names) for names in self.apart.groups(seats.keys())
+        ]
+        may = [group for group in groups if all(group & some for some in needs)]
+
+        def worth(group: frozenset[Seat]) -> tuple[bool, bool, bool, int, int]:
+            has_n = was_active or len(group) >= tip.wait_for
+            # One that hears no majority is suspended, and so are all if it orders the frames.
+            serve = all(self._hears_majority(tip, seat) for seat in group)
+            may = self._may_choose(tip, group)
+            return has_n, may, serve, len(group & tip.members), len(group)
+
+        # Of equal ones the first: `groups` has them in the same order each time.
+        return max(may, key=worth, default=there)
+
+    def _hears_majority(self, tip: View, seat: Seat) -> bool:
+        missed = {whom for who, whom in self.apart.pairs if who == seat.member}
+        return self._may_choose(tip, {one for one in tip.electors if one.member not in missed})
+
+    def _may_choose(self, tip: View, group: Collection[Seat]) -> bool:
+        return self.config.outside or tip.is_majority(group)
+
+    def yields(self, view: View, evidence: Evidence, misses: frozenset[str]) -> bool:
+        """Return whether others may hear each other that can choose alone, where `view` cannot.
+
+        Asked where some that answered are apart.  `misses`: whom this member does not hear.  What
+        nobody has said is taken for the best.
+        """
+        tip = evidence.lineage.tip
+        answered = {item.seat.member for item in evidence.answers}
+        if tip is None or self._may_choose(tip, view.members) or not self.apart.among(answered):
+            return False
+        names = {seat.member: seat for seat in tip.electors}
+        apart = self.apart.as_told_by(self.seat.member, misses)
+        return any(
+            tip.is_majority({names[name] for name in group}) for group in apart.groups(names.keys())
+        )
 
     def _found(self, answers: tuple[Answer, ...]) -> View:
         members = frozenset(item.seat for item in answers if not item.leaves)

@@ -57,14 +57,21 @@ SEATS_MAX = 1_000
 """Members, or electors, of one view."""
 
 
-def encode(message: Message) -> bytes:
-    """Return the message as bytes; raises `MisuseError` for what no member sends."""
+MISSES = 3
+"""The version of the wire from which on it is understood what a `Promise` says of `misses`."""
+
+
+def encode(message: Message, *, speaks: int = MISSES - 1) -> bytes:
+    """Return the message as bytes; raises `MisuseError` for what no member sends.
+
+    `speaks`: the version of the wire that the receiver understands; what it would not is left out.
+    """
     word = _NAMES.get(type(message))
     if word is None:
         raise MisuseError(
             f"{type(message).__name__} is no message of a member", next="encode what `poll` returns"
         )
-    data = _dumped([word, *_MESSAGES[word].put(message)])
+    data = _dumped([word, *_MESSAGES[word].put(message, whole=speaks >= MISSES)])
     if len(data) > BYTES_MAX:
         raise MisuseError(
             f"a message of {len(data)} bytes; others take {BYTES_MAX}", next="use shorter names"
@@ -138,17 +145,27 @@ class _Form:
 
     kind: type
     fields: dict[str, _Field]
+    last: tuple[str, _Field] | None = None
 
-    def put(self, value: Any) -> list[Any]:
-        return [field.put(getattr(value, name)) for name, field in self.fields.items()]
+    def put(self, value: Any, *, whole: bool = True) -> list[Any]:
+        """`whole`: with the last field, which older versions do not know, if it says anything."""
+        put = [field.put(getattr(value, name)) for name, field in self.fields.items()]
+        if self.last is not None and whole and getattr(value, self.last[0]):
+            name, field = self.last
+            put.append(field.put(getattr(value, name)))
+        return put
 
     def take(self, what: str, found: Any) -> Any:
         require_type(what, found, list)
-        expected = f"{len(self.fields)} fields"
-        require(what, len(found) == len(self.fields), Said(f"{len(found)} fields"), expected)
+        fields = list(self.fields.items())
+        expected = f"{len(fields)} fields"
+        if self.last is not None and len(found) == len(fields) + 1:
+            fields.append(self.last)
+            require(f"{what}.{self.last[0]}", found[-1] != [], Said("none"), "it is left out then")
+        require(what, len(found) == len(fields), Said(f"{len(found)} fields"), expected)
         taken = {
             name: field.take(f"{what}.{name}", one)
-            for (name, field), one in zip(self.fields.items(), found, strict=True)
+            for (name, field), one in zip(fields, found, strict=True)
         }
         try:
             return self.kind(**taken)
@@ -316,6 +333,7 @@ _MESSAGES = {
             "accepted": _ACCEPTED,
             "answer": _or_none(_ANSWER),
         },
+        last=("misses", _NAMES_HEARD),
     ),
     "accept": _Form(Accept, {**_PARENT, "ballot": _BALLOT, "view": _ONE_VIEW}),
     "voted": _Form(Voted, {**_PARENT, "ballot": _BALLOT, "voter": _whole(_SEAT)}),

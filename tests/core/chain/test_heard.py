@@ -45,6 +45,24 @@ def test_a_new_view_leaves_who_is_there_and_who_wants_to_come_in(tip: View) -> N
     assert Heard(in_reach=frozenset("bcd"), guests=frozenset({D})) == heard.in_view(tip)
 
 
+def test_who_answers_says_whom_it_does_not_hear_and_its_last_word_counts() -> None:
+    """What one ballot was told is worth nothing in the next one."""
+    heard = Heard().answered(_answer(B), frozenset("ad")).answered(_answer(C), frozenset("d"))
+
+    assert {("b", "a"), ("b", "d"), ("c", "d")} == heard.apart.pairs
+    assert {("c", "d")} == heard.answered(_answer(B2)).apart.pairs
+    assert heard.answers == heard.asking().answers
+    assert Heard() == heard.without_answers() == heard.asking().without_answers()
+
+
+def test_members_and_electors_of_the_tip_are_missed(tip: View) -> None:
+    """Newcomers are not: they say themselves whom they hear."""
+    heard = Heard(in_reach=frozenset("bde"))
+
+    assert {"c"} == heard.misses(tip, A)
+    assert set() == heard.misses(None, A)
+
+
 def test_a_close_leaves_no_guest(tip: View) -> None:
     end = close(tip, position=None, activated=False, nonce="-", time=0)
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 import pytest
 from attrs import evolve
 
-from joinproto.core.chain.choice_messages import Accept, Chosen, Prepare, Promise, Voted
+from joinproto.core.chain.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
 from joinproto.core.chain.config import Config
 from joinproto.core.chain.ids import by_content
 from joinproto.core.chain.member import SILENT, Frame, Member
@@ -1536,3 +1536,25 @@ def test_a_member_in_no_view_leaves_at_once() -> None:
 
     assert Phase.STOPPED is member.phase
     assert [Stop(False)] == all_of(Stop, list(member.poll().actions))
+
+
+def test_whom_others_miss_counts_in_the_ballot_in_which_they_say_it_only() -> None:
+    """Links come and go: an answer stays true, what it says of links does not (swarm, 200061)."""
+    bus = cluster()
+    member, tip = bus["a"].member, bus["a"].member.view
+    assert tip is not None
+    member.leave(bus.now)
+    member.tick(bus.now)
+    attempt = member.choice.attempt
+    assert attempt is not None
+    answer = bus["b"].member.status
+    told = Promise(tip.id, attempt.ballot, answer.seat, None, answer, frozenset("c"))
+
+    member.receive(bus.now, "b", told)
+    before = member.heard.apart.pairs
+    member.receive(bus.now, "c", Nack(tip.id, attempt.ballot, Ballot(9, "c'")))
+    member.tick(bus.now + 100)
+
+    assert {("b", "c")} == before
+    assert set() == member.heard.apart.pairs
+    assert answer in member.heard.answers

@@ -26,7 +26,7 @@ from joinproto.core.chain.messages import (
 )
 from joinproto.core.chain.store import Accepted, Ballot
 from joinproto.core.chain.view import Position, Seat
-from joinproto.core.chain.wire import BYTES_MAX, SEATS_MAX, TEXT_MAX, decode, encode
+from joinproto.core.chain.wire import BYTES_MAX, MISSES, SEATS_MAX, TEXT_MAX, decode, encode
 from joinproto.core.vocabulary import Reason
 from joinproto.errors import MisuseError
 from tests.core.chain.pictures import views
@@ -59,7 +59,9 @@ accepted = st.none() | st.builds(Accepted, ballots, VIEWS)
 numbers = st.integers(0, INT_MAX)
 messages: st.SearchStrategy[Message] = st.one_of(
     st.builds(Prepare, ids_or_none, ballots),
-    st.builds(Promise, ids_or_none, ballots, seats, accepted, st.none() | answers),
+    st.builds(
+        Promise, ids_or_none, ballots, seats, accepted, st.none() | answers, st.frozensets(texts)
+    ),
     st.builds(Accept, ids_or_none, ballots, VIEWS),
     st.builds(Voted, ids_or_none, ballots, seats),
     st.builds(Nack, ids_or_none, ballots, ballots),
@@ -85,12 +87,14 @@ def said(tree: object) -> bytes:
 
 @given(messages)
 def test_every_message_comes_back_as_it_was(message: Message) -> None:
-    assert message == decode(encode(message))
+    assert message == decode(encode(message, speaks=MISSES))
 
 
 @given(messages)
 def test_equal_messages_are_equal_bytes(message: Message) -> None:
-    assert encode(message) == encode(decode(encode(message)))
+    assert encode(message, speaks=MISSES) == encode(
+        decode(encode(message, speaks=MISSES)), speaks=MISSES
+    )
 
 
 @given(st.binary(max_size=200))
@@ -110,7 +114,7 @@ def test_a_damaged_message_is_malformed_or_another_message(
     message: Message, data: st.DataObject
 ) -> None:
     """Nothing but `Malformed` is ever raised, and what is read is what would be written."""
-    whole = bytearray(encode(message))
+    whole = bytearray(encode(message, speaks=MISSES))
     for _ in range(data.draw(st.integers(1, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
 
@@ -118,7 +122,7 @@ def test_a_damaged_message_is_malformed_or_another_message(
         read = decode(bytes(whole))
     except Malformed:
         return
-    assert bytes(whole) == encode(read)
+    assert bytes(whole) == encode(read, speaks=MISSES)
 
 
 @given(messages, st.data())
@@ -126,7 +130,7 @@ def test_a_message_with_a_foreign_part_is_malformed_or_another_message(
     message: Message, data: st.DataObject
 ) -> None:
     """Any value stands in the place of any part, however deep."""
-    tree = json.loads(encode(message))
+    tree = json.loads(encode(message, speaks=MISSES))
     part: Any = tree
     while True:
         at = data.draw(st.integers(0, len(part) - 1))
@@ -139,14 +143,14 @@ def test_a_message_with_a_foreign_part_is_malformed_or_another_message(
         read = decode(said(tree))
     except Malformed:
         return
-    assert said(tree) == encode(read)
+    assert said(tree) == encode(read, speaks=MISSES)
 
 
 @given(messages, st.data())
 def test_a_message_that_is_cut_off_or_goes_on_is_malformed(
     message: Message, data: st.DataObject
 ) -> None:
-    whole = encode(message)
+    whole = encode(message, speaks=MISSES)
     length = data.draw(st.integers(0, len(whole) - 1))
 
     for wrong in (whole[:length], whole + b" ", whole + b"0", b" " + whole, whole + whole):
@@ -252,6 +256,19 @@ def test_a_refusal_with_a_long_reason_is_cut() -> None:
     told = decode(encode(Refused(Reason.OPTIONS_DIFFER, "x" * 5_000, "y")))
 
     assert Refused(Reason.OPTIONS_DIFFER, "x" * TEXT_MAX, "y") == told
+
+
+def test_an_older_version_is_not_told_whom_a_member_misses() -> None:
+    """It takes a promise of five fields; one that misses nobody has no sixth one."""
+    whole = Promise("p", Ballot(1, "a1"), Seat("b", "b1"), None, None, frozenset({"c", "d"}))
+
+    told, old = encode(whole, speaks=MISSES), encode(whole, speaks=MISSES - 1)
+
+    assert ["c", "d"] == json.loads(told)[-1]
+    assert old == encode(whole) == encode(decode(old), speaks=MISSES)
+    assert 7 == len(json.loads(told)) == 1 + len(json.loads(old))
+    with pytest.raises(Malformed, match="left out"):
+        decode(said([*json.loads(old), []]))
 
 
 def test_names_of_a_searched_world_are_not_sent() -> None:

@@ -1,0 +1,74 @@
+"""Who goes on together: of those that answered, some that all hear each other.
+
+A view is active once each member has heard of each other one that it is ready, and whoever does
+not hear a member of its view asks for another one.  So two that do not hear each other in one
+view end it, and whoever keeps both ends the next one, too.
+
+Source: join protocol, 3.4.  Nothing here is about safety: it only says who of those that may be
+in a view is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import islice
+
+from attrs import frozen
+
+GROUPS_MAX = 1_000
+"""So many groups are looked at; with five members that are cut at random there are ten at most."""
+
+
+@frozen(cache_hash=True)
+class Apart:
+    """`pairs`: who does not hear whom, by name; one that says so is enough."""
+
+    pairs: frozenset[tuple[str, str]] = frozenset()
+
+    def groups(self, names: Collection[str]) -> Iterator[frozenset[str]]:
+        """Yield the largest groups of `names` that all hear each other, none within another one.
+
+        In the same order each time; at most `GROUPS_MAX`.
+        """
+        deaf = self._deaf(names)
+        both = frozenset(names).difference(deaf)
+        return islice((both | some for some in _groups(deaf)), GROUPS_MAX)
+
+    def as_told_by(self, name: str, misses: frozenset[str]) -> Apart:
+        """Return what is known when `name` says anew whom it does not hear."""
+        others = {pair for pair in self.pairs if pair[0] != name}
+        return Apart(frozenset(others | {(name, whom) for whom in misses}))
+
+    def among(self, names: Collection[str]) -> bool:
+        """Return whether any two of these are apart."""
+        return bool(self._deaf(names))
+
+    def _deaf(self, names: Collection[str]) -> dict[str, frozenset[str]]:
+        """Return from whom each one is apart; who hears all is left out."""
+        deaf: dict[str, frozenset[str]] = {}
+        for who, whom in self.pairs:
+            if who in names and whom in names and who != whom:
+                deaf[who] = deaf.get(who, frozenset()) | {whom}
+                deaf[whom] = deaf.get(whom, frozenset()) | {who}
+        return deaf
+
+
+def _groups(deaf: dict[str, frozenset[str]]) -> Iterator[frozenset[str]]:
+    """Yield them as Bron and Kerbosch do (1973, with a pivot), those that hear the most first."""
+
+    def grow(
+        group: frozenset[str], more: list[str], done: frozenset[str]
+    ) -> Iterator[frozenset[str]]:
+        if not more:
+            if not done:
+                yield group
+            return
+        # Each group has the pivot, or one that is apart from it.
+        pivot = min((*more, *sorted(done)), key=lambda name: len(deaf[name].intersection(more)))
+        for name in [one for one in more if one == pivot or one in deaf[pivot]]:
+            more = [other for other in more if other != name]
+            later = [other for other in more if other not in deaf[name]]
+            yield from grow(group | {name}, later, done - deaf[name])
+            done |= {name}
+
+    return grow(frozenset(), sorted(deaf, key=lambda name: (len(deaf[name]), name)), frozenset())

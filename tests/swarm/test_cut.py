@@ -1,0 +1,94 @@
+"""Partial partitions: a majority that hears each other in full serves, and the chain rests."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from joinproto.core.chain.config import Config
+from joinproto.core.chain.member import Member
+from joinproto.core.chain.successor import Shortcut
+from joinproto.swarm.run import run
+from tests.swarm.cut import acknowledged, scenario, views, with_a_majority
+
+KEEPS_ALL = partial(Member.start, left_out=frozenset({Shortcut.TOGETHER}))
+"""Members whose proposers keep whoever answers."""
+
+VIEWS_MOST = 3
+"""The founding, and two changes: two proposers may each have heard of another half."""
+
+CHURNS = (
+    ("abcd", ("ac", "ad"), 1.0),
+    pytest.param("abcde", ("ab", "ad", "be", "ce", "de"), 0.0, marks=pytest.mark.slow),
+    pytest.param("abcde", ("ac", "ad", "ae", "de"), 0.0, marks=pytest.mark.slow),
+)
+"""Members, cut links, and the most seconds until a cut is noticed."""
+
+
+@pytest.mark.parametrize(("names", "cut", "notice"), CHURNS)
+def test_who_is_apart_is_not_kept(names: str, cut: tuple[str, ...], notice: float) -> None:
+    """Beside the *always* a *sometimes*: members that keep whoever answers change more often."""
+    seeds = range(4)
+    runs = [scenario(names, cut, seed=seed, notice=notice) for seed in seeds]
+
+    now = [run(one, tells=True) for one in runs]
+    before = [run(one, tells=True, start=KEEPS_ALL) for one in runs]
+
+    assert not [one.what for one in now if one.failed]
+    assert max(map(views, now)) <= 2
+    assert max(map(views, before)) > 2
+
+
+def test_every_topology_of_four_members_with_a_connected_majority_serves() -> None:
+    """22 of them."""
+    told = [run(scenario("abcd", cut), tells=True) for cut in with_a_majority("abcd")]
+
+    assert 22 == len(told)
+    assert not [one.what for one in told if one.failed]
+    assert max(map(views, told)) <= 2
+
+
+@pytest.mark.slow
+def test_every_topology_of_five_members_with_a_connected_majority_serves() -> None:
+    """635 of them; with members that keep whoever answers some never serve."""
+    told = [run(scenario("abcde", cut), tells=True) for cut in with_a_majority("abcde")]
+
+    assert 635 == len(told)
+    assert not [one.what for one in told if one.failed]
+    assert max(map(views, told)) <= VIEWS_MOST
+
+
+@pytest.mark.parametrize(
+    ("names", "links"),
+    [("abcd", "ab bc cd"), ("abcde", "ab bc cd de ae")],
+    ids=["a line of four", "a ring of five"],
+)
+def test_without_a_connected_majority_two_that_hear_one_serve(names: str, links: str) -> None:
+    """Nobody owes it; each of the two hears a majority of the electors, and the chain rests."""
+    pairs = map("".join, combinations(names, 2))
+    cut = tuple(pair for pair in pairs if pair not in links.split())
+
+    told = run(scenario(names, cut), tells=True)
+
+    assert not told.failed
+    assert 2 == views(told)
+    assert acknowledged(told) > 0
+
+
+def test_members_that_keep_whoever_answers_and_others_come_to_rest_together() -> None:
+    """A rolling upgrade: the proposer of the former version keeps all, the next one does not."""
+    old = "ab"
+
+    def start(now: float, config: Config, *args: Any, **more: Any) -> Member:
+        left_out = frozenset({Shortcut.TOGETHER} if config.member in old else ())
+        return Member.start(now, config, *args, **more, left_out=left_out)
+
+    told = [
+        run(scenario("abcd", ("ac", "ad"), seed=seed, notice=1.0), start=start, tells=True)
+        for seed in range(4)
+    ]
+
+    assert not [one.what for one in told if one.failed]

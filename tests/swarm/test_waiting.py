@@ -1,0 +1,49 @@
+"""Liveness: where nobody may serve, a member says for whom it waits (`says_why`)."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.swarm.run import run
+from joinproto.swarm.scenario import Deed, Scenario, What
+
+TWO = Scenario(
+    seed=16,
+    members="ab",
+    electors="ab",
+    wait_for=2,
+    patience=0.5,
+    heartbeat=0.25,
+    deeds=(
+        Deed(0.0, What.START, "a"),
+        Deed(0.0, What.START, "b"),
+        Deed(5.0, What.LEAVE, "a"),
+        Deed(8.0, What.CRASH, "b"),
+        Deed(8.0, What.WIPE, "b"),
+    ),
+)
+"""The only member of the view has lost its disk: both are strangers in it."""
+
+GONE = Scenario(
+    seed=3001,
+    members="bc",
+    electors="bc",
+    wait_for=2,
+    deeds=(Deed(1.0, What.GONE, "c"),),
+)
+"""Nothing is founded, and one elector never comes."""
+
+
+@pytest.mark.parametrize(
+    ("scenario", "said"),
+    [
+        (TWO, "waits (J1: nobody of the view is here; not here: b with store"),
+        (GONE, "waits (I1: founders are not here; no connection to c)"),
+    ],
+)
+def test_who_may_not_serve_says_for_whom_it_waits(scenario: Scenario, said: str) -> None:
+    """Seeds 16 and 3001 of the swarm, shrunk: nobody could ever serve, and nobody said a word."""
+    outcome = run(scenario, tells=True)
+
+    assert "" == outcome.claim
+    assert any(said in line for line in outcome.story)
