@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from joinproto.core.chain.view import Position
 from joinproto.errors import MisuseError, StoreCorrupt
-from joinproto.log import journal as journals
+from joinproto.log import survey as surveys
 from joinproto.log.journal import FILE, FRAME_BYTES_MAX, Frame, Journal, Run
+from joinproto.log.records import record
 from joinproto.log.updates import common_seq
 
 FIRST, SECOND = "1" * 64, "2" * 64
@@ -155,25 +156,26 @@ def long_journal(path: Path, count: int) -> None:
     with (path / FILE).open("wb") as file:
         for number in range(1, count + 1):
             view = views[3 * (number - 1) // count]
-            file.write(journals._record(Frame(view, number, b"x" * 20), 0))
+            file.write(record(Frame(view, number, b"x" * 20), 0))
 
 
 def test_a_long_journal_says_how_far_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A restart that reads for minutes in silence looks like one that hangs."""
-    monkeypatch.setattr(journals, "SAY_FRAMES", 30)
-    monkeypatch.setattr(journals, "SAY_SECONDS", 0.0)
-    long_journal(tmp_path, 99)
+    monkeypatch.setattr(surveys, "SAY_SECONDS", 0.0)
+    with (tmp_path / FILE).open("wb") as file:
+        for number in range(1, 13):
+            file.write(record(Frame("abc"[(number - 1) // 4] * 64, number, bytes(900_000)), 0))
 
     with caplog.at_level("INFO"):
         journal = Journal.open(tmp_path)
 
     said = [record.getMessage() for record in caplog.records]
-    assert [30, 60, 90] == [int(line.split(": ")[1].split()[0]) for line in said]
-    assert "30 %" in said[0]
-    assert [(1, 33), (34, 66), (67, 99)] == [(run.first, run.last) for run in journal.runs]
-    assert 99 == journal.read(99)[0].seq
+    assert [4, 8, 12] == [int(line.split(": ")[1].split()[0]) for line in said]
+    assert "33 %" in said[0]
+    assert [(1, 4), (5, 8), (9, 12)] == [(run.first, run.last) for run in journal.runs]
+    assert 12 == journal.read(12)[0].seq
     journal.close()
 
 
