@@ -34,10 +34,11 @@ from joinproto.core.chain.wire import BYTES_MAX
 from joinproto.drivers.framing import Reader, framed
 from joinproto.drivers.refused import Refused
 
-VERSIONS = (1, 2)
+VERSIONS = (1, 3)
 """Lowest and highest version of the wire that this code speaks.
 
 2: the letters of `joinproto/log` by which frames come to rest before a close.
+3: those by which a joiner gets the base that stands for dropped frames.
 """
 
 GREETING_BYTES_MAX = 4_096

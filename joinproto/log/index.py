@@ -125,10 +125,11 @@ class Index:
         """Write a block.  `end`: of the journal; `offsets`: of all frames behind the number
         `below`.
         """
+        last = below + len(offsets)
         views = [
             (bytes.fromhex(run.view), max(run.first, self._first))
             for run in runs
-            if run.last >= self._first
+            if run.last >= self._first and run.first <= last
         ]
         self._write(
             Stretch(
@@ -151,6 +152,14 @@ class Index:
         if self._blocks:
             return self._blocks[-1][1], self._blocks[-1][0] + 1
         return start, first
+
+    def rename(self, path: Path) -> None:
+        """Take the place of another index, not durably: it is worth no sync."""
+        try:
+            self.path.rename(path)
+        except OSError as error:
+            self._give_up(error.strerror or str(error))
+        self.path = path
 
     @property
     def count(self) -> int:

@@ -16,16 +16,18 @@ from __future__ import annotations
 import logging
 import os
 from array import array
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from joinproto.core.chain.view import Position
 from joinproto.errors import MisuseError, StoreCorrupt, StoreUnreadable, StoreWriteFailed
 from joinproto.log.bytes_at import read_at, sync_directory, write_at
+from joinproto.log.index import FILE as INDEX
 from joinproto.log.index import Index
 from joinproto.log.records import (
     BODY,
@@ -66,6 +68,23 @@ RECENT_FRAMES = 4_096
 RECENT_BYTES = 8 * 2**20
 
 
+@frozen(kw_only=True)
+class Replacement:
+    """Another journal, open and durable at `path`, that is to take this one's place.
+
+    `runs`: of all its frames, those in its base included; `offsets`: of the frames behind that;
+    `end`: behind the last one.
+    """
+
+    path: Path
+    file: int
+    base: Base
+    runs: tuple[Run, ...]
+    offsets: array[int]
+    end: int
+    index: Index
+
+
 @define
 class Journal:
     """The open file.  Frames are numbered from 1, without a gap.  For one thread at a time."""
@@ -83,6 +102,7 @@ class Journal:
     _recent_bytes: int = 0
     _index: Index = field(init=False)
     cut_bytes: int = 0  # of a torn tail, at the opening
+    cuts: int = 0
 
     def __attrs_post_init__(self) -> None:
         """Look at no file yet."""
@@ -130,6 +150,11 @@ class Journal:
         return self._below + len(self._offsets)
 
     @property
+    def file(self) -> int:
+        """Return the open file, to be read."""
+        return self._file
+
+    @property
     def first_seq(self) -> int:
         """Return the first frame that can be read, or will be the first one."""
         return self._below + 1
@@ -153,27 +178,31 @@ class Journal:
 
         None of those that were dropped: see `first_seq`.
         """
-        frames = self.recent(first, bytes_max=bytes_max)
-        if frames:
-            return frames
-        size = 0
         if first < self.first_seq:
             raise MisuseError(
                 f"{self.path}: frame {first} was dropped", next="read from `first_seq` on"
             )
-        for seq in range(first, self.last_seq + 1):
-            start = self._begins(seq)
-            length = self._begins(seq + 1) - start
-            if frames and size + length > bytes_max:
-                break
-            frame = parsed(read_at(self._file, start, length))
+        frames = self.recent(first, bytes_max=bytes_max)
+        if frames:
+            return frames
+        if first > self.last_seq:
+            return frames
+        # All of them in one read of the disk.
+        start = self.begins(first)
+        behind = bisect_right(self._offsets, start + bytes_max, first - self._below)
+        last = max(first, self._below + behind - 1)
+        if self._end <= start + bytes_max:
+            last = self.last_seq
+        held = read_at(self._file, start, self.begins(last + 1) - start)
+        for seq in range(first, last + 1):
+            at = self.begins(seq) - start
+            frame = parsed(held[at : self.begins(seq + 1) - start])
             if frame is None or frame[0].seq != seq:
                 raise StoreCorrupt(
                     f"{self.path}: frame {seq} is not as it was written",
                     next="end this member; its disk changes what was written",
                 )
             frames.append(frame[0])
-            size += length
         return frames
 
     def recent(self, first: int, *, bytes_max: int = FRAME_BYTES_MAX) -> list[Frame]:
@@ -234,7 +263,8 @@ class Journal:
                 f"{self.path}: frames up to {self._below} were dropped, and are one piece",
                 next="cut behind them, or take another base",
             )
-        end = self._begins(last_seq + 1)
+        end = self.begins(last_seq + 1)
+        self.cuts += 1
         start, first = self._index.cut(last_seq, start=self._start, first=self.first_seq)
         try:
             os.ftruncate(self._file, end)
@@ -251,7 +281,30 @@ class Journal:
         self._runs = kept
         self._index_from(start, first)
 
-    def _begins(self, seq: int) -> int:
+    def replace_by(self, other: Replacement) -> None:
+        """Go on in another file, which has this one's name when this returns, durably.
+
+        Raises `StoreWriteFailed`.
+        """
+        self._require_usable()
+        try:
+            other.path.rename(self.path)
+            other.index.rename(self.path.with_name(INDEX))
+            sync_directory(self.path.parent)
+        except OSError as error:
+            raise self._failed("taking the place of the former journal", error) from error
+        os.close(self._file)
+        self._index.close()
+        self._file, self._index = other.file, other.index
+        self.base, self._below = other.base, other.base.last.seq
+        self._offsets, self._end, self._durable = other.offsets, other.end, other.end
+        if other.runs != self.runs:
+            self._runs = list(other.runs)
+            self._recent.clear()
+            self._recent_bytes = 0
+            self.cuts += 1
+
+    def begins(self, seq: int) -> int:
         """Return where this frame begins, or the next one will."""
         return self._offsets[seq - self._below - 1] if seq <= self.last_seq else self._end
 

@@ -116,6 +116,32 @@ def test_cut_and_gone_on_in_another_view(place: Path) -> None:
     again.close()
 
 
+@given(sizes=st.lists(st.integers(0, 3_000), min_size=1, max_size=30), data=st.data())
+def test_a_read_gives_as_many_frames_as_were_asked_for(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], data: st.DataObject
+) -> None:
+    """The sizes of the records counted one by one."""
+    path = tmp_path_factory.mktemp("read")
+    journal = Journal.open(path)
+    journal.append([Frame(FIRST, seq, bytes(size)) for seq, size in enumerate(sizes, 1)])
+    journal.close()
+    journal = Journal.open(path)  # nothing is in memory
+    first = data.draw(st.integers(1, len(sizes) + 1))
+    most = data.draw(st.integers(0, 20_000))
+
+    taken: list[int] = []
+    total = 0
+    for seq, size in enumerate(sizes, 1):
+        if seq >= first and (not taken or total + size + 60 <= most):
+            taken.append(seq)
+            total += size + 60
+        elif seq >= first:
+            break
+
+    assert taken == [frame.seq for frame in journal.read(first, bytes_max=most)]
+    journal.close()
+
+
 def test_frames_out_of_order_or_too_long_are_refused(place: Path) -> None:
     journal = Journal.open(place)
 

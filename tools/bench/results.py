@@ -146,10 +146,26 @@ class NodeCost:
 
 
 @frozen
+class RestartCost:
+    """A node with so many frames, started after kill -9 until it serves; see
+    tools/bench/restart.py.  `empty_seconds`: without frames; `first_seconds`: without index and
+    snapshot; `restart_seconds`: with those that it then made by itself, a median.  `load`: of
+    the machine, before.
+    """
+
+    frames: int
+    journal_bytes: int
+    load: float
+    empty_seconds: float
+    first_seconds: float
+    restart_seconds: float
+
+
+@frozen
 class Results:
     """`cold`: the very first search, its loops not yet compiled.  `problems`: a tool failed
     or disagreed.  `left_out`: what this machine could not run, with what to install.
-    `member`, `node`: None where nobody measured it."""
+    `member`, `node`, `restart`: None where nobody measured it."""
 
     command: str
     date: str
@@ -163,6 +179,7 @@ class Results:
     left_out: tuple[str, ...]
     member: MemberCost | None = None
     node: NodeCost | None = None
+    restart: RestartCost | None = None
 
 
 def row_of(
@@ -247,6 +264,11 @@ def read_member(text: str) -> MemberCost:
 def read_node(text: str) -> NodeCost:
     """Return what `python -m tools.bench.node` printed."""
     return _converter.structure(json.loads(text), NodeCost)
+
+
+def read_restart(text: str) -> RestartCost:
+    """Return what `python -m tools.bench.restart` printed."""
+    return _converter.structure(json.loads(text), RestartCost)
 
 
 def to_json(results: Results) -> str:
