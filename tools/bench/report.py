@@ -324,7 +324,7 @@ def markdown(results: Results, *, plot: str) -> str:
     if results.member is not None:
         parts += [MEMBER_HEAD.format(members=results.member.members), member_table(results.member)]
     if results.node is not None:
-        parts += [NODE_HEAD.format(clients=results.node.clients), node_table(results.node)]
+        parts += [node_head(results.node), node_table(results.node)]
     if results.restart is not None:
         parts += [restart_head(results.restart), restart_table(results.restart)]
     parts += [
@@ -380,7 +380,14 @@ says, with one write at a time each; every frame is on three disks before it is 
 so it is on a majority of etcd's (`python -m tools.bench.node`).  A view here commits what
 *all* its members have, so it pauses for whoever is killed; etcd waits for a follower never,
 for a leader until the next is elected.  The last column is ours by etcd's, in the same run.
-"""
+{load}"""
+
+
+def node_head(cost: NodeCost) -> str:
+    """Return what stands above that table."""
+    load = "" if cost.load is None else f"The load of the machine was {cost.load:.1f} before.\n"
+    return NODE_HEAD.format(load=load)
+
 
 RESTART_HEAD = """
 ## A restart

@@ -125,7 +125,8 @@ class NodeCost:
     `founded_seconds`: from the start of three processes without data until all serve.
     `leader_killed_seconds`: from kill -9 of the member that orders to the next answer;
     `other_killed_seconds`: of another one.  `many_...`: with so many clients; `lone_seconds`:
-    the median of one client's write.  The same of `etcd`, its version; None: not there.
+    the median of one client's write.  The same of `etcd`, its version; None: not there.  `load`:
+    of the machine, before.
     """
 
     clients: int
@@ -143,6 +144,7 @@ class NodeCost:
     etcd_many_writes_per_second: float | None = None
     lone_seconds: float | None = None
     etcd_lone_seconds: float | None = None
+    load: float | None = None
 
 
 @frozen
