@@ -38,7 +38,7 @@ VERSIONS = (1, 3)
 """Lowest and highest version of the wire that this code speaks.
 
 2: the letters of `joinproto/log` by which frames come to rest before a close.  3: a `Promise` says
-whom its sender does not hear.
+whom its sender does not hear; a joiner gets the base that stands for dropped frames.
 """
 
 GREETING_BYTES_MAX = 4_096

@@ -31,6 +31,18 @@ class Disk:
     journal: Journal
     record: StoreRecord
 
+    def before_dropping(self) -> None:
+        """Make it durable that frames may be dropped, and that there are as many as now.
+
+        From then on earlier versions refuse the store by the number of its format, and a
+        journal that lost its base and all behind it is missed.
+        """
+        contents = self.store.contents
+        record, problem = start_from(contents.record, self.journal.runs)
+        if contents.record.update_unfinished or problem:
+            record = contents.record
+        self.store.write_contents(evolve(contents, record=record, frames_dropped=True))
+
     def close(self) -> None:
         self.journal.close()
         self.store.close()

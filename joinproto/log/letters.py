@@ -97,6 +97,38 @@ class Have:
 
 
 @frozen
+class HaveFrom:
+    """From the source: the same, and that its frames up to `dropped` are in one piece.
+
+    `size`: bytes of the base that stands for them.
+    """
+
+    view: str
+    dropped: int
+    size: int
+    runs: tuple[Run, ...]
+
+
+@frozen
+class FetchBase:
+    """To the source: send the base up to `dropped`, from the byte `at` on."""
+
+    view: str
+    dropped: int
+    at: int
+
+
+@frozen
+class BasePiece:
+    """From the source: a part of that base."""
+
+    view: str
+    dropped: int
+    at: int
+    data: bytes
+
+
+@frozen
 class Fetch:
     """To the source: send what comes from `first` on."""
 
@@ -130,11 +162,14 @@ class AtRest:
 
 FromSequencer: TypeAlias = Frames | Committed | AtRest
 ToSequencer: TypeAlias = Kept | Submit | Submits | Rest
-OfUpdates: TypeAlias = Ask | Have | Fetch | Piece
+OfUpdates: TypeAlias = Ask | Have | HaveFrom | Fetch | Piece | FetchBase | BasePiece
 Letter: TypeAlias = FromSequencer | ToSequencer | OfUpdates
 
 SECOND = 2
 """The version of the wire from which on `Submits`, `Rest` and `AtRest` are understood."""
+
+THIRD = 3
+"""And `HaveFrom`, `FetchBase` and `BasePiece`."""
 
 
 def write(letter: Letter) -> bytes:
@@ -155,6 +190,13 @@ def write(letter: Letter) -> bytes:
             return _written(["ask", view])
         case Have(view, runs):
             return _written(["have", view, [[run.view, run.first, run.last] for run in runs]])
+        case HaveFrom(view, dropped, size, runs):
+            said = [[run.view, run.first, run.last] for run in runs]
+            return _written(["have-from", view, dropped, size, said])
+        case FetchBase(view, dropped, at):
+            return _written(["fetch-base", view, dropped, at])
+        case BasePiece(view, dropped, at, data):
+            return _written(["base", view, dropped, at], (data,))
         case Fetch(view, first):
             return _written(["fetch", view, first])
         case Rest(view):
@@ -179,7 +221,7 @@ def read(data: bytes) -> Letter:
     count = _FIELDS.get(word, -1) if isinstance(word, str) else -1
     require("letter", len(fields) == count, Said(str(word)[:40]), "a letter with its fields")
     _id(fields[0])
-    if word not in ("frames", "submit", "submits", "piece"):
+    if word not in ("frames", "submit", "submits", "piece", "base"):
         require("letter", not rest, Said("data"), f"none behind {word}")
     return _made(word, fields, rest)
 
@@ -192,6 +234,9 @@ _FIELDS = {
     "submits": 5,
     "ask": 1,
     "have": 2,
+    "have-from": 4,
+    "fetch-base": 3,
+    "base": 3,
     "fetch": 2,
     "piece": 3,
     "rest": 1,
@@ -238,6 +283,19 @@ def _made(word: str, fields: list[Any], rest: bytes) -> Letter:
             return Ask(view)
         case "have":
             return Have(view, _runs(fields[1]))
+        case "have-from":
+            require_int("dropped", fields[1], at_least=1)
+            require_int("size", fields[2], at_least=1)
+            runs = _runs(fields[3])
+            is_held = bool(runs) and runs[-1].last >= fields[1]
+            require("dropped", is_held, fields[1], "a frame of the runs")
+            return HaveFrom(view, fields[1], fields[2], runs)
+        case "fetch-base" | "base":
+            require_int("dropped", fields[1], at_least=1)
+            require_int("at", fields[2], at_least=0)
+            if word == "base":
+                return BasePiece(view, fields[1], fields[2], rest)
+            return FetchBase(view, fields[1], fields[2])
         case "fetch":
             require_int("first", fields[1], at_least=1)
             return Fetch(view, fields[1])

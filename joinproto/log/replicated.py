@@ -26,14 +26,18 @@ from joinproto.core.chain.view import Position, View
 from joinproto.drivers.ports import Strand, Work
 from joinproto.log.entry import digest_of, unpacked
 from joinproto.log.journal import Frame, Journal
+from joinproto.log.keeper import Keeping, keeper_of, kind_of
 from joinproto.log.letters import (
     SECOND,
     Ask,
     AtRest,
+    BasePiece,
     Committed,
     Fetch,
+    FetchBase,
     Frames,
     Have,
+    HaveFrom,
     Kept,
     Letter,
     Piece,
@@ -71,25 +75,41 @@ class Application(Protocol):
 class _Pending:
     body: bytes
     done: Callable[[Position], None]
+    lost: Callable[[], None]
     seq: int | None = None
+
+
+def _forget() -> None:
+    pass
 
 
 class ReplicatedLog:
     """A `Service` and a `StateTransfer` over a journal."""
 
     def __init__(
-        self, journal: Journal, application: Application, *, enough: int | None = None
+        self,
+        journal: Journal,
+        application: Application,
+        *,
+        enough: int | None = None,
+        keeping: Keeping | None = None,
     ) -> None:
         """`enough`: members that must have a frame, for runs that must fail; None: all.
 
-        `origin`: stands in the entries that are submitted here, in this run.
+        `keeping`: when snapshots are made, of an application that is `Remembering`.  `origin`:
+        stands in the entries that are submitted here, in this run.  Raises `StoreForeign` where
+        the journal begins with the state of another application.
         """
         self.journal = journal
         self.application = application
         self.view: View | None = None
         self.committed = 0
-        self.applied = 0
+        self.applied = 0  # the last frame in the application's state
         self._enough = enough
+        self._keeping = Keeping() if keeping is None else keeping
+        self._keeper = keeper_of(journal, application, self._keeping)
+        if self._keeper is not None:
+            self.applied = self._keeper.begin()
         self.origin = token_hex(8)
         self._number = 0
         self._strand: Strand | None = None
@@ -121,13 +141,17 @@ class ReplicatedLog:
         """Return how many frames wait to be committed."""
         return len(self._pending)
 
-    def submit(self, body: bytes, done: Callable[[Position], None]) -> None:
+    def submit(
+        self, body: bytes, done: Callable[[Position], None], lost: Callable[[], None] = _forget
+    ) -> None:
         """Write a frame for a client; only while open.
 
         It is on its way with the next `work`, together with all others that came until then.
+        `lost`: is called in the place of `done` where nobody can tell any more whether the frame
+        is in the log: the others went on without this member, and dropped their frames.
         """
         self._number += 1
-        self._pending[self._number] = _Pending(body, done)
+        self._pending[self._number] = _Pending(body, done, lost)
         self._hand_in(self._number)
 
     def barrier(self, done: Callable[[int], None]) -> None:
@@ -227,7 +251,15 @@ class ReplicatedLog:
 
     def attach(self, strand: Strand) -> None:
         self._strand = strand
-        self._updates = Updates(strand, self.journal, self._was_cut, self._took)
+        self._updates = Updates(
+            strand,
+            self.journal,
+            cut=self._was_cut,
+            took=self._took,
+            based=self._was_based,
+            kind=kind_of(self.application),
+            before_base=self._keeping.before_dropping,
+        )
 
     def open(self, view: View, *, is_sequencer: bool) -> None:
         self.view = view
@@ -293,9 +325,9 @@ class ReplicatedLog:
             case AtRest(view):
                 if self.view is not None and self.view.id == view and peer == self._leader:
                     self._has_come_to_rest()
-            case Ask() | Fetch():
+            case Ask() | Fetch() | FetchBase():
                 self.updates.answer(peer, letter)
-            case Have() | Piece():
+            case Have() | HaveFrom() | Piece() | BasePiece():
                 self.updates.hear(peer, letter)
 
     def start_update(self, update: StartUpdate) -> None:
@@ -307,7 +339,8 @@ class ReplicatedLog:
     @property
     def deadline(self) -> float | None:
         due = None if self._updates is None else self.updates.deadline
-        return min((at for at in (due, self._rests_by) if at is not None), default=None)
+        busy = self.strand.now() if self._keeper is not None and self._keeper.is_busy else None
+        return min((at for at in (due, self._rests_by, busy) if at is not None), default=None)
 
     def work(self) -> Iterator[Work]:
         yield from self.updates.work()
@@ -315,6 +348,8 @@ class ReplicatedLog:
         yield from self._take()
         yield from self._sequence()
         yield from self._apply()
+        if self._keeper is not None:
+            yield from self._keeper.work(self.applied)
         if self._rests_by is not None and self.strand.now() >= self._rests_by:
             log.warning("frames have not come to rest within %g s: closes as it is", REST_SECONDS)
             self._has_come_to_rest()
@@ -448,6 +483,26 @@ class ReplicatedLog:
     def _was_cut(self, last: int) -> None:
         while self._written and self._written[-1][0] > last:
             self._pending[self._written.pop()[1]].seq = None
+
+    def _was_based(self, common: int) -> None:
+        """The journal has another base: the state goes on from there."""
+        if self._keeper is not None:
+            self.applied = self._keeper.take_base()
+        self._was_cut(common)
+        # Perhaps it is among the dropped frames; submitted again it could be in the log twice.
+        unknown = [number for number, one in self._pending.items() if one.seq is None]
+        for number in unknown:
+            self._pending.pop(number).lost()
+
+    @property
+    def snapshot(self) -> int:
+        """Return the last frame in a snapshot, 0: there is none."""
+        return 0 if self._keeper is None else self._keeper.snapshot
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether no snapshot is being made, and no frame dropped."""
+        return self._keeper is None or not self._keeper.is_busy
 
     def _apply(self) -> Iterator[Work]:
         """Bring the application to where the log is committed; then it may open."""

@@ -149,6 +149,8 @@ class Sequencer:
             self._pump(known)
 
     def _pump(self, peer: _Peer) -> None:
+        # What was dropped is in every member of the view: it was committed.
+        peer.next = max(peer.next, self._journal.first_seq)
         while len(peer.ahead) < PIECES_AHEAD and peer.next <= self._journal.last_seq:
             frames = self._journal.read(peer.next)
             run = [frame for frame in frames if frame.view == frames[0].view]

@@ -8,10 +8,15 @@
 
 The joiner asks for each piece when the one before is on its disk, so nothing piles up.  Its
 data is good at each moment, and after a crash it goes on where it was.
+
+A source that dropped its first frames says so (`HaveFrom`).  A joiner that lacks some of these
+fetches the base that stands for them into a file of its own, which then takes the place of its
+journal by one rename: its data ends behind the base, and goes on from there as above.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
@@ -20,26 +25,48 @@ from attrs import define, field
 from joinproto.core.chain.messages import ServeUpdate, StartUpdate
 from joinproto.core.chain.view import Position
 from joinproto.drivers.ports import Strand, Work
+from joinproto.log.bytes_at import read_at
 from joinproto.log.entry import digest_of
 from joinproto.log.journal import Frame, Journal, Run
-from joinproto.log.letters import Ask, Fetch, Have, Letter, Piece, write
+from joinproto.log.letters import (
+    THIRD,
+    Ask,
+    BasePiece,
+    Fetch,
+    FetchBase,
+    Have,
+    HaveFrom,
+    Letter,
+    Piece,
+    write,
+)
+from joinproto.log.rebasing import BasePieces
+
+log = logging.getLogger(__name__)
 
 STALL_SECONDS = 5.0
+BASE_PIECE_BYTES = 1 << 20
 
 
 @define
 class Updates:
     """Both sides.  `cut`: told the last frame that stays, when a tail is cut; `took`: told each
-    frame that came.
+    frame that came; `based`: told the last frame that stayed, when the journal has another base.
+    `kind`: of the application whose state a base may hold; `before_base`: makes it durable that
+    earlier versions must not read the journal.
     """
 
     strand: Strand
     journal: Journal
     cut: Callable[[int], None]
     took: Callable[[Frame], None]
+    based: Callable[[int], None]
+    kind: str = ""
+    before_base: Callable[[], None] = lambda: None
     update: StartUpdate | None = None
     goal: int = 0
-    _heard: deque[Have | Piece] = field(factory=deque)
+    _heard: deque[Have | HaveFrom | Piece | BasePiece] = field(factory=deque)
+    _pieces: BasePieces | None = None
     _stalls_at: float | None = None
 
     # -- the joiner ----------------------------------------------------------------------------
@@ -55,12 +82,13 @@ class Updates:
         self.update = None
         self._heard.clear()
         self._stalls_at = None
+        self._pieces = None
 
     def peer_down(self, peer: str) -> None:
         if self.update is not None and self.update.source == peer:
             self.void()
 
-    def hear(self, peer: str, letter: Have | Piece) -> None:
+    def hear(self, peer: str, letter: Have | HaveFrom | Piece | BasePiece) -> None:
         """Something comes from a source; from another one than the present it is late."""
         update = self.update
         if update is not None and update.source == peer and update.view.id == letter.view:
@@ -75,12 +103,14 @@ class Updates:
         # While an answer of this member counts, its data stands still.
         while self._heard and self.update is not None and not self.strand.is_frozen:
             letter = self._heard.popleft()
-            if isinstance(letter, Have):
+            if isinstance(letter, Have | HaveFrom):
                 if self._is_cut_short(self.update, letter) and not self.strand.may_cut():
                     # A crash behind the cut, before the record knows of it, looks like a loss.
                     self._heard.appendleft(letter)
                     return
                 yield from self._begin(self.update, letter)
+            elif isinstance(letter, BasePiece):
+                yield from self._take_base(self.update, letter)
             else:
                 yield from self._append(self.update, letter)
         update = self.update
@@ -92,10 +122,10 @@ class Updates:
             self.void()
             self.strand.give_up_on(update.source, f"no update came for {STALL_SECONDS:g} s")
 
-    def _is_cut_short(self, update: StartUpdate, have: Have) -> bool:
+    def _is_cut_short(self, update: StartUpdate, have: Have | HaveFrom) -> bool:
         return common_seq(self.journal.runs, _wanted(update, have)) < self.journal.last_seq
 
-    def _begin(self, update: StartUpdate, have: Have) -> Iterator[Work]:
+    def _begin(self, update: StartUpdate, have: Have | HaveFrom) -> Iterator[Work]:
         theirs = _wanted(update, have)
         if not update.beside and _end_of(theirs) != update.to:
             self.void()
@@ -103,10 +133,51 @@ class Updates:
             return
         self.goal = theirs[-1].last if theirs else 0
         common = common_seq(self.journal.runs, theirs)
+        dropped = have.dropped if isinstance(have, HaveFrom) else 0
+        if dropped > self.goal:
+            # All that it has to go back to is in one piece.
+            self.void()
+            self.strand.give_up_on(update.source, f"it dropped its frames up to {dropped}")
+            return
+        if common < max(dropped, self.journal.first_seq - 1):
+            if not dropped:
+                self.void()
+                self.strand.give_up_on(
+                    update.source, "it is of another branch than the frames that were dropped here"
+                )
+                return
+            self._pieces = BasePieces(self.journal, common, _clipped(theirs, dropped), self.kind)
+            self._fetch_base(update)
+            return
         if common < self.journal.last_seq:
             yield lambda: self.journal.cut(common)
             self.cut(common)
             self.strand.note("cut", last=common)
+        self._go_on(update)
+
+    def _fetch_base(self, update: StartUpdate) -> None:
+        assert self._pieces is not None
+        fetch = FetchBase(str(update.view.id), self._pieces.last, self._pieces.size)
+        self._tell(update.source, fetch)
+
+    def _take_base(self, update: StartUpdate, piece: BasePiece) -> Iterator[Work]:
+        pieces = self._pieces
+        if pieces is None or (piece.dropped, piece.at) != (pieces.last, pieces.size):
+            return
+        if piece.data:
+            yield lambda: pieces.take(piece.data)
+            self._fetch_base(update)
+            return
+        # There is no more of it.
+        yield lambda: pieces.finish(self.before_base)
+        self._pieces = None
+        if pieces.problem:
+            self.void()
+            self.strand.give_up_on(update.source, pieces.problem)
+            return
+        self.based(pieces.common)
+        runs = [[run.view, run.first, run.last] for run in self.journal.runs]
+        self.strand.note("based", runs=runs)
         self._go_on(update)
 
     def _append(self, update: StartUpdate, piece: Piece) -> Iterator[Work]:
@@ -139,13 +210,32 @@ class Updates:
     def serve(self, update: ServeUpdate) -> None:
         """Let a member have the data.  It asks; who may be answered is looked at each time."""
 
-    def answer(self, peer: str, letter: Ask | Fetch) -> None:
+    def answer(self, peer: str, letter: Ask | Fetch | FetchBase) -> None:
         """Answer a joiner; only a member that is ready in the view that both know."""
         view = self.strand.view
         if view is None or view.id != letter.view or not self.strand.is_ready:
             return
-        if isinstance(letter, Ask):
-            self.strand.send(peer, write(Have(letter.view, self.journal.runs)))
+        base = self.journal.base
+        if isinstance(letter, Ask) or (
+            isinstance(letter, Fetch) and letter.first < self.journal.first_seq
+        ):
+            have: Letter = Have(letter.view, self.journal.runs)
+            if base is not None:
+                if self.strand.speaks(peer) < THIRD:
+                    log.warning(
+                        "%s is of an earlier version, and cannot be updated: it does not know of"
+                        " dropped frames",
+                        peer,
+                    )
+                    return
+                have = HaveFrom(letter.view, base.last.seq, base.size, self.journal.runs)
+            self.strand.send(peer, write(have))
+        elif isinstance(letter, FetchBase):
+            if base is not None and base.last.seq == letter.dropped:
+                length = max(0, min(BASE_PIECE_BYTES, base.size - letter.at))
+                data = read_at(self.journal.file, letter.at, length)
+                piece = BasePiece(letter.view, letter.dropped, letter.at, data)
+                self.strand.send(peer, write(piece))
         elif letter.first <= self.journal.last_seq:
             frames = tuple(self.journal.read(letter.first))
             self.strand.send(peer, write(Piece(letter.view, letter.first, frames)))
@@ -163,7 +253,7 @@ def common_seq(ours: Sequence[Run], theirs: Sequence[Run]) -> int:
     return common
 
 
-def _wanted(update: StartUpdate, have: Have) -> tuple[Run, ...]:
+def _wanted(update: StartUpdate, have: Have | HaveFrom) -> tuple[Run, ...]:
     if update.beside:
         return tuple(have.runs)
     return _clipped(have.runs, 0 if update.to is None else update.to.seq)

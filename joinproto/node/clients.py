@@ -5,6 +5,9 @@
     get SEQ         ok TEXT
     quit
 
+Where the first frames were dropped, `read` begins with the first one that is there, and `no
+dropped SEQ` answers who asks for an earlier one; SEQ is the last one that was dropped.
+
 An answer that begins with `no` says why not: `no not-active suspended` and the like.  Then
 nothing was written.  A connection that ends without an answer leaves open whether it was.
 
@@ -16,6 +19,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
 
 import anyio
 from anyio.abc import ByteStream
@@ -104,6 +108,17 @@ class ClientPort:
 
     # -- the application of the log: it only says when clients may come ------------------------
 
+    @property
+    def kind(self) -> str:
+        """Return what the log is: its frames are the data, and there is no other state."""
+        return "lines"
+
+    def state(self) -> Iterator[bytes]:
+        return iter(())
+
+    def restore(self, state: bytes) -> None:
+        pass
+
     def apply(self, frame: Frame) -> None:
         pass
 
@@ -179,7 +194,7 @@ class ClientPort:
                 await client.send(f"no line of more than {LINE_BYTES_MAX} bytes\n".encode())
                 return
             word, _, rest = line.rstrip(b"\r").partition(b" ")
-            number = max(1, int(rest)) if rest.isdigit() and len(rest) < 19 else 1
+            number = max(1, int(rest)) if rest.isdigit() and len(rest) < 19 else None
             try:
                 match word:
                     case b"quit":
@@ -189,7 +204,7 @@ class ClientPort:
                     case b"read":
                         await self._read(client, number)
                     case b"get":
-                        await client.send(await self._get(number))
+                        await client.send(await self._get(number or 1))
                     case _:
                         await client.send(NO_SUCH_COMMAND)
             except NotActive:
@@ -205,37 +220,47 @@ class ClientPort:
             self.acknowledged += 1
             done.set()
 
+        def lost() -> None:
+            self._pending_bytes -= len(text)
+            done.set()
+
         is_full = self.log.pending >= PENDING_MAX or self._pending_bytes >= PENDING_BYTES_MAX
         if is_full or not self.log.is_open:
             return self._closed()
         self._pending_bytes += len(text)
         # All that comes while a step lasts goes into the next one, and into one fsync.
-        self.log.submit(text, acknowledged)
+        self.log.submit(text, acknowledged, lost)
         self.cluster.nudge()
         await done.wait()
+        if not at:
+            raise anyio.EndOfStream  # nobody can tell whether it is in the log
         return f"ok {at[0].seq}\n".encode()
 
-    async def _read(self, client: _Client, first: int) -> None:
-        """Send what is committed from `first` on, piece by piece."""
+    async def _read(self, client: _Client, wanted: int | None) -> None:
+        """Send what is committed from `wanted` on, piece by piece; None: all that is there."""
         upto = await self._committed()
+        first = self.log.journal.first_seq if wanted is None else wanted
         at = first
         while upto is not None and at <= upto:
             frames = await self._frames(at, upto)
             if not frames:
                 if at > first:
                     raise anyio.EndOfStream  # closed in the middle: it ends without an end
-                upto = None
-                break
+                if wanted is None and self.log.is_open:
+                    at = first = self.log.journal.first_seq  # just now some more were dropped
+                    continue
+                await client.send(self._refused(at))
+                return
             shown = (b"%d %s\n" % (frame.seq, unpacked(frame.data).body) for frame in frames)
             await client.send(b"".join(shown))
             at = frames[-1].seq + 1
-        await client.send(self._closed() if upto is None else b"end %d\n" % upto)
+        await client.send(self._refused(at) if upto is None else b"end %d\n" % upto)
 
     async def _get(self, number: int) -> bytes:
         upto = await self._committed()
         frames = None if upto is None else await self._frames(number, min(number, upto))
         if frames is None:
-            return self._closed()
+            return self._refused(number)
         return b"ok %s\n" % unpacked(frames[0].data).body if frames else b"no such frame\n"
 
     async def _committed(self) -> int | None:
@@ -258,16 +283,22 @@ class ClientPort:
         return upto[0]
 
     async def _frames(self, first: int, last: int) -> list[Frame] | None:
-        """Return some frames from `first` to `last`; None: closed."""
+        """Return some frames from `first` to `last`; None: closed, or they were dropped."""
 
         def read() -> list[Frame] | None:
-            if not self.log.is_open:
+            if not self.log.is_open or first < self.log.journal.first_seq:
                 return None
             found = self.log.journal.read(first, bytes_max=PIECE_BYTES) if first <= last else []
             return [frame for frame in found if frame.seq <= last]
 
         async with self._reads:
             return await self.cluster.call(read)
+
+    def _refused(self, at: int) -> bytes:
+        dropped = self.log.journal.first_seq - 1
+        if self.log.is_open and at <= dropped:
+            return b"no dropped %d\n" % dropped
+        return self._closed()
 
     def _closed(self) -> bytes:
         if self.log.is_open:

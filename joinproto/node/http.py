@@ -60,6 +60,9 @@ _GAUGES = {
     "peers": "Members to which there is a connection.",
     "committed": "Number of the last frame that is known to be committed.",
     "position": "Number of the last frame on this disk.",
+    "first_frame": "Number of the first frame on this disk that was not dropped.",
+    "snapshot": "Number of the last frame in a snapshot, 0 for none.",
+    "journal_bytes": "Size of frames.log.",
     "pending": "Frames of clients that wait to be committed.",
     "clients": "Connections of clients.",
 }

@@ -24,6 +24,7 @@ from joinproto.drivers.ports import Host
 from joinproto.drivers.tcp import TcpTransport
 from joinproto.errors import JoinprotoError
 from joinproto.log.disk import open_disk
+from joinproto.log.keeper import Keeping
 from joinproto.log.replicated import ReplicatedLog
 from joinproto.node.clients import ClientPort
 from joinproto.node.control import serve_control
@@ -100,6 +101,11 @@ class Node:
                 disk.journal,
                 front,
                 enough=len(config.electors) // 2 + 1 if ACK_BY_MAJORITY in mutants else None,
+                keeping=Keeping(
+                    snapshot_every=settings.log.snapshot_every,
+                    keep_frames=settings.log.keep_frames,
+                    before_dropping=disk.before_dropping,
+                ),
             )
             transport = TcpTransport(settings.network)
             offset = settings.testing.clock_offset
@@ -267,6 +273,9 @@ def _numbers(
         "committed": replicated.committed,
         "position": 0 if position is None else position.seq,
         "pending": replicated.pending,
+        "first_frame": replicated.journal.first_seq,
+        "snapshot": replicated.snapshot,
+        "journal_bytes": replicated.journal.size,
         "clients": front.count,
         "acknowledged": front.acknowledged,
         "opened": front.opened_views,

@@ -16,7 +16,7 @@ from joinproto.drivers.addresses import Address
 from joinproto.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from joinproto.node.settings import Security, Timing
+    from joinproto.node.settings import LogKept, Security, Timing
 
 
 def require_times(timing: Timing) -> None:
@@ -34,6 +34,13 @@ def require_times(timing: Timing) -> None:
             " lost heartbeat would end a connection",
             next="set silence to several heartbeats",
         )
+
+
+def require_kept(kept: LogKept) -> None:
+    for one in fields(type(kept)):
+        frames = getattr(kept, one.name)
+        if frames is not None and frames < 1:
+            raise UsageProblem(f"log.{one.name} is {frames}", next="give frames, 1 or more")
 
 
 def require_apart(

@@ -22,7 +22,13 @@ from joinproto.drivers.tcp import Network
 from joinproto.drivers.tls import TlsFiles
 from joinproto.errors import JoinprotoError, MisuseError, UsageProblem
 from joinproto.node.control import require_place
-from joinproto.node.sanity import require_apart, require_protected, require_times, warnings_of
+from joinproto.node.sanity import (
+    require_apart,
+    require_kept,
+    require_protected,
+    require_times,
+    warnings_of,
+)
 
 SECRET_BYTES_MIN = 16
 EVENTS_BYTES_MIN = 2**20
@@ -72,6 +78,16 @@ class Security:
 
 
 @frozen(kw_only=True)
+class LogKept:
+    """`snapshot_every`: frames between two snapshots.  `keep_frames`: how many of the last
+    frames stay readable at least, and the earlier ones are dropped; None: all stay.
+    """
+
+    snapshot_every: int = 100_000
+    keep_frames: int | None = None
+
+
+@frozen(kw_only=True)
 class Faulty:
     """For fault tests, never for data that matters.  `mutants`: rules that are not kept.
     `clock_offset`: a file with seconds by which the clock is off.
@@ -104,6 +120,7 @@ class NodeFile:
     options: dict[str, Any] = field(factory=dict)
     timing: Timing = field(factory=Timing)
     security: Security = field(factory=Security)
+    log: LogKept = field(factory=LogKept)
     testing: Faulty = field(factory=Faulty)
 
 
@@ -124,6 +141,7 @@ class Settings:
     events_needed: bool
     stop: Stopping
     timing: Timing
+    log: LogKept
     testing: Faulty
     warnings: tuple[str, ...] = ()
 
@@ -189,6 +207,7 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
             next="name each member and its HOST:PORT under [members]",
         )
     require_times(timing)
+    require_kept(file.log)
     if len(set(file.electors)) < len(file.electors):
         twice = sorted({name for name in file.electors if file.electors.count(name) > 1})
         raise UsageProblem(f"electors: {', '.join(twice)} twice", next="name each elector once")
@@ -242,6 +261,7 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         events_needed=OnFull(file.events_full) is OnFull.END,
         stop=Stopping(file.stop),
         timing=timing,
+        log=file.log,
         testing=file.testing,
         warnings=tuple(warnings_of(security, top)),
     )

@@ -85,6 +85,7 @@ class ContentsOnDisk:
     member: str
     cluster_name: str | None
     frames: str | None = None  # not written where it is None
+    frames_dropped: bool = False  # nor this where it is not so
     store_id: str
     initial: str | None
     held: str | None
@@ -105,6 +106,8 @@ def encode(contents: Contents) -> bytes:
     tree = _CONVERTER.unstructure(_to_disk(contents))
     if contents.frames is None:
         del tree["frames"]
+    if not contents.frames_dropped:
+        del tree["frames_dropped"]
     text = json.dumps(with_unknown(tree, contents.source), ensure_ascii=False, indent=2)
     return f"{text}\n".encode()
 
@@ -159,6 +162,7 @@ def _to_disk(contents: Contents) -> ContentsOnDisk:
         member=contents.member,
         cluster_name=contents.cluster_name,
         frames=contents.frames,
+        frames_dropped=contents.frames_dropped,
         store_id=record.store_id,
         initial=_id_or_none(record.lineage.initial),
         held=_id_or_none(record.held),
@@ -200,6 +204,7 @@ def _from_disk(found: ContentsOnDisk, source: Mapping[str, Json]) -> Contents:
         record=record,
         cluster_name=found.cluster_name,
         frames=found.frames,
+        frames_dropped=found.frames_dropped,
         history=found.history,
         source=source,
     )

@@ -32,7 +32,8 @@ class Contents:
     `member`: the member's name, so that an operator knows whose directory this is.
     `cluster_name`: of the cluster it is for, if that is known; the tip's, where there is
     one.  `frames`: the file beside the metadata in which the frames are, None: where the host
-    keeps them is its own business.  `history`: what operators did to this store, the oldest
+    keeps them is its own business; `frames_dropped`: its first frames may be gone from there, which
+    takes a format of its own.  `history`: what operators did to this store, the oldest
     first; carried, not judged here.  `source`: the payload that this was read from, where the
     fields of other versions are; no part of what is compared.
     """
@@ -41,6 +42,7 @@ class Contents:
     record: StoreRecord
     cluster_name: str | None = None
     frames: str | None = None
+    frames_dropped: bool = False
     history: tuple[Mapping[str, Json], ...] = ()
     source: Mapping[str, Json] = field(factory=dict, eq=False, repr=False)
 
@@ -57,6 +59,7 @@ class Contents:
             require("cluster_name of the tip", fits, found, repr(self.cluster_name))
         if self.frames is not None:
             require_text("frames", self.frames)
+        require_type("frames_dropped", self.frames_dropped, bool)
         require_type("history", self.history, tuple)
         for at, entry in enumerate(self.history):
             require(f"history[{at}]", isinstance(entry, dict), entry, "an object")

@@ -25,8 +25,11 @@ from attrs import frozen
 from joinproto.core.chain.malformed import INT_MAX, shown
 
 MAGIC = b"joinproto store\n"
-FORMAT = 1
-"""The format that is written, and the only one that is read.
+PLAIN = 1
+FORMAT = 2
+"""The highest format that is read; the lowest is `PLAIN`, which is written wherever it says all.
+
+2: the journal may begin with a base that stands for dropped frames (`joinproto/log`).
 
 A field that may be ignored needs no new number: unknown fields are kept.  Everything else
 does, because an older version must not go on with half of what a store promised.
@@ -54,10 +57,11 @@ class Validity(Enum):
 
 @frozen
 class Envelope:
-    """A file that is as it was written: which generation, and its payload."""
+    """A file that is as it was written: which generation, its payload, and in which format."""
 
     generation: int
     payload: bytes
+    format: int = PLAIN
 
 
 @frozen
@@ -73,7 +77,7 @@ def seal(envelope: Envelope) -> bytes:
     """Return the bytes of the file."""
     head = b"%bformat %d\ngeneration %d\nlength %d\n" % (
         MAGIC,
-        FORMAT,
+        envelope.format,
         envelope.generation,
         len(envelope.payload),
     )
@@ -94,12 +98,12 @@ def unseal(data: bytes) -> Envelope | Fault:
     version = _FORMAT_LINE.match(data, len(MAGIC))
     if version is None:
         found = shown(data[len(MAGIC) :].partition(b"\n")[0])
-        return Fault(Validity.CORRUPT, f"second line: found {found}, expected 'format {FORMAT}'")
+        return Fault(Validity.CORRUPT, f"second line: found {found}, expected 'format {PLAIN}'")
     counts = _COUNTS.match(data, version.end())
     generation = None if counts is None else int(counts[1])
     # Before the checksum: a newer format may have another one, and "corrupt" would send
     # the operator after a fault of the disk that there is not.
-    if int(version[1]) != FORMAT:
+    if int(version[1]) > FORMAT:
         problem = f"has format {int(version[1])}; this version reads format {FORMAT}"
         return Fault(Validity.NEWER, problem, generation)
     if counts is None or generation is None or generation > INT_MAX:
@@ -121,4 +125,4 @@ def unseal(data: bytes) -> Envelope | Fault:
     if computed != checksum[1].decode():
         problem = f"checksum: found {checksum[1].decode()[:8]}.., expected {computed[:8]}.."
         return Fault(Validity.CORRUPT, problem, generation)
-    return Envelope(generation, data[counts.end() : end])
+    return Envelope(generation, data[counts.end() : end], int(version[1]))

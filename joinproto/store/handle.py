@@ -26,7 +26,7 @@ from joinproto.core.chain.store import StoreRecord
 from joinproto.errors import MisuseError, StoreError, StoreExists, StoreInUse, StoreWriteFailed
 from joinproto.store.codec import decode, encode
 from joinproto.store.contents import Contents
-from joinproto.store.envelope import Envelope, Validity, seal
+from joinproto.store.envelope import FORMAT, PLAIN, Envelope, Validity, seal
 from joinproto.store.filesystem import REAL, FileSystem, let_go, reason
 from joinproto.store.lock import LOCK, take_lock
 from joinproto.store.places import open_data_directory, open_room, reading
@@ -175,7 +175,7 @@ class Store:
         if generation > INT_MAX:
             raise StoreError(f"{self.path}: generation {generation} does not fit", next="copy it")
         payload, as_read = self._payload(contents)
-        raw = seal(Envelope(generation, payload))
+        raw = seal(Envelope(generation, payload, FORMAT if contents.frames_dropped else PLAIN))
         progress = Progress()
         try:
             self._require_still_ours(progress)

@@ -82,7 +82,7 @@ def test_json_has_the_keys_that_others_read() -> None:
 
     assert {
         "command", "date", "runs", "machine", "rows", "comparisons", "starts", "cold",
-        "problems", "left_out", "member", "node",
+        "problems", "left_out", "member", "node", "restart",
     } == found.keys()  # fmt: skip
     assert {
         "tool", "world", "members", "command", "seen", "costs", "cpu_seconds", "wall_seconds",

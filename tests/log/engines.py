@@ -6,12 +6,12 @@ Simulated are the connections, the time, and that nothing is forced to the disk.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from joinproto.core.chain.config import Config
 from joinproto.core.chain.messages import Abort, Closing, Stop
@@ -22,14 +22,27 @@ from joinproto.drivers.ports import Call, Came, Channel, Down, Host, Item, Up
 from joinproto.log.disk import Disk, open_disk
 from joinproto.log.entry import unpacked
 from joinproto.log.journal import Frame
+from joinproto.log.keeper import Keeping
 from joinproto.log.replicated import ReplicatedLog
 
 
 @define
 class Applied:
-    """The application: the texts that it was given, in order."""
+    """The application: the texts that it was given, in order; they are its state.
+
+    `since`: as many of them are from a snapshot.
+    """
 
     texts: list[str] = field(factory=list)
+    since: int = 0
+    kind: str = "texts"
+
+    def state(self) -> Iterator[bytes]:
+        return iter([f"{text}\n".encode() for text in self.texts])
+
+    def restore(self, state: bytes) -> None:
+        self.texts = state.decode().splitlines()
+        self.since = len(self.texts)
 
     def apply(self, frame: Frame) -> None:
         self.texts.append(unpacked(frame.data).body.decode())
@@ -97,6 +110,7 @@ class Town:
     names: str = "abc"
     now: float = 0.0
     patience: float = 0.5
+    keeping: Keeping = field(factory=Keeping)
     members: dict[str, Whole] = field(factory=dict)
     wires: dict[tuple[str, str], deque[Came]] = field(factory=dict)
     lost: set[Channel] = field(factory=set)
@@ -114,7 +128,8 @@ class Town:
             )
             disk = open_disk(self.top / name, name, "cluster")
             app = Applied()
-            log = ReplicatedLog(disk.journal, app)
+            keeping = evolve(self.keeping, before_dropping=disk.before_dropping)
+            log = ReplicatedLog(disk.journal, app, keeping=keeping)
             host = Host(
                 store=disk.store,
                 transport=_Wire(self, name),

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from joinproto.core.chain.view import Position
 from joinproto.errors import MisuseError, StoreCorrupt
-from joinproto.log import journal as journals
+from joinproto.log import survey as surveys
 from joinproto.log.journal import FILE, FRAME_BYTES_MAX, Frame, Journal, Run
+from joinproto.log.records import record
 from joinproto.log.updates import common_seq
 
 FIRST, SECOND = "1" * 64, "2" * 64
@@ -115,6 +116,32 @@ def test_cut_and_gone_on_in_another_view(place: Path) -> None:
     again.close()
 
 
+@given(sizes=st.lists(st.integers(0, 3_000), min_size=1, max_size=30), data=st.data())
+def test_a_read_gives_as_many_frames_as_were_asked_for(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], data: st.DataObject
+) -> None:
+    """The sizes of the records counted one by one."""
+    path = tmp_path_factory.mktemp("read")
+    journal = Journal.open(path)
+    journal.append([Frame(FIRST, seq, bytes(size)) for seq, size in enumerate(sizes, 1)])
+    journal.close()
+    journal = Journal.open(path)  # nothing is in memory
+    first = data.draw(st.integers(1, len(sizes) + 1))
+    most = data.draw(st.integers(0, 20_000))
+
+    taken: list[int] = []
+    total = 0
+    for seq, size in enumerate(sizes, 1):
+        if seq >= first and (not taken or total + size + 60 <= most):
+            taken.append(seq)
+            total += size + 60
+        elif seq >= first:
+            break
+
+    assert taken == [frame.seq for frame in journal.read(first, bytes_max=most)]
+    journal.close()
+
+
 def test_frames_out_of_order_or_too_long_are_refused(place: Path) -> None:
     journal = Journal.open(place)
 
@@ -155,25 +182,26 @@ def long_journal(path: Path, count: int) -> None:
     with (path / FILE).open("wb") as file:
         for number in range(1, count + 1):
             view = views[3 * (number - 1) // count]
-            file.write(journals._record(Frame(view, number, b"x" * 20), 0))
+            file.write(record(Frame(view, number, b"x" * 20), 0))
 
 
 def test_a_long_journal_says_how_far_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A restart that reads for minutes in silence looks like one that hangs."""
-    monkeypatch.setattr(journals, "SAY_FRAMES", 30)
-    monkeypatch.setattr(journals, "SAY_SECONDS", 0.0)
-    long_journal(tmp_path, 99)
+    monkeypatch.setattr(surveys, "SAY_SECONDS", 0.0)
+    with (tmp_path / FILE).open("wb") as file:
+        for number in range(1, 13):
+            file.write(record(Frame("abc"[(number - 1) // 4] * 64, number, bytes(900_000)), 0))
 
     with caplog.at_level("INFO"):
         journal = Journal.open(tmp_path)
 
     said = [record.getMessage() for record in caplog.records]
-    assert [30, 60, 90] == [int(line.split(": ")[1].split()[0]) for line in said]
-    assert "30 %" in said[0]
-    assert [(1, 33), (34, 66), (67, 99)] == [(run.first, run.last) for run in journal.runs]
-    assert 99 == journal.read(99)[0].seq
+    assert [4, 8, 12] == [int(line.split(": ")[1].split()[0]) for line in said]
+    assert "33 %" in said[0]
+    assert [(1, 4), (5, 8), (9, 12)] == [(run.first, run.last) for run in journal.runs]
+    assert 12 == journal.read(12)[0].seq
     journal.close()
 
 

@@ -35,13 +35,13 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def serving(folder: Path) -> AsyncIterator[ClientPort]:
-    """Run a node; it serves when the block begins."""
+async def serving(folder: Path, tables: str = "") -> AsyncIterator[ClientPort]:
+    """Run a node; it serves when the block begins.  `tables`: TOML."""
     listen, port = free_ports(2)
     config = folder / "node.toml"
     config.write_text(
         'member = "a"\ncluster = "c"\ndata = "data"\nelectors = ["a"]\nwait_for = 1\n'
-        f'listen = "{listen}"\nclients = "{port}"\n'
+        f'listen = "{listen}"\nclients = "{port}"\n{tables}'
     )
     settings = read_settings(config)
     front = ClientPort(settings.clients)
@@ -186,3 +186,25 @@ async def test_what_waits_to_be_committed_is_bounded_in_bytes(
         assert b"ok 1" == await client.ask(b"append one")
         assert b"ok 2" == await client.ask(b"append what was acknowledged counts no more")
         await client.stream.aclose()
+
+
+async def test_where_frames_were_dropped_a_read_begins_with_the_first_that_is_there(
+    tmp_path: Path,
+) -> None:
+    """Who asks for one that is gone is told so, and which was the last."""
+    async with serving(tmp_path, "[log]\nsnapshot_every = 2\nkeep_frames = 3\n") as port:
+        client = await Client.of(port)
+        for number in range(1, 31):
+            assert b"ok %d" % number == await client.ask(b"append text %d" % number)
+        await until(lambda: port.log.journal.first_seq > 10 and port.log.is_settled)
+        first = port.log.journal.first_seq
+
+        await client.stream.send(b"read\n")
+        answers = [await client.line() for _ in range(first, 32)]
+        gone = [await client.ask(b"read 1"), await client.ask(b"get %d" % (first - 1))]
+        there = await client.ask(b"get %d" % first)
+        await client.stream.aclose()
+
+    assert [b"%d text %d" % (seq, seq) for seq in range(first, 31)] + [b"end 30"] == answers
+    assert [b"no dropped %d" % (first - 1)] * 2 == gone
+    assert b"ok text %d" % first == there

@@ -68,6 +68,9 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
         ("127.0.0.1:7201", "0.0.0.0:7201", "clients 0.0.0.0:7201 can be reached from other"),
         ("[members]", 'http = "[::]:7301"\n[members]', "http [::]:7301 can be reached from other"),
         ("[members]", '[security]\ninsecure = ["all"]\n[members]', "insecure names all"),
+        ("[members]", "[log]\nkeep_frames = 0\n[members]", "log.keep_frames is 0"),
+        ("[members]", "[log]\nsnapshot_every = -5\n[members]", "log.snapshot_every is -5"),
+        ("[members]", '[log]\nkeep_frames = "all"\n[members]', "keep_frames"),
         ("[members]", 'stop = "now"\n[members]', "stop is 'now'"),
         ("[members]", '[security]\nsecret_file = "none"\n[members]', "security.secret_file"),
         ("[members]", '[security]\nca = "ca.pem"\n[members]', "security without certificate, key"),
@@ -86,6 +89,16 @@ def test_what_is_wrong_is_named_and_is_exit_code_2(
     assert says in done.err
     assert "next:" in done.err
     assert not (tmp_path / "data").exists()
+
+
+def test_no_frame_is_dropped_unless_that_is_asked_for(tmp_path: Path) -> None:
+    """Frames are what clients wrote, and may read back."""
+    (tmp_path / "b").mkdir()
+    usual = read_settings(written(tmp_path, GOOD)).log
+    asked = read_settings(written(tmp_path / "b", GOOD + "[log]\nkeep_frames = 7\n")).log
+
+    assert (100_000, None) == (usual.snapshot_every, usual.keep_frames)
+    assert 7 == asked.keep_frames
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from joinproto.log.disk import open_disk
 from joinproto.log.journal import FILE, Frame, Journal
+from joinproto.log.keeper import Keeper, Keeping
 from joinproto.store.handle import create_store
 from tests.core.chain.pictures import views
+from tests.log.engines import Applied
 from tests.recovery.disks import record
 
 
@@ -17,6 +20,22 @@ def of_node(path: Path, text: str, chain: str, *runs: tuple[str, int]) -> Path:
     create_store(path, what, member=path.name, cluster_name="cluster", frames=FILE).close()
     append(path, chain, *runs)
     return path
+
+
+def drop(path: Path, keep: int) -> None:
+    """Have a node drop its first frames, and keep the last ones; all that it leaves is there."""
+    disk = open_disk(path, path.name, "cluster")
+    try:
+        keeping = Keeping(snapshot_every=1, keep_frames=keep, before_dropping=disk.before_dropping)
+        keeper = Keeper(disk.journal, Applied(), keeping)
+        keeper.begin()
+        last = disk.journal.last_seq
+        for at in (last - keep, last, last):
+            for _ in range(20):
+                for work in keeper.work(at):
+                    work()
+    finally:
+        disk.close()
 
 
 def append(path: Path, chain: str, *runs: tuple[str, int]) -> None:

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from joinproto.errors import StoreError
 from joinproto.recovery.found import Found, Raw, RawFile, State
 from joinproto.recovery.gather import gather, read
-from joinproto.store.envelope import FORMAT
+from joinproto.store.envelope import FORMAT, PLAIN
 from joinproto.store.filesystem import RealFileSystem
 from joinproto.store.handle import open_store
 from tests.recovery.asking import ask, ask_json, names, snapshot
@@ -350,7 +350,7 @@ def test_a_newer_version_is_not_called_corrupt(
     disks = _three(tmp_path)
     file = disks["c"] / CURRENT
     data = file.read_bytes()
-    file.write_bytes(data.replace(b"format %d\n" % FORMAT, b"format %d\n" % (FORMAT + 1)))
+    file.write_bytes(data.replace(b"format %d\n" % PLAIN, b"format %d\n" % (FORMAT + 1)))
 
     code, said = ask_json(capsys, "inspect", disks["c"])
 

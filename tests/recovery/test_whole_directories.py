@@ -19,20 +19,24 @@ import pytest
 
 from joinproto.core.pick.table import Verdict
 from joinproto.errors import StoreError, UsageProblem
+from joinproto.log import index as indexes
 from joinproto.log.disk import open_disk
 from joinproto.log.journal import FILE
+from joinproto.log.replicated import ReplicatedLog
 from joinproto.recovery.found import Found, State
 from joinproto.recovery.judgement import Judgement, judge
 from joinproto.recovery.sources import look
 from joinproto.store.envelope import Envelope, seal, unseal
+from tests.log.engines import Applied
 from tests.recovery.asking import snapshot
-from tests.recovery.nodes import of_node
+from tests.recovery.nodes import drop, of_node
 
 WRITTEN = Path(__file__).parent / "written" / "0.1.0"
 META, BEFORE, LOCK = (
     Path("joinproto") / name for name in ("store.meta", "store.meta.previous", "store.lock")
 )
-FILES = (Path(FILE), META, BEFORE, LOCK)
+INDEX, SNAPSHOT, FLOOR = Path("frames.index"), Path("frames.snapshot"), Path("frames.floor")
+FILES = (Path(FILE), META, BEFORE, LOCK, INDEX, SNAPSHOT, FLOOR, Path(FILE))
 SURE = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
 
 # A disk in memory: a node syncs what it opens, and two thousand are opened.
@@ -61,6 +65,18 @@ def _updating(folder: Path) -> None:
     of_node(folder / "c", "F - unfinished", "F C1:ab@F.2", ("F", 1))
 
 
+def _dropped(folder: Path) -> None:
+    _dirty(folder)
+    drop(folder / "a", 2)
+    drop(folder / "b", 3)
+
+
+def _dropped_and_stopped(folder: Path) -> None:
+    _stopped(folder)
+    for name in "abc":
+        drop(folder / name, 1)
+
+
 def _written(folder: Path) -> None:
     for name in "abc":
         shutil.copytree(WRITTEN / name, folder / name)
@@ -70,7 +86,10 @@ KINDS = (
     *("remove", "cut", "flip", "zero", "head", "tail", "swap", "directory", "link", "pipe"),
     *("older", "history", "payload", "empty"),
 )
-BASES: tuple[Callable[[Path], None], ...] = (_dirty, _stopped, _new, _updating, _written)
+BASES: tuple[Callable[[Path], None], ...] = (
+    *(_dirty, _stopped, _new, _updating, _written),
+    *(_dropped, _dropped_and_stopped),
+)
 
 
 def _harm(random: Random, folder: Path) -> str:
@@ -146,7 +165,10 @@ def _as_node(found: Found, path: Path) -> str | int | None:
         return str(error)
     else:
         position = disk.record.position
-        disk.close()
+        try:
+            ReplicatedLog(disk.journal, Applied())
+        finally:
+            disk.close()
         return None if position is None else position.seq
     finally:
         shutil.rmtree(copy)
@@ -197,7 +219,9 @@ def _fuzz(seeds: range) -> tuple[Counter[str], int]:
         for number, make in enumerate(BASES):
             bases.append(Path(name) / str(number))
             bases[-1].mkdir()
-            make(bases[-1])
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(indexes, "STRETCH_BYTES", 200)
+                make(bases[-1])
         for seed in seeds:
             found, several = _round(seed, bases[seed % len(bases)])
             verdicts["usage" if found is None else found.verdict.value] += 1
@@ -215,7 +239,7 @@ def test_pick_never_says_more_than_the_node_then_does() -> None:
 
 @pytest.mark.slow
 def test_two_thousand_times_pick_never_says_more_than_the_node_then_does() -> None:
-    """Journal, metadata, lock, history; and each verdict that such harm allows is met."""
+    """Journal, index, snapshots, metadata, lock; and each verdict that such harm allows is met."""
     verdicts, refused = _fuzz(range(2_000))
 
     assert refused > 500

@@ -135,7 +135,7 @@ def test_a_damaged_current_file_is_refused_and_left_as_it_is(tmp_path: Path) -> 
         (b"", image(3, generation=6), StoreCorrupt),
         (bytes(4096), image(3, generation=6), StoreCorrupt),
         (b"#!/bin/sh\n", image(3, generation=6), StoreForeign),
-        (image(4), image(3, generation=6).replace(b"format 1", b"format 2"), StoreNewer),
+        (image(4), image(3, generation=6).replace(b"format 1", b"format 3"), StoreNewer),
     ],
 )
 def test_what_is_not_the_last_that_was_written_is_refused(

@@ -157,12 +157,28 @@ def test_what_operators_did_survives_a_rewrite(tmp_path: Path) -> None:
 
 def test_a_newer_format_is_not_called_corrupt(tmp_path: Path) -> None:
     """Version is checked before checksum: "written by a newer version", not "corrupt"."""
-    lay(tmp_path, b"joinproto store\nformat 2\nblake3 and a binary payload\n\xff\xfe")
+    lay(tmp_path, b"joinproto store\nformat 3\nblake3 and a binary payload\n\xff\xfe")
 
-    with pytest.raises(StoreNewer, match=f"has format 2; this version reads format {FORMAT}"):
+    with pytest.raises(StoreNewer, match=f"has format 3; this version reads format {FORMAT}"):
         open_store(tmp_path)
 
     assert Validity.NEWER is inspect(tmp_path).current.validity
+
+
+def test_only_a_store_whose_frames_may_be_dropped_needs_the_second_format(tmp_path: Path) -> None:
+    """Earlier versions read the first one alone, and would take a base for a torn tail."""
+    lines = []
+    for dropped in (False, True):
+        path = tmp_path / str(dropped)
+        path.mkdir()
+        with create_store(path, StoreRecord(store_id="id"), member="a") as store:
+            store.write_contents(evolve(store.contents, frames_dropped=dropped))
+            store.write(store.record)
+        with open_store(path) as again:
+            assert dropped is again.contents.frames_dropped
+        lines.append((path / ROOM / CURRENT).read_bytes().splitlines()[1])
+
+    assert [b"format 1", b"format 2"] == lines
 
 
 def test_a_foreign_file_is_named(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from attrs import evolve
 
 from joinproto.errors import EnvironmentProblem, JoinprotoError, UsageProblem
 from tools.bench import plot, report, results
-from tools.bench.run import ROOT, Plan, benchmark, cost_of_member, cost_of_node
+from tools.bench.run import ROOT, Plan, benchmark, cost_of_member, cost_of_node, cost_of_restart
 from tools.bench.spin import MEMBERS_MAX
 
 USUAL = Plan()
@@ -49,6 +49,7 @@ def command_of(*, sizes: str | None, runs: int | None, quick: bool) -> str:
     "--only-member", is_flag=True, help="What a member costs, put into the results in --out."
 )
 @click.option("--only-node", is_flag=True, help="What three nodes do, put into them likewise.")
+@click.option("--only-restart", is_flag=True, help="How long a start takes, likewise.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -62,6 +63,7 @@ def main(
     quick: bool,
     only_member: bool,
     only_node: bool,
+    only_restart: bool,
     out: Path | None,
 ) -> None:
     """Measure joinproto and its peers on two-phase commit."""
@@ -71,6 +73,7 @@ def main(
         # Half a minute, and no peer to compare it with.
         founding=not quick,
         node=not quick,
+        restart=not quick,
         command=command_of(sizes=sizes, runs=runs, quick=quick),
     )
     if out is None:
@@ -85,6 +88,8 @@ def main(
             found = evolve(earlier(out / "benchmarks.json"), member=cost_of_member())
         elif only_node:
             found = evolve(earlier(out / "benchmarks.json"), node=cost_of_node())
+        elif only_restart:
+            found = evolve(earlier(out / "benchmarks.json"), restart=cost_of_restart())
         else:
             found = benchmark(plan, say=lambda line: click.echo(line, err=True))
     except JoinprotoError as error:

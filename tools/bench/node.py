@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import shutil
 import socket
 import statistics
@@ -319,6 +320,7 @@ def measure(
 
 def cost(*, clients: int = CLIENTS, seconds: float = SECONDS, kills: int = KILLS) -> NodeCost:
     """Return what three nodes do, and etcd where it is installed."""
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="joinproto-bench-") as folder:
         (Path(folder) / "ours").mkdir()
         ours = measure(Ours(Path(folder) / "ours"), clients=clients, seconds=seconds, kills=kills)
@@ -332,6 +334,7 @@ def cost(*, clients: int = CLIENTS, seconds: float = SECONDS, kills: int = KILLS
             )
     return NodeCost(
         clients=clients,
+        load=load,
         founded_seconds=ours.founded,
         writes_per_second=ours.rate,
         leader_killed_seconds=ours.leader_killed,

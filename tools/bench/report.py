@@ -6,7 +6,15 @@ from collections.abc import Iterable, Sequence
 
 from tools.bench import spin
 from tools.bench.machine import Machine
-from tools.bench.results import MEMBERS_OF_BASE, TOOL_NAMES, MemberCost, NodeCost, Results, Row
+from tools.bench.results import (
+    MEMBERS_OF_BASE,
+    TOOL_NAMES,
+    MemberCost,
+    NodeCost,
+    RestartCost,
+    Results,
+    Row,
+)
 
 MIB = 1024**2
 # What the first release promises.
@@ -209,6 +217,18 @@ def node_table(cost: NodeCost) -> str:
     )
 
 
+def restart_table(cost: RestartCost) -> str:
+    """Return how long a node with many frames takes to start."""
+    return table(
+        ["a start, until it serves:", "seconds"],
+        [
+            ["without a frame", f"{cost.empty_seconds:.1f}"],
+            ["the first one, without index and snapshot", f"{cost.first_seconds:.1f}"],
+            ["with those that it made by itself", f"{cost.restart_seconds:.1f}"],
+        ],
+    )
+
+
 def _or_dash(value: float | None, form: str) -> str:
     return "-" if value is None else form.format(value)
 
@@ -249,6 +269,8 @@ def terminal(results: Results) -> str:
         parts += ["a member", member_table(results.member)]
     if results.node is not None:
         parts += ["three nodes", node_table(results.node)]
+    if results.restart is not None:
+        parts += ["a node with many frames", restart_table(results.restart)]
     parts += [f"left out: {text}" for text in results.left_out]
     parts += [f"PROBLEM: {text}" for text in results.problems]
     return "\n\n".join(parts)
@@ -302,7 +324,9 @@ def markdown(results: Results, *, plot: str) -> str:
     if results.member is not None:
         parts += [MEMBER_HEAD.format(members=results.member.members), member_table(results.member)]
     if results.node is not None:
-        parts += [NODE_HEAD.format(clients=results.node.clients), node_table(results.node)]
+        parts += [node_head(results.node), node_table(results.node)]
+    if results.restart is not None:
+        parts += [restart_head(results.restart), restart_table(results.restart)]
     parts += [
         METHOD.format(
             runs=results.runs,
@@ -356,7 +380,28 @@ says, with one write at a time each; every frame is on three disks before it is 
 so it is on a majority of etcd's (`python -m tools.bench.node`).  A view here commits what
 *all* its members have, so it pauses for whoever is killed; etcd waits for a follower never,
 for a leader until the next is elected.  The last column is ours by etcd's, in the same run.
+{load}"""
+
+
+def node_head(cost: NodeCost) -> str:
+    """Return what stands above that table."""
+    load = "" if cost.load is None else f"The load of the machine was {cost.load:.1f} before.\n"
+    return NODE_HEAD.format(load=load)
+
+
+RESTART_HEAD = """
+## A restart
+
+A node with {frames:,} frames ({mega:,.0f} MB), killed with -9, from the start of its process
+until clients are served (`python -m tools.bench --only-restart`).  The load of the machine was
+{load:.1f} before.
 """
+
+
+def restart_head(cost: RestartCost) -> str:
+    """Return what stands above that table."""
+    return RESTART_HEAD.format(frames=cost.frames, mega=cost.journal_bytes / 1e6, load=cost.load)
+
 
 RATIO_HEAD = """
 joinproto against each peer, how many times as many: states in a second of CPU (more is

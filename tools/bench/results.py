@@ -125,7 +125,8 @@ class NodeCost:
     `founded_seconds`: from the start of three processes without data until all serve.
     `leader_killed_seconds`: from kill -9 of the member that orders to the next answer;
     `other_killed_seconds`: of another one.  `many_...`: with so many clients; `lone_seconds`:
-    the median of one client's write.  The same of `etcd`, its version; None: not there.
+    the median of one client's write.  The same of `etcd`, its version; None: not there.  `load`:
+    of the machine, before.
     """
 
     clients: int
@@ -143,13 +144,30 @@ class NodeCost:
     etcd_many_writes_per_second: float | None = None
     lone_seconds: float | None = None
     etcd_lone_seconds: float | None = None
+    load: float | None = None
+
+
+@frozen
+class RestartCost:
+    """A node with so many frames, started after kill -9 until it serves; see
+    tools/bench/restart.py.  `empty_seconds`: without frames; `first_seconds`: without index and
+    snapshot; `restart_seconds`: with those that it then made by itself, a median.  `load`: of
+    the machine, before.
+    """
+
+    frames: int
+    journal_bytes: int
+    load: float
+    empty_seconds: float
+    first_seconds: float
+    restart_seconds: float
 
 
 @frozen
 class Results:
     """`cold`: the very first search, its loops not yet compiled.  `problems`: a tool failed
     or disagreed.  `left_out`: what this machine could not run, with what to install.
-    `member`, `node`: None where nobody measured it."""
+    `member`, `node`, `restart`: None where nobody measured it."""
 
     command: str
     date: str
@@ -163,6 +181,7 @@ class Results:
     left_out: tuple[str, ...]
     member: MemberCost | None = None
     node: NodeCost | None = None
+    restart: RestartCost | None = None
 
 
 def row_of(
@@ -247,6 +266,11 @@ def read_member(text: str) -> MemberCost:
 def read_node(text: str) -> NodeCost:
     """Return what `python -m tools.bench.node` printed."""
     return _converter.structure(json.loads(text), NodeCost)
+
+
+def read_restart(text: str) -> RestartCost:
+    """Return what `python -m tools.bench.restart` printed."""
+    return _converter.structure(json.loads(text), RestartCost)
 
 
 def to_json(results: Results) -> str:

@@ -26,6 +26,7 @@ from tools.bench.results import (
     MEMBERS_OF_BASE,
     MemberCost,
     NodeCost,
+    RestartCost,
     Results,
     Row,
     Seen,
@@ -34,6 +35,7 @@ from tools.bench.results import (
     comparisons_of,
     read_member,
     read_node,
+    read_restart,
     row_of,
     start_of,
 )
@@ -63,6 +65,7 @@ class Plan:
     profiled: bool = True
     member: bool = True
     node: bool = True
+    restart: bool = True
     own: tuple[str, ...] = (sys.executable, "-m", "joinproto")
     command: str = "make bench"
 
@@ -117,6 +120,7 @@ class Bench:
         starts = self._starts()
         member = self._asked("a member, round by round", cost_of_member, self.plan.member)
         node = self._asked("three nodes, and etcd", cost_of_node, self.plan.node)
+        restart = self._asked("a node with many frames", cost_of_restart, self.plan.restart)
         return Results(
             command=self.plan.command,
             date=datetime.now(UTC).date().isoformat(),
@@ -130,6 +134,7 @@ class Bench:
             left_out=tuple(self.left_out),
             member=member,
             node=node,
+            restart=restart,
         )
 
     # -- who takes part ----------------------------------------------------------------
@@ -368,3 +373,8 @@ def benchmark(plan: Plan, *, say: Callable[[str], None]) -> Results:
     """Measure `plan`.  `say`: takes one line of progress."""
     with tempfile.TemporaryDirectory(prefix="joinproto-bench-") as folder:
         return Bench(plan, Path(folder), say).run()
+
+
+def cost_of_restart() -> RestartCost:
+    """Return how long a node with many frames takes to start, measured by a process of its own."""
+    return read_restart(_printed("tools.bench.restart"))

@@ -87,6 +87,16 @@ class Book:
                 frames = self.data[store].frames
                 if frames is not None:
                     del frames[seen.line["last"] :]
+            case "based":
+                # Dropped frames that came in one piece: what is in them, nobody can tell apart.
+                based = [
+                    (view, at)
+                    for view, first, last in seen.line["runs"]
+                    for at in range(first, last + 1)
+                ]
+                self.data[store].frames = based
+                for frame in based:
+                    self.holders[frame].setdefault(member.seat, seen.line["t"])
             case "committed":
                 view = self.views[seen.line["view"]]
                 claim = Claim(view, seen.line["seq"], seen.line["t"], str(seen.run.path))

@@ -133,7 +133,7 @@ def _step(member: Member, line: dict[str, Any], before: str) -> Differs | None:
             ended = member.phase.value in ("stopped", "aborted")
             if line["how"] in ("Stop", "Abort") and not ended:
                 return "how it ended", line["how"], member.phase.value
-        case "fetched" | "cut" | "committed":
+        case "fetched" | "cut" | "based" | "committed":
             pass  # the host's own; the properties look at them
         case _:
             return "kind", kind, "an event of a member"

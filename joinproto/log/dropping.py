@@ -1,0 +1,184 @@
+"""Dropping the first frames of a journal: a shorter one is written beside it, and takes its place.
+
+    frames.floor        the snapshot that is to stand for the dropped frames
+    frames.log.new      its bytes, then copies of all frames behind it
+
+Each piece is copied between two steps of the log, and is on the disk before the next one; the
+last pieces, with all that was appended meanwhile, in one step with the rename.  So a crash
+leaves the whole journal, or the shorter one, and what is in the way of a step is short.
+Before the rename the metadata gets a format that earlier versions refuse by its number.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from array import array
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from zlib import crc32
+
+from attrs import define, field
+
+from joinproto.drivers.ports import Work
+from joinproto.log.bytes_at import read_at, write_at
+from joinproto.log.index import Index
+from joinproto.log.journal import FILE, Journal, Replacement
+from joinproto.log.records import Base, base_of
+from joinproto.log.snapshot import is_prefix
+from joinproto.log.survey import read_stretch
+
+log = logging.getLogger(__name__)
+
+NEW = f"{FILE}.new"
+INDEX_NEW = "frames.index.new"
+PIECE_BYTES = 128 << 10
+
+
+def dropping(journal: Journal, floor: Path, before: Callable[[], None]) -> Iterator[Work]:
+    """Yield the pieces of work after which the journal begins behind the snapshot in `floor`.
+
+    `before`: is called on the worker before the journal is replaced.  What the disk refuses
+    until then is logged, and the journal stays as it is; later, `StoreWriteFailed`.
+    """
+    copy = _Copy(journal, floor)
+    while not copy.problem and not copy.is_near:
+        yield copy.go_on
+    if not copy.problem:
+        yield lambda: copy.finish(before)
+    if copy.problem:
+        log.warning("%s: no frame was dropped: %s", journal.path, copy.problem)
+    else:
+        log.info("frames up to %d are dropped", journal.first_seq - 1)
+
+
+@define
+class _Copy:
+    """See the head of this file.  `is_near`: little is left to be copied."""
+
+    journal: Journal
+    floor: Path
+    problem: str = ""
+    is_near: bool = False
+    _source: int = -1
+    _file: int = -1
+    _base: Base | None = None
+    _end: int = 0
+    _next: int = 0
+    _cuts: int = 0
+    _offsets: array[int] = field(factory=lambda: array("Q"))
+    _index: Index | None = None
+
+    def go_on(self) -> None:
+        """Copy the next piece."""
+        try:
+            self._go_on()
+        except OSError as error:
+            self._give_up(error.strerror or str(error))
+
+    def finish(self, before: Callable[[], None]) -> None:
+        """Copy what is left, and take the journal's place."""
+        try:
+            self._go_on()
+            while not self.problem and not self._is_all:
+                self._go_on()
+            if self.problem:
+                return
+            os.fsync(self._file)
+        except OSError as error:
+            self._give_up(error.strerror or str(error))
+            return
+        before()
+        assert self._base is not None
+        assert self._index is not None
+        self.journal.replace_by(
+            Replacement(
+                path=self._new,
+                file=self._file,
+                base=self._base,
+                runs=self.journal.runs,
+                offsets=self._offsets,
+                end=self._end,
+                index=self._index,
+            )
+        )
+        self._file = -1
+        os.close(self._source)
+        self.floor.unlink(missing_ok=True)
+
+    @property
+    def _new(self) -> Path:
+        return self.journal.path.with_name(NEW)
+
+    @property
+    def _is_all(self) -> bool:
+        return self._next > self.journal.last_seq
+
+    def _go_on(self) -> None:
+        journal = self.journal
+        if self._base is None:
+            self._begin()
+            return
+        if self._cuts != journal.cuts:
+            self._give_up("frames were cut meanwhile")
+            return
+        if self._end < self._base.size:
+            piece = read_at(self._source, self._end, min(PIECE_BYTES, self._base.size - self._end))
+            self._write(piece)
+        elif not self._is_all:
+            self._copy_frames()
+        left = journal.size - journal.begins(self._next)
+        self.is_near = self._end >= self._base.size and left <= PIECE_BYTES
+
+    def _begin(self) -> None:
+        self._cuts = self.journal.cuts
+        self._source = os.open(self.floor, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        found = base_of(lambda at, length: read_at(self._source, at, length))
+        if isinstance(found, str) or not is_prefix(found.runs, self.journal.runs):
+            self._give_up(f"{self.floor}: is damaged")
+            return
+        if found.last.seq < self.journal.first_seq:
+            self._give_up(f"{self.floor}: is of frames that were dropped")
+            return
+        self._base, self._next = found, found.last.seq + 1
+        self._new.unlink(missing_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        self._file = os.open(self._new, flags, 0o640)
+        self._index = Index.open(self._new.parent, INDEX_NEW)
+        self._index.begin((), 0, start=found.size, first=self._next)
+
+    def _copy_frames(self) -> None:
+        assert self._index is not None
+        assert self._base is not None
+        journal = self.journal
+        source, start = journal.file, journal.begins(self._next)
+        stretch, _ = read_stretch(source, start, self._next, journal.size, PIECE_BYTES)
+        data = b"" if stretch is None else read_at(source, start, stretch.end - start)
+        if stretch is None or crc32(data) != stretch.checksum:
+            self._give_up(f"frame {self._next} is not as it was written")
+            return
+        moved = start - self._end
+        self._offsets.extend(at - moved for at in stretch.offsets)
+        self._write(data)
+        self._next = stretch.last + 1
+        self._index.wrote(data)
+        if self._index.is_due(self._end):
+            self._index.keep(self._end, journal.runs, self._offsets, self._base.last.seq)
+
+    def _write(self, data: bytes) -> None:
+        write_at(self._file, self._end, data)
+        os.fdatasync(self._file)
+        self._end += len(data)
+
+    def _give_up(self, why: str) -> None:
+        self.problem = why
+        for file in (self._file, self._source):
+            if file >= 0:
+                os.close(file)
+        self._file = self._source = -1
+        if self._index is not None:
+            self._index.close()
+        for name in (NEW, INDEX_NEW):
+            with suppress(OSError):
+                self.journal.path.with_name(name).unlink(missing_ok=True)

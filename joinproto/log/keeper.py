@@ -1,0 +1,181 @@
+"""The keeper: when a snapshot is made, when frames are dropped, and what a restart begins with.
+
+One piece of its work is done in a step of the log, behind all that clients wait for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Protocol, runtime_checkable
+
+from attrs import frozen
+
+from joinproto.drivers.ports import Work
+from joinproto.errors import MisuseError, StoreForeign
+from joinproto.log import dropping as dropped
+from joinproto.log import rebasing
+from joinproto.log.bytes_at import read_at
+from joinproto.log.journal import Journal
+from joinproto.log.snapshot import FILE, FLOOR, NEW, load, making, until
+
+log = logging.getLogger(__name__)
+
+LEFTOVERS = (NEW, dropped.NEW, dropped.INDEX_NEW, rebasing.NEW, rebasing.INDEX_NEW)
+"""What a process leaves that is killed while it makes one of the files."""
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """An application whose state can be kept, so that frames need not be applied again."""
+
+    @property
+    def kind(self) -> str:
+        """Return the name of the application and of its format: only its own is given back."""
+
+    def state(self) -> Iterator[bytes]:
+        """Return the state as it is at this call, in pieces.
+
+        They are asked for one by one later, on a worker, while frames are applied: so what is
+        returned shares nothing that changes.
+        """
+
+    def restore(self, state: bytes) -> None:
+        """Take this for the state, in the place of any other."""
+
+
+@frozen(kw_only=True)
+class Keeping:
+    """`snapshot_every`: frames between two snapshots.  `keep_frames`: how many of the last
+    frames stay readable at least; None: all do.  `before_dropping`: makes it durable that an
+    earlier version must not read the journal.
+    """
+
+    snapshot_every: int = 100_000
+    keep_frames: int | None = None
+    before_dropping: Callable[[], None] = lambda: None
+
+
+def kind_of(application: object) -> str:
+    """Return the kind of state that the application keeps, "" if it keeps none."""
+    return application.kind if isinstance(application, Remembering) else ""
+
+
+def keeper_of(journal: Journal, application: object, keeping: Keeping) -> Keeper | None:
+    """Return the keeper of this application, None: its state cannot be kept.
+
+    Raises `StoreForeign` where it would need the state of dropped frames.
+    """
+    if isinstance(application, Remembering):
+        return Keeper(journal, application, keeping)
+    if journal.base is not None:
+        raise _foreign(journal, "")
+    if keeping.keep_frames is not None:
+        raise MisuseError(
+            "frames are to be dropped, and the application has no state to keep instead",
+            next="leave `keep_frames` out, or give the application `kind`, `state` and `restore`",
+        )
+    return None
+
+
+class Keeper:
+    """For one journal and one application.  `snapshot`: the last frame in one, 0: there is none."""
+
+    def __init__(self, journal: Journal, application: Remembering, keeping: Keeping) -> None:
+        self.journal = journal
+        self.snapshot = 0
+        self._application = application
+        self._keeping = keeping
+        self._floor = 0  # the last frame in the snapshot that is to stand for dropped ones
+        self._chore: Iterator[Work] | None = None
+        self._tried = 0
+
+    def begin(self) -> int:
+        """Restore the state, and return the last frame that is in it."""
+        directory, runs = self.journal.path.parent, self.journal.runs
+        for name in LEFTOVERS:
+            with suppress(OSError):
+                (directory / name).unlink(missing_ok=True)
+        below = self.take_base()
+        floor = load(directory / FLOOR, runs, self._application.kind)
+        if floor is not None and floor.position.seq > below:
+            self._floor = floor.position.seq
+        found = load(directory / FILE, runs, self._application.kind)
+        if found is not None and found.position.seq >= below:
+            self.snapshot = found.position.seq
+            self._application.restore(found.state)
+            log.info("the state behind frame %d is taken from %s", self.snapshot, FILE)
+        self._tried = max(self.snapshot, below)
+        return self._tried
+
+    def take_base(self) -> int:
+        """Restore the state with which the journal begins; return the last frame in it.
+
+        Raises `StoreForeign`.
+        """
+        base, kind = self.journal.base, self._application.kind
+        if base is None:
+            return 0
+        if base.kind != kind:
+            raise _foreign(self.journal, kind)
+        self._application.restore(
+            read_at(self.journal.file, base.state_at, base.state_bytes) if base.state_bytes else b""
+        )
+        self._tried = base.last.seq
+        return base.last.seq
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether more pieces wait."""
+        return self._chore is not None
+
+    def work(self, applied: int) -> Iterator[Work]:
+        """Do one piece, if there is something to do.  `applied`: the last frame in the state."""
+        if self._chore is None:
+            self._chore = self._next_chore(applied)
+        if self._chore is not None:
+            work = next(self._chore, None)
+            if work is None:
+                self._chore = None
+            else:
+                yield work
+
+    def _next_chore(self, applied: int) -> Iterator[Work] | None:
+        keep = self._keeping.keep_frames
+        journal = self.journal
+        if self._floor > applied or self.snapshot > applied:
+            return None  # the application was set back: the next snapshot is of what it has now
+        # The last frame stays: a sequencer sends it again to learn what the others have.
+        if keep is not None and journal.first_seq <= self._floor <= applied - max(keep, 1):
+            floor, self._floor = self._floor, 0
+            log.info("frames up to %d are to be dropped", floor)
+            path = journal.path.with_name(FLOOR)
+            return dropped.dropping(journal, path, self._keeping.before_dropping)
+        if applied - self._tried >= self._keeping.snapshot_every:
+            self._tried = applied
+            is_floor = keep is not None and not self._floor
+
+            def made() -> None:
+                self.snapshot = applied
+                if is_floor:
+                    self._floor = applied
+
+            return making(
+                journal.path.parent,
+                until(journal.runs, applied),
+                self._application.kind,
+                self._application.state(),
+                is_floor=is_floor,
+                made=made,
+            )
+        return None
+
+
+def _foreign(journal: Journal, kind: str) -> StoreForeign:
+    wrote = "" if journal.base is None else journal.base.kind
+    return StoreForeign(
+        f"{journal.path}: its first frames were dropped by {wrote!r}, this is {kind!r}\n"
+        "  nothing was changed",
+        next="start the program that wrote it, or give it an empty directory",
+    )

@@ -1,0 +1,100 @@
+"""A base that comes from another member, in pieces, and takes the place of the journal."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Callable
+from pathlib import Path
+
+from attrs import define
+
+from joinproto.errors import StoreWriteFailed
+from joinproto.log.bytes_at import read_at, write_at
+from joinproto.log.index import Index
+from joinproto.log.journal import Journal, Replacement
+from joinproto.log.records import BASE_BYTES_MAX, HEAD, Run, base_of
+
+NEW = "frames.log.base"
+INDEX_NEW = "frames.index.base"
+
+
+@define
+class BasePieces:
+    """`common`: the last frame that both have; `runs`: those that it must stand for; `size`:
+    bytes that have come.  `problem`: why it is not taken, "" as long as nothing is wrong.
+    """
+
+    journal: Journal
+    common: int
+    runs: tuple[Run, ...]
+    kind: str
+    size: int = 0
+    problem: str = ""
+    _file: int = -1
+
+    @property
+    def last(self) -> int:
+        """Return the last frame for which it stands."""
+        return self.runs[-1].last
+
+    def take(self, data: bytes) -> None:
+        """Put the next piece on the disk; raises `StoreWriteFailed`."""
+        try:
+            self._take(data)
+        except OSError as error:
+            raise StoreWriteFailed(
+                f"{self._path}: {error.strerror or error}\n  the journal is as it was",
+                next="look at the disk, then start the member again",
+            ) from error
+
+    def _take(self, data: bytes) -> None:
+        if self._file < 0:
+            self._path.unlink(missing_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            self._file = os.open(self._path, flags, 0o640)
+        if self.size + len(data) > HEAD.size + BASE_BYTES_MAX:
+            self.problem = "its base is too long"
+        if not self.problem:
+            write_at(self._file, self.size, data)
+            os.fdatasync(self._file)
+            self.size += len(data)
+
+    def finish(self, before: Callable[[], None]) -> None:
+        """Take the journal's place, if it is what was said; `before` is called before that.
+
+        Raises `StoreWriteFailed`.
+        """
+        if self._file < 0:
+            self.problem = "its base is empty"
+            return
+        base = base_of(lambda at, length: read_at(self._file, at, length))
+        if isinstance(base, str):
+            self.problem = base
+        elif base.runs != self.runs or base.size != self.size:
+            self.problem = "its base is of other frames than it said"
+        elif base.kind != self.kind:
+            self.problem = f"its frames were dropped by {base.kind!r}, this is {self.kind!r}"
+        if isinstance(base, str) or self.problem:
+            os.close(self._file)
+            self._path.unlink(missing_ok=True)
+            return
+        os.fsync(self._file)
+        before()
+        index = Index.open(self._path.parent, INDEX_NEW)
+        index.begin((), 0, start=base.size, first=base.last.seq + 1)
+        self.journal.replace_by(
+            Replacement(
+                path=self._path,
+                file=self._file,
+                base=base,
+                runs=base.runs,
+                offsets=array("Q"),
+                end=base.size,
+                index=index,
+            )
+        )
+
+    @property
+    def _path(self) -> Path:
+        return self.journal.path.with_name(NEW)

@@ -1,0 +1,140 @@
+"""Records of a journal, as bytes and back: frames, and the base that stands for dropped ones.
+
+record      magic, length, checksum; then view, seq, how much was durable before, data
+base        magic, length, checksum; then the length of a line of JSON, the line, a state
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Sequence
+from zlib import crc32
+
+from attrs import frozen
+
+from joinproto.core.chain.view import Position
+
+FRAME_BYTES_MAX = 2**20
+"""Longest data of one frame."""
+
+MAGIC = b"jpF1"
+BASE_MAGIC = b"base"
+HEAD = struct.Struct(">4sII")  # magic, length of what follows, its checksum
+BODY = struct.Struct(">32sQQ")  # view, seq, bytes that were durable before
+RECORD_BYTES_MAX = HEAD.size + BODY.size + FRAME_BYTES_MAX
+BASE_BYTES_MAX = 2**30
+"""Longest base, without its head; it holds a state of the application."""
+
+PIECE_BYTES = 4 << 20
+DAMAGED = "the base, which stands for the dropped frames, is damaged"
+
+_LINE = struct.Struct(">I")
+
+
+@frozen
+class Frame:
+    """One entry of the log."""
+
+    view: str
+    seq: int
+    data: bytes
+
+    @property
+    def position(self) -> Position:
+        return Position(self.view, self.seq)
+
+
+@frozen
+class Run:
+    """Consecutive frames of one view, `first` to `last`."""
+
+    view: str
+    first: int
+    last: int
+
+
+@frozen
+class Base:
+    """What a journal begins with whose first frames were dropped.
+
+    `runs`: of the dropped frames, from 1; `kind`: of the application whose state stands behind
+    the line.  `state_at`, `size`: bytes of the file, to the state and to the first record.
+    """
+
+    runs: tuple[Run, ...]
+    kind: str
+    state_at: int
+    size: int
+
+    @property
+    def state_bytes(self) -> int:
+        return self.size - self.state_at
+
+    @property
+    def last(self) -> Position:
+        """Return the last dropped frame."""
+        return Position(self.runs[-1].view, self.runs[-1].last)
+
+
+def record(frame: Frame, durable: int) -> bytes:
+    """Return the bytes of a frame."""
+    body = BODY.pack(bytes.fromhex(frame.view), frame.seq, durable) + frame.data
+    return HEAD.pack(MAGIC, len(body), crc32(body)) + body
+
+
+def parsed(raw: bytes) -> tuple[Frame, int, int] | None:
+    """Return the frame at the start of `raw`, its length, and what was durable; None: no frame."""
+    if len(raw) < HEAD.size + BODY.size:
+        return None
+    magic, length, checksum = HEAD.unpack_from(raw)
+    body = raw[HEAD.size : HEAD.size + length]
+    if magic != MAGIC or length < BODY.size or len(body) < length or crc32(body) != checksum:
+        return None
+    view, seq, durable = BODY.unpack_from(body)
+    return Frame(view.hex(), seq, body[BODY.size :]), HEAD.size + length, durable
+
+
+def base_line(runs: Sequence[Run], kind: str) -> bytes:
+    """Return what stands before the state in a base."""
+    tree = {"kind": kind, "runs": [[run.view, run.first, run.last] for run in runs]}
+    line = json.dumps(tree).encode()
+    return _LINE.pack(len(line)) + line
+
+
+def base_head(length: int, checksum: int) -> bytes:
+    """Return the head of a base with so many bytes behind it."""
+    return HEAD.pack(BASE_MAGIC, length, checksum)
+
+
+def base_of(read: Callable[[int, int], bytes]) -> Base | str:
+    """Return the base with which a file begins, or what is wrong with it.
+
+    `read`: bytes of the file, by place and length; fewer at its end.
+    """
+    head = read(0, HEAD.size + _LINE.size)
+    if len(head) < HEAD.size + _LINE.size:
+        return "the base ends early"
+    magic, length, expected = HEAD.unpack_from(head)
+    (line,) = _LINE.unpack_from(head, HEAD.size)
+    at, size = len(head), HEAD.size + length
+    if magic != BASE_MAGIC or length > BASE_BYTES_MAX or at + line > size:
+        return DAMAGED
+    said, checksum, place = b"", crc32(head[HEAD.size :]), at
+    while place < size and (piece := read(place, min(PIECE_BYTES, size - place))):
+        checksum = crc32(piece, checksum)
+        if len(said) < line:
+            said += piece
+        place += len(piece)
+    if place < size or checksum != expected:
+        return DAMAGED
+    try:
+        tree = json.loads(said[:line])
+        runs = tuple(Run(str(view), int(first), int(last)) for view, first, last in tree["runs"])
+        kind = str(tree["kind"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return DAMAGED
+    follows = zip(runs, (0, *(run.last for run in runs)), strict=False)
+    if not runs or any(run.first != last + 1 or run.last < run.first for run, last in follows):
+        return DAMAGED
+    return Base(runs, kind, at + line, size)

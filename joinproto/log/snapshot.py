@@ -1,0 +1,191 @@
+"""Snapshots: the state of the application behind a committed frame, kept beside the journal.
+
+    frames.snapshot     a base (`records.py`): runs up to that frame, kind and state
+    frames.floor        one of them that is kept until it stands for dropped frames (`dropping.py`)
+
+A restart takes the state from it, and applies only what follows.  Dropped frames are replaced
+by it: then its bytes are what the journal begins with.  It is made in pieces between the steps
+of the log, under another name, and takes its name when it is on the disk.  So a crash leaves
+the former one, or this one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from zlib import crc32
+
+from attrs import define, frozen
+
+from joinproto.core.chain.view import Position
+from joinproto.drivers.ports import Work
+from joinproto.log.bytes_at import read_at, sync_directory, write_at
+from joinproto.log.records import BASE_BYTES_MAX, HEAD, Run, base_head, base_line, base_of
+
+log = logging.getLogger(__name__)
+
+FILE = "frames.snapshot"
+FLOOR = "frames.floor"
+NEW = "frames.snapshot.new"
+PIECE_BYTES = 256 << 10
+
+
+@frozen
+class Snapshot:
+    """The state of an application of this kind, behind the last frame of `runs`."""
+
+    runs: tuple[Run, ...]
+    kind: str
+    state: bytes
+
+    @property
+    def position(self) -> Position:
+        return Position(self.runs[-1].view, self.runs[-1].last)
+
+
+def load(path: Path, runs: Sequence[Run], kind: str) -> Snapshot | None:
+    """Return the snapshot in this file if it is of this journal; never raises.
+
+    What is damaged is left out, and said: then the frames are applied.
+    """
+    try:
+        found = _load(path, runs, kind)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        found = error.strerror or str(error)
+    if isinstance(found, str):
+        log.warning("%s: %s; it is left out", path, found)
+        return None
+    return found
+
+
+def making(
+    directory: Path,
+    runs: Sequence[Run],
+    kind: str,
+    state: Iterator[bytes],
+    *,
+    is_floor: bool,
+    made: Callable[[], None],
+) -> Iterator[Work]:
+    """Yield the pieces of work that put a snapshot in the place of the former one; `made` then.
+
+    `runs`: up to the last frame that is in the state; `state`: asked for on the worker;
+    `is_floor`: it is kept as the floor, too.  What the disk refuses is logged, and leaves the
+    former one.
+    """
+    writer = _Writer(directory / NEW)
+    pieces = in_pieces(base_line(runs, kind), state)
+    while not writer.problem and not writer.is_done:
+        yield lambda: writer.write(pieces)
+    if not writer.problem:
+        yield lambda: writer.finish(directory, is_floor=is_floor)
+    if writer.problem:
+        log.warning("%s: no snapshot was made: %s", directory / FILE, writer.problem)
+    else:
+        log.info("a snapshot behind frame %d, %d bytes", runs[-1].last, writer.length)
+        made()
+
+
+def _load(path: Path, runs: Sequence[Run], kind: str) -> Snapshot | str:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return "is no regular file"
+        base = base_of(lambda at, length: read_at(file, at, length))
+        if isinstance(base, str):
+            return "is damaged"
+        if not is_prefix(base.runs, runs):
+            return "is of frames that this journal does not have"
+        if base.kind != kind:
+            return f"is of {base.kind!r}, this is {kind!r}"
+        return Snapshot(base.runs, base.kind, read_at(file, base.state_at, base.state_bytes))
+    finally:
+        os.close(file)
+
+
+@define
+class _Writer:
+    """A base on its way into a file.  `problem`: what went wrong, "" as long as nothing did."""
+
+    path: Path
+    length: int = 0  # behind the head
+    is_done: bool = False
+    problem: str = ""
+    _file: int = -1
+    _checksum: int = 0
+
+    def write(self, pieces: Iterator[bytes]) -> None:
+        """Put the next piece on the disk."""
+        with self._telling():
+            if self._file < 0:
+                self.path.unlink(missing_ok=True)
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                self._file = os.open(self.path, flags, 0o640)
+            piece = next(pieces, None)
+            if piece is None:
+                self.is_done = True
+                return
+            if self.length + len(piece) > BASE_BYTES_MAX:
+                raise OSError(f"the state is longer than {BASE_BYTES_MAX} bytes")
+            write_at(self._file, HEAD.size + self.length, piece)
+            os.fdatasync(self._file)
+            self.length += len(piece)
+            self._checksum = crc32(piece, self._checksum)
+
+    def finish(self, directory: Path, *, is_floor: bool) -> None:
+        """Give it its head and its name, durably."""
+        with self._telling():
+            write_at(self._file, 0, base_head(self.length, self._checksum))
+            os.fsync(self._file)
+            if is_floor:
+                (directory / FLOOR).unlink(missing_ok=True)
+                (directory / FLOOR).hardlink_to(self.path)
+            self.path.rename(directory / FILE)
+            sync_directory(directory)
+            os.close(self._file)
+            self._file = -1
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.problem = error.strerror or str(error)
+            with suppress(OSError):
+                if self._file >= 0:
+                    os.close(self._file)
+                self._file = -1
+                self.path.unlink(missing_ok=True)
+
+
+def in_pieces(line: bytes, state: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield all of it in pieces that are neither short nor long."""
+    held = bytearray(line)
+    for part in state:
+        held += part
+        while len(held) >= PIECE_BYTES:
+            yield bytes(held[:PIECE_BYTES])
+            del held[:PIECE_BYTES]
+    if held:
+        yield bytes(held)
+
+
+def is_prefix(runs: Sequence[Run], of: Sequence[Run]) -> bool:
+    """Return whether the frames of `of` begin with those of `runs`."""
+    if not runs or len(runs) > len(of):
+        return False
+    *whole, last = runs
+    there = of[len(whole)]
+    begins = (there.view, there.first) == (last.view, last.first)
+    return tuple(whole) == tuple(of[: len(whole)]) and begins and last.last <= there.last
+
+
+def until(runs: Sequence[Run], last: int) -> tuple[Run, ...]:
+    """Return the runs of the frames up to this one."""
+    return tuple(Run(run.view, run.first, min(run.last, last)) for run in runs if run.first <= last)

@@ -1,0 +1,31 @@
+"""How long a restart takes: what is said of it, and a quick run with a real node."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from tests.bench.stand_ins import made_up
+from tests.bench.test_node import COST
+from tools.bench import report
+from tools.bench.results import RestartCost, read_json, to_json
+
+RESTART = RestartCost(
+    frames=3_000_000,
+    journal_bytes=280_000_000,
+    load=8.25,
+    empty_seconds=2.0,
+    first_seconds=24.5,
+    restart_seconds=3.0,
+)
+
+
+def test_the_page_says_how_many_frames_how_long_and_on_what_machine() -> None:
+    found = evolve(made_up(), restart=RESTART, node=evolve(COST, load=9.75))
+
+    page = " ".join(report.markdown(read_json(to_json(found)), plot="p.svg").split())
+
+    assert "A node with 3,000,000 frames (280 MB)" in page
+    assert "load of the machine was 8.2 before" in page
+    assert "load of the machine was 9.8 before" in page
+    assert "with those that it made by itself" in page
+    assert "24.5" in page

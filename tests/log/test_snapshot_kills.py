@@ -1,0 +1,234 @@
+"""kill -9 at every step of a snapshot and of the dropping of frames: nothing is lost.
+
+The process is real, and so is its end: a child that sends itself SIGKILL before a call of the
+system that changes the disk, or in the middle of a write.  What a killed process wrote stays; what
+a loss of power would take is looked at by the order of writes, syncs and renames.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import define, field
+
+from joinproto.log import index as indexes
+from joinproto.log import keeper as keepers
+from joinproto.log.disk import Disk, open_disk
+from joinproto.log.entry import packed
+from joinproto.log.journal import FILE, Frame
+from joinproto.log.keeper import Keeper, Keeping
+from joinproto.log.snapshot import FILE as SNAPSHOT
+from tests.log.engines import Applied
+from tests.log.test_disk import MET, lived
+
+CHANGES = (
+    *("pwrite", "write", "fdatasync", "fsync", "rename", "unlink", "link", "ftruncate"),
+    *("open", "close"),
+)
+FRAMES = 24
+
+
+@define
+class Life:
+    """A member's log in one process: frames one by one, a piece of the keeper behind each."""
+
+    path: Path
+    disk: Disk = field(init=False)
+    app: Applied = field(factory=Applied)
+    keeper: Keeper = field(init=False)
+    applied: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self.disk = open_disk(self.path, "a", "cluster")
+        keeping = Keeping(
+            snapshot_every=5, keep_frames=3, before_dropping=self.disk.before_dropping
+        )
+        self.keeper = Keeper(self.disk.journal, self.app, keeping)
+        self.applied = self.keeper.begin()
+        self.apply()
+
+    def apply(self) -> None:
+        journal = self.disk.journal
+        while self.applied < journal.last_seq:
+            for frame in journal.read(self.applied + 1):
+                self.app.apply(frame)
+                self.applied = frame.seq
+
+    def write(self) -> int:
+        """Write the next frame, and return its number once it is on the disk."""
+        seq = self.disk.journal.last_seq + 1
+        data = packed("me", seq, b"text %d" % seq)
+        self.disk.journal.append([Frame(str(MET.held), seq, data)])
+        self.apply()
+        for _ in range(3):
+            for work in self.keeper.work(self.applied):
+                work()
+        return seq
+
+    def close(self) -> None:
+        self.disk.close()
+
+
+def counted(patch: pytest.MonkeyPatch, each: Callable[[str, Any], None]) -> None:
+    """Have `each` called before the calls of the system that change the disk."""
+
+    def make(name: str) -> Callable[..., Any]:
+        plain = getattr(os, name)
+
+        def call(*args: Any, **more: Any) -> Any:
+            if name != "open" or args[1] & os.O_CREAT:
+                each(name, args)
+            return plain(*args, **more)
+
+        return call
+
+    for name in CHANGES:
+        patch.setattr(os, name, make(name))
+
+
+def killed_at(path: Path, step: int, *, half: bool) -> int:
+    """Live in a child until it kills itself at this step; return the last frame it was sure of.
+
+    -1: it came to its end.
+    """
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        tell = os.write
+        try:
+            life = Life(path)
+            left = step
+
+            def each(name: str, args: Any) -> None:
+                nonlocal left
+                left -= 1
+                if left < 0:
+                    if half and name == "pwrite":
+                        plain(args[0], bytes(args[1])[: len(args[1]) // 2], args[2])
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            plain = os.pwrite
+            with pytest.MonkeyPatch.context() as patch:
+                counted(patch, each)
+                for _ in range(FRAMES):
+                    tell(write_end, b"%d\n" % life.write())
+            tell(write_end, b"end\n")
+        finally:
+            os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read_end) as pipe:
+        said = pipe.read().split()
+    _, status = os.waitpid(child, 0)
+    if said and said[-1] == "end":
+        return -1
+    assert os.WIFSIGNALED(status), said
+    return int(said[-1]) if said else 3
+
+
+@pytest.fixture(scope="module")
+def lively(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of a member with three frames."""
+    path = lived(tmp_path_factory.mktemp("lively") / "a")
+    (path / FILE).unlink()
+    disk = open_disk_empty(path)
+    for seq in (1, 2, 3):
+        disk.journal.append([Frame(str(MET.held), seq, packed("me", seq, b"text %d" % seq))])
+    disk.close()
+    return path
+
+
+def open_disk_empty(path: Path) -> Disk:
+    (path / FILE).touch()
+    return open_disk(path, "a", "cluster")
+
+
+def _through(base: Path, top: Path, first: int, by: int, *, half: bool) -> int:
+    """Kill at each step; return at how many."""
+    steps = 0
+    for step in range(first, 10_000, by):
+        path = Path(shutil.copytree(base, top / f"{step}"))
+        sure = killed_at(path, step, half=half)
+        life = Life(path)
+        last = life.disk.journal.last_seq
+        expected = [f"text {number}" for number in range(1, last + 1)]
+        assert expected == life.app.texts, step
+        assert sure <= last or sure == -1, step
+        expected += [f"text {life.write()}" for _ in range(12)]
+        assert expected == life.app.texts, step
+        life.close()
+        again = Life(path)
+        assert expected == again.app.texts, step
+        names = {one.name for one in path.iterdir()}
+        assert not names & set(keepers.LEFTOVERS), step
+        again.close()
+        shutil.rmtree(path)
+        steps += 1
+        if sure == -1:
+            break
+    return steps
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Index blocks of a few frames; and no waiting for this machine's disk."""
+    monkeypatch.setattr(indexes, "STRETCH_BYTES", 300)
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, lambda file: None)
+
+
+@pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
+def test_killed_at_steps_of_a_snapshot_and_of_a_dropping_nothing_is_lost(
+    lively: Path, tmp_path: Path, short: None, half: bool
+) -> None:
+    """Each ninth step; all of them below."""
+    assert _through(lively, tmp_path, 4 if half else 0, 9, half=half) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
+def test_killed_at_every_step_of_a_snapshot_and_of_a_dropping_nothing_is_lost(
+    lively: Path, tmp_path: Path, short: None, half: bool
+) -> None:
+    assert _through(lively, tmp_path, 0, 1, half=half) > 200
+
+
+def test_what_takes_a_name_is_on_the_disk_before_and_the_name_soon_after(
+    lively: Path, tmp_path: Path
+) -> None:
+    """So a loss of power leaves the former file, or the new one, whole."""
+    path = Path(shutil.copytree(lively, tmp_path / "a"))
+    life = Life(path)
+    dirty: set[str] = set()
+    renamed: list[str] = []
+    unsynced = ""
+
+    def each(name: str, args: Any) -> None:
+        nonlocal unsynced
+        where = ""
+        if isinstance(args[0], int):
+            where = str(Path(f"/proc/self/fd/{args[0]}").readlink())
+        if name in ("pwrite", "write"):
+            assert unsynced in ("", "frames.index"), "the name of a file is not durable yet"
+            dirty.add(Path(where).name)
+        elif name in ("fsync", "fdatasync"):
+            dirty.discard(Path(where).name)
+            if Path(where) == path:
+                unsynced = ""
+        elif name == "rename" and Path(args[0]).parent == path:
+            assert Path(args[0]).name not in dirty or "index" in Path(args[0]).name
+            unsynced = Path(args[1]).name
+            renamed.append(unsynced)
+
+    with pytest.MonkeyPatch.context() as patch:
+        counted(patch, each)
+        for _ in range(FRAMES):
+            life.write()
+    life.close()
+
+    assert {SNAPSHOT, FILE, indexes.FILE} <= set(renamed)

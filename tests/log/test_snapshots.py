@@ -1,0 +1,321 @@
+"""Snapshots and dropped frames, within whole members: what a restart and a joiner begin with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from joinproto.core.chain.phases import Phase
+from joinproto.errors import MisuseError, StoreCorrupt, StoreForeign, StoreNewer
+from joinproto.log import dropping, snapshot
+from joinproto.log.disk import open_disk
+from joinproto.log.journal import FILE, Frame, Journal
+from joinproto.log.keeper import Keeping
+from joinproto.log.replicated import ReplicatedLog
+from joinproto.store import envelope
+from tests.log.engines import Applied, Town
+
+SNAPSHOT, FLOOR = snapshot.FILE, snapshot.FLOOR
+
+
+def town(path: Path, keeping: Keeping) -> Town:
+    made = Town(path, keeping=keeping)
+    made.start("abc")
+    made.calm(3)
+    return made
+
+
+@pytest.fixture
+def keeps(tmp_path: Path) -> Iterator[Town]:
+    """Return three members that make a snapshot behind each five frames, and drop nothing."""
+    made = town(tmp_path, Keeping(snapshot_every=5))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def drops(tmp_path: Path) -> Iterator[Town]:
+    """Return three members that keep four frames at least."""
+    made = town(tmp_path, Keeping(snapshot_every=5, keep_frames=4))
+    yield made
+    made.close()
+
+
+def submit(it: Town, *, to: str = "a", count: int = 1, first: int = 1) -> list[str]:
+    """Write so many texts one after the other, and return them."""
+    texts = [f"text {number}" for number in range(first, first + count)]
+    for text in texts:
+        it.submit(to, text)
+        it.calm(0.2)
+    return texts
+
+
+def stop(it: Town, names: str) -> None:
+    """Kill these processes."""
+    for name in names:
+        it.members.pop(name).disk.close()
+        for other in it.names:
+            it.disconnect(name, other)
+
+
+def texts_of(it: Town) -> list[list[str]]:
+    return [member.app.texts for member in it.members.values()]
+
+
+def test_a_restart_begins_with_the_state_of_the_snapshot(keeps: Town) -> None:
+    """And applies only what follows."""
+    texts = submit(keeps, count=12)
+    keeps.calm(1)
+    assert all(10 == member.log.snapshot for member in keeps.members.values())
+
+    stop(keeps, "a")
+    keeps.calm(5)
+    keeps.start("a")
+    keeps.calm(5)
+
+    assert [texts] * 3 == texts_of(keeps)
+    assert 10 == keeps.members["a"].app.since
+    assert 1 == keeps.members["a"].disk.journal.first_seq
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def _directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+HARM = {
+    "flipped": _flip,
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-3]),
+    "empty": lambda path: path.write_bytes(b""),
+    "gone": lambda path: path.unlink(),
+    "a directory": _directory,
+    "a pipe": _pipe,
+}
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_a_damaged_snapshot_is_left_out_and_the_frames_are_applied(
+    keeps: Town, harm: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts = submit(keeps, count=7)
+    stop(keeps, "abc")
+    HARM[harm](keeps.top / "a" / SNAPSHOT)
+
+    keeps.start("abc")
+    log = keeps.members["a"].log
+
+    assert (0, []) == (log.applied, keeps.members["a"].app.texts)
+    assert harm == "gone" or "it is left out" in caplog.text
+    assert len(texts) == keeps.members["a"].disk.journal.last_seq
+
+
+def test_a_snapshot_of_frames_that_were_cut_since_is_left_out(keeps: Town) -> None:
+    """A frame is known by its view and its number."""
+    submit(keeps, count=7)
+    stop(keeps, "abc")
+    journal = Journal.open(keeps.top / "a")
+    journal.cut(4)
+    journal.append([Frame("cd" * 32, seq, b"another branch") for seq in range(5, 9)])
+    app = Applied()
+
+    log = ReplicatedLog(journal, app)
+
+    assert (0, []) == (log.applied, app.texts)
+    journal.close()
+
+
+def test_the_state_of_another_application_is_left_out(keeps: Town) -> None:
+    submit(keeps, count=7)
+    stop(keeps, "abc")
+    journal = Journal.open(keeps.top / "a")
+
+    log = ReplicatedLog(journal, Applied(kind="texts of another version"))
+
+    assert 0 == log.applied
+    journal.close()
+
+
+def test_frames_are_dropped_and_the_log_stays_small(drops: Town) -> None:
+    """Positions, views and the state are as if nothing had been dropped."""
+    texts = submit(drops, count=60)
+    drops.calm(2)
+
+    for member in drops.members.values():
+        journal = member.disk.journal
+        assert texts == member.app.texts
+        assert 60 == journal.last_seq
+        assert 60 - 4 - 3 * 5 <= journal.first_seq <= 60 - 4 + 1
+        assert (1, 60) == (journal.runs[0].first, journal.runs[-1].last)
+        assert 60 - journal.first_seq + 1 == len(journal.read(journal.first_seq))
+        with pytest.raises(MisuseError, match="was dropped"):
+            journal.read(1)
+
+
+def test_a_restart_begins_with_the_state_in_the_place_of_dropped_frames(drops: Town) -> None:
+    """Also where the later snapshots are gone."""
+    texts = submit(drops, count=30)
+    drops.calm(2)
+    stop(drops, "abc")
+    for name in "abc":
+        (drops.top / name / SNAPSHOT).unlink()
+        (drops.top / name / FLOOR).unlink(missing_ok=True)
+
+    drops.start("abc")
+    first = drops.members["a"].disk.journal.first_seq
+    assert texts[: first - 1] == drops.members["a"].app.texts
+    stop(drops, "bc")
+    disk = drops.members["a"].disk
+    assert disk.record.position == disk.journal.last
+    assert 30 == disk.journal.last_seq
+
+
+@pytest.mark.parametrize("has", ["nothing", "some frames", "a tail of its own"])
+def test_a_joiner_is_updated_by_a_source_that_dropped_its_frames(drops: Town, has: str) -> None:
+    """What stands for them comes in one piece; then frame by frame, as ever."""
+    texts = submit(drops, count=2)
+    stop(drops, "c")
+    drops.calm(5)
+    if has == "nothing":
+        for file in sorted((drops.top / "c").rglob("*"), reverse=True):
+            file.rmdir() if file.is_dir() else file.unlink()
+    elif has == "a tail of its own":
+        journal = Journal.open(drops.top / "c")
+        view = journal.runs[-1].view
+        journal.append([Frame(view, seq, b"unknown") for seq in (3, 4, 5)])
+        journal.close()
+    texts += submit(drops, count=40, first=3)
+    drops.calm(2)
+    assert drops.members["a"].disk.journal.first_seq > 6
+
+    drops.start("c")
+    drops.calm(5)
+
+    assert [Phase.ACTIVE] * 3 == [member.phase for member in drops.members.values()]
+    assert [texts] * 3 == texts_of(drops)
+    ours, theirs = (drops.members[name].disk.journal for name in "ca")
+    assert ours.runs == theirs.runs
+    assert ours.first_seq > 6
+    texts += submit(drops, to="c", count=30, first=43)
+    assert [texts] * 3 == texts_of(drops)
+    stop(drops, "abc")
+    again = open_disk(drops.top / "c", "c", "cluster")
+    assert 72 == again.journal.last_seq
+    again.close()
+
+
+def test_a_write_at_a_member_that_came_back_behind_dropped_frames_is_never_there_twice(
+    drops: Town,
+) -> None:
+    """Nobody can tell any more whether it was ordered: so it is told neither way."""
+    submit(drops, count=2)
+    lost: list[str] = []
+    done: list[object] = []
+    drops.disconnect("c", "a")
+    drops.disconnect("c", "b")
+    member = drops.members["c"]
+    if member.log.is_open:
+        member.log.submit(b"perhaps", done.append, lambda: lost.append("perhaps"))
+    drops.calm(2, connecting=False)
+    while drops.members["a"].phase is not Phase.ACTIVE:
+        drops.connect("a", "b")
+        drops.calm(1, connecting=False)
+    for number in range(40):
+        drops.submit("a", f"later {number}")
+        drops.calm(0.2, connecting=False)
+
+    drops.calm(6)
+
+    assert [Phase.ACTIVE] * 3 == [one.phase for one in drops.members.values()]
+    assert (["perhaps"], []) == (lost, done)
+    assert 1 == len({tuple(texts) for texts in texts_of(drops)})
+    assert "perhaps" not in drops.members["a"].app.texts
+
+
+def test_earlier_versions_refuse_a_store_with_dropped_frames_by_its_format(
+    drops: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit(drops, count=30)
+    drops.calm(1)
+    stop(drops, "abc")
+    assert (drops.top / "a/joinproto/store.meta").read_bytes().splitlines()[1] == b"format 2"
+    monkeypatch.setattr(envelope, "FORMAT", 1)
+
+    with pytest.raises(StoreNewer, match="has format 2; this version reads format 1"):
+        open_disk(drops.top / "a", "a", "cluster")
+
+
+def test_another_application_refuses_frames_that_were_dropped_by_this_one(drops: Town) -> None:
+    submit(drops, count=30)
+    drops.calm(1)
+    stop(drops, "abc")
+    journal = Journal.open(drops.top / "a")
+
+    with pytest.raises(StoreForeign, match="were dropped by 'texts', this is 'others'"):
+        ReplicatedLog(journal, Applied(kind="others"))
+    journal.close()
+
+
+def test_every_flipped_bit_in_a_base_is_refused(drops: Town, tmp_path: Path) -> None:
+    """It is all that is left of what was dropped."""
+    submit(drops, count=20)
+    drops.calm(1)
+    size = drops.members["a"].disk.journal.base
+    assert size is not None
+    stop(drops, "abc")
+    whole = (drops.top / "a" / FILE).read_bytes()
+    (tmp_path / "copy").mkdir()
+
+    for byte in range(size.size):
+        damaged = bytearray(whole)
+        damaged[byte] ^= 1 << byte % 8
+        (tmp_path / "copy" / FILE).write_bytes(damaged)
+        with pytest.raises(StoreCorrupt):
+            Journal.open(tmp_path / "copy")
+
+
+def test_a_base_that_is_zeroed_with_all_behind_it_is_missed(drops: Town) -> None:
+    """The metadata knows how many frames there were when the first ones were dropped."""
+    submit(drops, count=20)
+    drops.calm(1)
+    stop(drops, "abc")
+    (drops.top / "a" / FILE).write_bytes(b"")
+
+    with pytest.raises(StoreCorrupt, match="frames were lost"):
+        open_disk(drops.top / "a", "a", "cluster")
+
+
+def test_what_the_disk_refuses_leaves_the_journal_as_it_is(
+    drops: Town, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No snapshot, no dropping; and the member goes on."""
+
+    def full(file: int, at: int, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(snapshot, "write_at", full)
+    texts = submit(drops, count=8)
+    monkeypatch.undo()
+    monkeypatch.setattr(dropping, "write_at", full)
+    texts += submit(drops, count=30, first=9)
+
+    assert "no snapshot was made: No space left on device" in caplog.text
+    assert "no frame was dropped: No space left on device" in caplog.text
+    assert [texts] * 3 == texts_of(drops)
+    assert all(1 == member.disk.journal.first_seq for member in drops.members.values())
+    monkeypatch.undo()
+    submit(drops, count=30, first=39)
+    assert all(1 < member.disk.journal.first_seq for member in drops.members.values())

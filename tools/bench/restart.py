@@ -1,0 +1,87 @@
+"""How long a node with many frames takes to start: the first time, and when it has a snapshot.
+
+One node that is its own majority, as a process, killed with -9 each time; its frames are on the
+disk in the journal's format, written in one go, because a client would take an hour.  The first
+start finds neither index nor snapshot, as a directory of an earlier version; it makes both by
+itself.  Measured is from the start of the process until clients are served.
+
+Run as `python -m tools.bench.restart`, it prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import cattrs
+
+from joinproto.log.disk import open_disk
+from joinproto.log.entry import packed
+from joinproto.log.journal import FILE, Frame
+from joinproto.log.records import record
+from joinproto.log.snapshot import FILE as SNAPSHOT
+from tools.bench.results import RestartCost
+from tools.faults.network import Direct
+from tools.faults.nodes import Fleet, until
+
+FRAMES = 3_000_000
+RESTARTS = 3
+PATIENCE = 600.0
+
+
+def cost(*, frames: int = FRAMES, restarts: int = RESTARTS) -> RestartCost:
+    """Return what a start takes with so many frames of 20 bytes."""
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(prefix="joinproto-bench-") as folder:
+        fleet = Fleet.make(
+            Path(folder), "a", events=None, network=Direct, total_failure="automatic"
+        )
+        try:
+            empty = _seconds(fleet)
+            fill(fleet["a"].data, frames)
+            first = _seconds(fleet, snapshot=frames)
+            again = [_seconds(fleet) for _ in range(restarts)]
+            size = (fleet["a"].data / FILE).stat().st_size
+        finally:
+            fleet.close()
+    return RestartCost(
+        frames=frames,
+        journal_bytes=size,
+        load=load,
+        empty_seconds=empty,
+        first_seconds=first,
+        restart_seconds=statistics.median(again),
+    )
+
+
+def fill(data: Path, frames: int) -> None:
+    """Put so many frames behind those of a node that is down."""
+    disk = open_disk(data, "a", "cluster")
+    view = disk.record.held
+    last, end = disk.journal.last_seq, disk.journal.size
+    disk.close()
+    with (data / FILE).open("ab") as file:
+        for seq in range(last + 1, frames + 1):
+            file.write(record(Frame(str(view), seq, packed("bench", seq, b"x" * 20)), end))
+
+
+def _seconds(fleet: Fleet, *, snapshot: int | None = None) -> float:
+    """Start the node, wait until it serves, and kill it; perhaps once a snapshot is there."""
+    node = fleet["a"]
+    began = time.perf_counter()
+    node.start()
+    until(lambda: bool(node.status().get("serves")), PATIENCE)
+    found = time.perf_counter() - began
+    if snapshot is not None:
+        until((node.data / SNAPSHOT).exists, PATIENCE)
+    node.kill()
+    return found
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(cattrs.unstructure(cost())) + "\n")
