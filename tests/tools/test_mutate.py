@@ -157,7 +157,7 @@ def named(name: str) -> Mutation:
 
 def tried(mutation: Mutation, *asked: Asked) -> Result:
     """Return what comes of it, in a process of its own: pytest does not run inside itself."""
-    given = json.dumps([asdict(mutation), asdict(Baseline("key", list(asked)))])
+    given = json.dumps([asdict(mutation), asdict(Baseline({}, list(asked)))])
     program = (
         "import json, sys; from attrs import asdict\n"
         "from tools.mutate.baseline import Asked, Baseline\n"

@@ -21,14 +21,15 @@ from tools.mutate.patches import CORE, ROOT, SCOPE, hash_of
 T = TypeVar("T")
 Lines = dict[str, list[int]]
 
-CATCHING = ("models", "proofs", "joinproto/swarm", "joinproto/log", "tests/core")
+TESTS = ("tests/core",)
+REST = ("models", "proofs", "joinproto/swarm", "joinproto/log")
 """What decides, beside the protocol itself, whether a mutation is noticed."""
 
 STATES_MOST = 120_000
 
 
-def hash_of_catchers() -> str:
-    files = [file for room in CATCHING for file in sorted((ROOT / room).rglob("*.py"))]
+def hash_of_catchers(rooms: Sequence[str] = (*TESTS, *REST)) -> str:
+    files = [file for room in rooms for file in sorted((ROOT / room).rglob("*.py"))]
     files += [Path(catchers.__file__), Path(unit.__file__)]
     return hash_of(*(file.read_bytes() for file in files))
 
@@ -49,9 +50,12 @@ class Asked:
 
 @define
 class Baseline:
-    """`key`: of which sources it is.  `left_out`: random runs that fail on the code as it is."""
+    """`key`: of which sources it is, tests and the rest apart.
 
-    key: str
+    `left_out`: random runs that fail on the code as it is.
+    """
+
+    key: dict[str, str] = field(factory=dict)
     asked: list[Asked] = field(factory=list)
     left_out: list[str] = field(factory=list)
 
@@ -68,8 +72,12 @@ class Baseline:
         return cls(found["key"], asked, found["left_out"])
 
 
-def key_now() -> str:
-    return hash_of(hash_of_catchers().encode(), *((ROOT / path).read_bytes() for path in SCOPE))
+def key_now() -> dict[str, str]:
+    mutated = hash_of(*((ROOT / path).read_bytes() for path in SCOPE)).encode()
+    parts = {"tests": TESTS, "rest": REST}
+    return {
+        part: hash_of(hash_of_catchers(rooms).encode(), mutated) for part, rooms in parts.items()
+    }
 
 
 def baseline(file: Path, jobs: int, say: Callable[[str], None]) -> Baseline:
@@ -78,17 +86,26 @@ def baseline(file: Path, jobs: int, say: Callable[[str], None]) -> Baseline:
     Raises `UsageProblem` where a catcher notices something in the code as it is.
     """
     key = key_now()
-    if file.exists() and (known := Baseline.load(file)).key == key:
+    known = Baseline.load(file) if file.exists() else Baseline()
+    if known.key == key:
         return known
     say("asking every catcher about the code as it is; minutes, once for these sources")
-    looks: list[Callable[[], list[Asked] | str]] = [
-        _tests,
-        *(partial(_world, name) for name in _world_names()),
-        *(partial(_link, name) for name in catchers.LINKED),
-        *(partial(_run, seed) for seed in (*catchers.RUNS, *catchers.MORE_RUNS)),
-    ]
-    made = Baseline(key)
-    for found in forked(looks, jobs):
+    looks: dict[str, list[Callable[[], list[Asked] | str]]] = {
+        "tests": [_tests],
+        "rest": [
+            *(partial(_world, name) for name in _world_names()),
+            *(partial(_link, name) for name in catchers.LINKED),
+            *(partial(_run, seed) for seed in (*catchers.RUNS, *catchers.MORE_RUNS)),
+        ],
+    }
+    made, todo = Baseline(key), []
+    for part, some in looks.items():
+        if known.key.get(part) != key[part]:
+            todo += some
+        else:
+            made.asked += [one for one in known.asked if (one.kind == "unit") == (part == "tests")]
+            made.left_out += known.left_out if part == "rest" else []
+    for found in forked(todo, jobs):
         if isinstance(found, str):
             made.left_out.append(found)
         else:

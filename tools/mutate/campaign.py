@@ -16,6 +16,9 @@ from tools.mutate.isolated import isolated
 from tools.mutate.patched import patch
 from tools.mutate.patches import Mutation, hash_of, source_of
 
+SECONDS_MOST = 60.0
+"""What all but the tests may cost a mutation, as it was measured with lines counted."""
+
 
 @frozen
 class Result:
@@ -56,7 +59,7 @@ def try_one(mutation: Mutation, base: Baseline, catchers_hash: str) -> Result:
     tests = [one for one in asked if one.kind == "unit"]
     if not tests:
         tests = [one for one in base.of("unit") if mutation.path in one.lines]
-    rest = in_order([one for one in asked if one.kind != "unit"])
+    rest = affordable(in_order([one for one in asked if one.kind != "unit"]))
     used, found = 0.0, Found()
     stages: list[tuple[float, Callable[[], Any]]] = [
         (30 + 3 * sum(one.seconds for one in tests), partial(_units, mutation, made, tests)),
@@ -91,6 +94,16 @@ def in_order(asked: Sequence[Asked]) -> list[Asked]:
     return [
         one for group in groups for one in sorted(filter(group, asked), key=lambda it: it.seconds)
     ]
+
+
+def affordable(asked: Sequence[Asked]) -> list[Asked]:
+    """Return as many of them, from the first on, as `SECONDS_MOST` allow; dearer ones are not."""
+    found, left = [], SECONDS_MOST
+    for one in asked:
+        if one.seconds <= left:
+            left -= one.seconds
+            found.append(one)
+    return found
 
 
 def _units(mutation: Mutation, made: bytes, tests: Sequence[Asked]) -> Found:

@@ -251,11 +251,14 @@ class _Walk:
         if name in _OTHER_END:
             yield self.change("other-end", node.func, _OTHER_END[name])
         is_facts = name in ("where", "every", "_i", "_it")
+        is_record = name == "evolve" or (name[:1].isupper() and not _NOT_RECORDS.match(name))
+        if is_record and len(node.args) > 1:
+            fewer = ast.Call(node.func, node.args[:-1], node.keywords)
+            yield self.change("forget-field", node, ast.unparse(fewer))
         for at, keyword in enumerate(node.keywords):
             match keyword.value:
                 case ast.Constant(value=bool(value)) if is_facts:
                     yield self.change("negate", keyword.value, str(not value))
-            is_record = name == "evolve" or (name[:1].isupper() and not _NOT_RECORDS.match(name))
             if keyword.arg is not None and (is_record or (is_facts and len(node.keywords) > 1)):
                 fewer = ast.Call(node.func, node.args, node.keywords[:at] + node.keywords[at + 1 :])
                 operator = "weaken" if is_facts else "forget-field"

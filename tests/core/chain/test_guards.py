@@ -1,0 +1,124 @@
+"""Guards that only rare runs need: what goes wrong without each, in as few steps as it takes.
+
+No small world reaches these; each was found by changing the rule and seeing nothing notice.
+"""
+
+from __future__ import annotations
+
+from joinproto.core.chain.choice import Choice
+from joinproto.core.chain.choice_messages import Accept, Learned, Nack, Prepare, Voted
+from joinproto.core.chain.messages import Message, ServeUpdate, StartUpdate, WantUpdate, Welcome
+from joinproto.core.chain.phases import Phase
+from joinproto.core.chain.store import Ballot
+from joinproto.core.chain.wire import encode
+from tests.core.chain.bus import Bus, Data, Host, Letter, cluster, config
+from tests.core.chain.test_choice import A, B, V, ballot, choice, promise, seat, sent
+
+
+def hears(bus: Bus, name: str, sender: str, message: Message) -> Host:
+    """Let one member hear this alone, before all that is on its way."""
+    host = bus[name]
+    host.hear(Letter(sender, name, encode(message)))
+    return host
+
+
+def asked_for(host: Host, kind: type) -> int:
+    return sum(isinstance(action, kind) for action in host.told)
+
+
+# -- the votes -----------------------------------------------------------------------------------
+
+
+def test_a_ballot_begins_with_what_its_store_has_accepted_itself() -> None:
+    """3.3: a majority may have accepted it, and the proposer's own vote may be one of them.
+
+    a and b accept A, and the one who counted them is gone; a asks c, which has accepted nothing.
+    """
+    voted = choice("a").receive("b", Accept(V.id, ballot("1b"), A)).choice
+
+    step = voted.begin().choice.receive("c", promise("c", "2a"))
+
+    assert ("b", Accept(V.id, ballot("2a"), A)) in sent(step)
+
+
+def test_a_vote_of_an_earlier_ballot_does_not_count() -> None:
+    """Ballot 1 of a is lost to c; b's vote for it is late, and a has proposed in ballot 5."""
+    asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
+    proposed = asks.propose(A).choice
+    again = proposed.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice.begin().choice
+    assert isinstance(again, Choice)
+    bound = again.receive("c", promise("c", "5a")).choice
+
+    step = bound.receive("b", Voted(V.id, ballot("1a"), seat("b")))
+
+    assert not [item for item in step.effects if isinstance(item, Learned)]
+    assert V.id == step.choice.parent
+
+
+def test_a_vote_for_another_ones_ballot_chooses_nothing() -> None:
+    """The same in the ballot of a rival: what b voted for is B, and a has proposed A."""
+    asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
+    proposed = asks.propose(A).choice
+
+    step = proposed.receive("b", Voted(V.id, ballot("1c"), seat("b")))
+
+    assert A.id != B.id
+    assert V.id == step.choice.parent
+
+
+# -- updates -------------------------------------------------------------------------------------
+
+
+def test_an_update_that_a_new_view_ends_is_begun_anew() -> None:
+    """3.4: an update is of one view; its source may not know that somebody still waits for it."""
+    bus = cluster()
+    bus["a"].write()
+    bus.settle()
+    bus.start(config("d"))
+    while bus["d"].member.source is None and bus.now < 60:
+        bus.step()
+    bus.wire = type(bus.wire)(
+        letter
+        for letter in bus.wire
+        if letter.sender != "d" and not isinstance(letter.content, Data)
+    )
+
+    bus.crash("c")
+    bus.wait()
+
+    assert "a active, b active, d active" == bus.phases().replace(", c down", "")
+    assert 1 < asked_for(bus["d"], StartUpdate)
+
+
+def test_who_is_not_ready_serves_no_update() -> None:
+    """I7: its own data may be elsewhere; here it was stopped, and knows the view from its disk."""
+    bus = cluster()
+    view = bus["c"].member.view
+    assert view is not None
+    bus.crash("c")
+    bus.start(config("c"))
+
+    host = hears(bus, "c", "b", WantUpdate(view.id))
+
+    assert 0 == asked_for(host, ServeUpdate)
+    assert 1 == asked_for(hears(bus, "a", "b", WantUpdate(view.id)), ServeUpdate)
+
+
+def test_no_update_is_begun_while_the_own_answer_counts() -> None:
+    """3.3: who answers freezes, and its data stands still; also who only joins."""
+    bus = cluster()
+    view = bus["a"].member.view
+    assert view is not None
+    bus.start(config("d"))
+    bus.step()
+    while bus["d"].member.view != view and bus.now < 60:
+        bus.step()
+    bus.wire.clear()
+    hears(bus, "d", "c", Prepare(view.id, Ballot(1, "c3")))
+    assert bus["d"].member.is_frozen
+    before = asked_for(bus["d"], StartUpdate)
+
+    host = hears(bus, "d", "a", Welcome(view.id))
+
+    assert Phase.JOINING is host.member.phase
+    assert before == asked_for(host, StartUpdate) == 0
