@@ -16,7 +16,7 @@ from tools.mutate.isolated import isolated
 from tools.mutate.patched import patch
 from tools.mutate.patches import Mutation, hash_of, source_of
 
-SECONDS_MOST = 60.0
+SECONDS_MOST = 40.0
 """What all but the tests may cost a mutation, as it was measured with lines counted."""
 
 

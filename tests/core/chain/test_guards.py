@@ -41,6 +41,17 @@ def test_a_ballot_begins_with_what_its_store_has_accepted_itself() -> None:
     assert ("b", Accept(V.id, ballot("2a"), A)) in sent(step)
 
 
+def test_a_promise_of_an_earlier_ballot_does_not_count() -> None:
+    """b promised ballot 1 alone: of what it accepts before ballot 5, that promise tells nothing."""
+    begun = choice("a").begin().choice
+    again = begun.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice.begin().choice
+
+    step = again.receive("b", promise("b", "1a"))
+
+    assert () == step.effects
+    assert not step.choice.is_free
+
+
 def test_a_vote_of_an_earlier_ballot_does_not_count() -> None:
     """Ballot 1 of a is lost to c; b's vote for it is late, and a has proposed in ballot 5."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
