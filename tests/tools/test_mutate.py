@@ -113,6 +113,7 @@ def test_cases_of_a_table_are_dropped_swapped_weakened_and_negated() -> None:
 
 def test_what_people_read_and_what_searches_leave_out_stays() -> None:
     """Errors, texts and the seams `left_out` are no rules of the protocol."""
+    assert {} == patched("def f(self):\n    return Rule.X in self.left_out and not self.a\n")
     found = patched(
         "def f(self, a):\n    if a:\n        raise WrongError(g(a == 1), next='x')\n"
         "    if Rule.X in self.left_out:\n        return f'{a == 1}'\n"
@@ -336,16 +337,14 @@ def test_the_reviewed_reasons_are_about_mutations_that_there_are() -> None:
 
 def test_the_table_counts_what_noticed(tmp_path: Path) -> None:
     """Only results of the sources as they are; a survivor without a reason is open."""
-    from tools.mutate.patches import hash_of
-
     file, document = tmp_path / "results.jsonl", tmp_path / "mutation.md"
     document.write_text("before\n<!-- mutations -->\nold\n<!-- end -->\nafter\n")
-    now = hash_of(source_of(HEARD))
-    some = [one.name for one in all_mutations() if one.path == HEARD]
-    write(file, Result(some[0], "unit", "t", by="test", seconds=3.0, source=now))
-    write(file, Result(some[1], "world", "w", by="pin", seconds=1.0, source=now))
-    write(file, Result(some[2], source=now))
-    write(file, Result(some[3], source="older"))
+    here = [one for one in all_mutations() if one.path == HEARD]
+    some, now = [one.name for one in here], [one.hash(source_of(HEARD)) for one in here]
+    write(file, Result(some[0], "unit", "t", by="test", seconds=3.0, source=now[0]))
+    write(file, Result(some[1], "world", "w", by="pin", seconds=1.0, source=now[1]))
+    write(file, Result(some[2], source=now[2]))
+    write(file, Result(some[3], source=now[2]))
 
     code = report.write(file, document)
 

@@ -15,7 +15,7 @@ import click
 
 from joinproto.errors import UsageProblem
 from tools.mutate import changed, report
-from tools.mutate.patches import Mutation, all_mutations, hash_of, source_of
+from tools.mutate.patches import Mutation, all_mutations, source_of
 
 WORK = Path(".mutate")
 
@@ -81,9 +81,10 @@ def _run(wanted: list[Mutation], jobs: int, results: Path, *, draws: bool) -> in
         click.echo(f"random runs left out, as they fail unchanged: {'; '.join(base.left_out)}",
                    err=True)  # fmt: skip
     known, hashed = read(results), hash_of_catchers()
-    sources = {path: hash_of(source_of(path)) for path in {one.path for one in wanted}}
     todo = [
-        one for one in wanted if not still_holds(known.get(one.name), sources[one.path], hashed)
+        one
+        for one in wanted
+        if not still_holds(known.get(one.name), one.hash(source_of(one.path)), hashed)
     ]
     if draws:
         random.Random(0).shuffle(todo)  # what is done of it, when it is stopped, is a sample, too

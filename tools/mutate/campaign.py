@@ -14,7 +14,7 @@ from tools.mutate import catchers, unit
 from tools.mutate.baseline import Asked, Baseline, forked
 from tools.mutate.isolated import isolated
 from tools.mutate.patched import patch
-from tools.mutate.patches import Mutation, hash_of, source_of
+from tools.mutate.patches import Mutation, source_of
 
 SECONDS_MOST = 40.0
 """What all but the tests may cost a mutation, as it was measured with lines counted."""
@@ -28,7 +28,7 @@ class Result:
     `what`: the claim, or how it failed; `by`: "claim", "pin" (another count alone), "time-out",
     "error", "test".  `differs`: a random run that kept its claims but went another way; where
     nothing noticed and nothing differs, the change may have no effect.  `seconds`: of processor
-    time.  `source`, `catchers`: hashes of the file that is changed, and of all that may notice.
+    time.  `source`, `catchers`: hashes of the file with its patch, and of all that may notice.
     """
 
     name: str
@@ -75,7 +75,7 @@ def try_one(mutation: Mutation, base: Baseline, catchers_hash: str) -> Result:
             found |= {"kind": "import", "who": ended.how, "what": ended.said, "by": by}
         if found.get("kind"):
             break
-    hashes = {"source": hash_of(source), "catchers": catchers_hash}
+    hashes = {"source": mutation.hash(source), "catchers": catchers_hash}
     return Result(mutation.name, **found, seconds=round(used, 2), **hashes)
 
 

@@ -162,6 +162,8 @@ class _Walk:
                 yield from self.expression(yes)
                 yield from self.expression(no)
                 return
+            case ast.BoolOp(op=ast.And(), values=values) if any(map(_is_left_out, values)):
+                return  # true where a search leaves the rule out, and nowhere else
             case ast.BoolOp(op=op, values=values):
                 yield from self._operands(node, op, values)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
@@ -281,6 +283,10 @@ class _Walk:
 
 def _is_seam(node: ast.expr) -> bool:
     return "left_out" in ast.unparse(node)
+
+
+def _is_left_out(node: ast.expr) -> bool:
+    return isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In) and _is_seam(node)
 
 
 def _named(node: ast.expr) -> str:

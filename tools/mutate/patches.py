@@ -44,6 +44,10 @@ class Mutation:
     def apply(self, source: bytes) -> bytes:
         return source[: self.start] + self.text.encode() + source[self.end :]
 
+    def hash(self, source: bytes) -> str:
+        """Return the hash of what this is about: the file as it is, and the patch."""
+        return hash_of(source, f"{self.start} {self.end} {self.text}".encode())
+
     def diff(self, source: bytes) -> str:
         """Return the patch as a person reads it."""
         before, after = source.decode(), self.apply(source).decode()

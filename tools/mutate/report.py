@@ -13,7 +13,7 @@ from attrs import frozen
 
 from joinproto.errors import UsageProblem
 from tools.mutate.campaign import Result, read
-from tools.mutate.patches import ROOT, all_mutations, hash_of, source_of
+from tools.mutate.patches import ROOT, all_mutations, source_of
 
 REVIEWED = Path(__file__).with_name("survivors.toml")
 DOCUMENT = ROOT / "docs" / "mutation.md"
@@ -57,11 +57,10 @@ def reasons(names: Collection[str], file: Path = REVIEWED) -> dict[str, Reason]:
 def write(results: Path, document: Path = DOCUMENT) -> int:
     """Write the table into the document; returns the exit code of what the results say."""
     mutations = {one.name: one for one in all_mutations()}
-    sources = {path: hash_of(source_of(path)) for path in {m.path for m in mutations.values()}}
     known = {
         name: one
         for name, one in read(results).items()
-        if name in mutations and one.source == sources[mutations[name].path]
+        if (of := mutations.get(name)) is not None and one.source == of.hash(source_of(of.path))
     }
     if not known:
         raise UsageProblem(f"{results} has no result of these sources", next="run without --report")

@@ -5,13 +5,22 @@ No small world reaches these; each was found by changing the rule and seeing not
 
 from __future__ import annotations
 
+import pytest
+from attrs import evolve
+
+from joinproto.core.chain.admission import Admit, Newcomer, admission
 from joinproto.core.chain.choice import Choice
 from joinproto.core.chain.choice_messages import Accept, Learned, Nack, Prepare, Voted
+from joinproto.core.chain.malformed import Malformed
 from joinproto.core.chain.messages import Message, ServeUpdate, StartUpdate, WantUpdate, Welcome
 from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.store import Ballot
+from joinproto.core.chain.succession import Next, Row, going_on
+from joinproto.core.chain.view import Position, verify_successor
 from joinproto.core.chain.wire import encode
+from joinproto.core.vocabulary import Reason
 from tests.core.chain.bus import Bus, Data, Host, Letter, cluster, config
+from tests.core.chain.pictures import views
 from tests.core.chain.test_choice import A, B, V, ballot, choice, promise, seat, sent
 
 
@@ -133,3 +142,52 @@ def test_no_update_is_begun_while_the_own_answer_counts() -> None:
 
     assert Phase.JOINING is host.member.phase
     assert before == asked_for(host, StartUpdate) == 0
+
+
+# -- what a member says, and who comes in ----------------------------------------------------------
+
+
+def test_a_member_that_was_ready_in_nothing_did_not_run_on() -> None:
+    """Who says so is waited for, as one that finishes the ballot of a newcomer."""
+    bus = Bus()
+    bus.start(config("a"))
+
+    assert not bus["a"].member.status.ran_on
+    assert cluster()["a"].member.status.ran_on
+
+
+def test_a_newcomer_with_other_options_is_refused_whomever_it_hears() -> None:
+    """I2: that it does not hear all of us would pass, and its options do not."""
+    row = Newcomer(is_open=True, has_options=False, is_apart=True)
+
+    assert Admit.REFUSE is admission().choose((row,), 0).outcome
+    assert Admit.WAIT is admission().choose((evolve(row, has_options=True),), 0).outcome
+
+
+# -- the next view ---------------------------------------------------------------------------------
+
+
+def test_who_keeps_nothing_waits_for_a_store_and_stops_nobody_over_options() -> None:
+    """3.4: a is sure and keeps nothing; the one store here was started with other options.
+
+    It may be started again with those of the view: that nothing fits is no reason to abort.
+    """
+    sure = Row(id="a", answered=True, is_member=True, is_sure=True, has_store=False, options="x")
+    store = Row(id="b", answered=True, is_elector=True, covers=True, options="y")
+
+    case = going_on().choose((evolve(sure, fits=True), store), 0)
+
+    assert (Next.WAIT, Reason.TOO_FEW_MEMBERS) == (case.outcome, case.reason)
+
+
+def test_a_restart_behind_a_close_starts_at_no_other_frame_of_the_same_number() -> None:
+    """P2: nothing was written since; frame 5 of another view is not the frame 5 that was closed."""
+    chain = views("F C1@F.5 X1@F.5 R")
+    closed, restarted = chain["X1"], chain["R"]
+    verify_successor(closed, restarted)
+
+    other = Position(chain["C1"].id, 5)
+
+    with pytest.raises(Malformed, match="position of a RESTART"):
+        verify_successor(closed, evolve(restarted, position=other))
+    verify_successor(closed, evolve(restarted, position=evolve(other, seq=4)))
