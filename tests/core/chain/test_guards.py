@@ -5,19 +5,21 @@ No small world reaches these; each was found by changing the rule and seeing not
 
 from __future__ import annotations
 
+from collections import deque
+
 import pytest
 from attrs import evolve
 
 from joinproto.core.chain.admission import Admit, Newcomer, admission
 from joinproto.core.chain.choice import Choice
-from joinproto.core.chain.choice_messages import Accept, Learned, Nack, Prepare, Voted
+from joinproto.core.chain.choice_messages import Accept, Learned, Nack, Prepare, Promise, Voted
 from joinproto.core.chain.malformed import Malformed
 from joinproto.core.chain.messages import Message, ServeUpdate, StartUpdate, WantUpdate, Welcome
 from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.store import Ballot
 from joinproto.core.chain.succession import Next, Row, going_on
 from joinproto.core.chain.view import Position, verify_successor
-from joinproto.core.chain.wire import encode
+from joinproto.core.chain.wire import decode, encode
 from joinproto.core.vocabulary import Reason
 from tests.core.chain.bus import Bus, Data, Host, Letter, cluster, config
 from tests.core.chain.pictures import views
@@ -97,7 +99,7 @@ def test_an_update_that_a_new_view_ends_is_begun_anew() -> None:
     bus.start(config("d"))
     while bus["d"].member.source is None and bus.now < 60:
         bus.step()
-    bus.wire = type(bus.wire)(
+    bus.wire = deque(
         letter
         for letter in bus.wire
         if letter.sender != "d" and not isinstance(letter.content, Data)
@@ -164,6 +166,38 @@ def test_a_newcomer_with_other_options_is_refused_whomever_it_hears() -> None:
     assert Admit.WAIT is admission().choose((evolve(row, has_options=True),), 0).outcome
 
 
+def test_a_guest_whose_answer_is_lost_is_taken_in_all_the_same() -> None:
+    """J2: it was looked at when it said hello; the view can feed it later."""
+    bus = cluster()
+    first = bus["a"].member.view
+
+    bus.start(config("d"))
+    while bus["a"].member.view == first and bus.now < 60:
+        bus.wire = deque(letter for letter in bus.wire if not _is_promise_of("d", letter))
+        bus.step()
+
+    view = bus["a"].member.view
+    assert view is not None
+    assert "d" in {seat.member for seat in view.members}
+
+
+def _is_promise_of(name: str, letter: Letter) -> bool:
+    content = letter.content
+    is_its = letter.sender == name and isinstance(content, bytes)
+    return is_its and isinstance(decode(content), Promise)  # type: ignore[arg-type]
+
+
+def test_a_member_that_hears_a_majority_again_serves_at_once() -> None:
+    """3.5: the connection is enough; whatever the other one says comes later."""
+    bus = cluster()
+    bus.partition("a", "b", "c")
+    before = bus["a"].member.phase
+
+    bus["a"].member.peer_up(bus.now, "b")
+
+    assert (Phase.SUSPENDED, Phase.ACTIVE) == (before, bus["a"].member.phase)
+
+
 # -- the next view ---------------------------------------------------------------------------------
 
 
@@ -178,6 +212,16 @@ def test_who_keeps_nothing_waits_for_a_store_and_stops_nobody_over_options() -> 
     case = going_on().choose((evolve(sure, fits=True), store), 0)
 
     assert (Next.WAIT, Reason.TOO_FEW_MEMBERS) == (case.outcome, case.reason)
+
+
+def test_a_close_waits_for_every_member_of_the_view() -> None:
+    """S2: who has not answered may still acknowledge; then its store would not be clean."""
+    me = Row(id="a", answered=True, is_member=True, is_elector=True, is_sure=True, closes=True)
+    me = evolve(me, fits=True)
+    other = Row(id="b", is_member=True)
+
+    assert Next.CHANGE is going_on().choose((me, other), 0).outcome
+    assert Next.CLOSE is going_on().choose((me, evolve(other, answered=True)), 0).outcome
 
 
 def test_a_restart_behind_a_close_starts_at_no_other_frame_of_the_same_number() -> None:
