@@ -84,7 +84,8 @@ def _table(
     hours = sum(one.seconds for one in known.values()) / 3600
     mean = sum(one.seconds for one in known.values()) / len(known)
     yield f"{len(known):,} of {len(names):,} mutations were tried: {hours:.1f} hours of one core,"
-    yield f"{mean:.1f} seconds each. Noticed first by:"
+    yield f"{mean:.1f} seconds each; all of them would take {mean * len(names) / 3600:.1f} hours."
+    yield "Noticed first by:"
     yield ""
     yield "| File | Tried | Import | Unit test | World | Link | Random run | Survived |"
     yield "|---|--:|--:|--:|--:|--:|--:|--:|"
