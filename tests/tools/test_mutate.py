@@ -14,7 +14,8 @@ import pytest
 from attrs import asdict, evolve
 from click.testing import CliRunner
 
-from tools.mutate import changed, report
+from joinproto.errors import UsageProblem
+from tools.mutate import baseline, catchers, changed, report
 from tools.mutate.__main__ import main
 from tools.mutate.baseline import Asked, Baseline
 from tools.mutate.campaign import Result, read, still_holds, write
@@ -234,6 +235,14 @@ def test_a_rule_of_the_tables_is_missed_by_a_small_world() -> None:
     assert "waits_for_n violated" == found.what
 
 
+def test_a_baseline_that_fails_is_a_matter_of_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catcher that notices something in the code as it is would notice every mutation."""
+    monkeypatch.setattr(catchers, "linked", lambda name: "chain: a step")
+
+    with pytest.raises(UsageProblem, match="join-two notices something in the code as it is"):
+        baseline._link("join-two")
+
+
 def test_an_endless_loop_has_an_end() -> None:
     """Processor time is limited; what a task did to this process is undone."""
 
@@ -317,8 +326,6 @@ def test_names_and_patches_are_shown_without_trying() -> None:
 
 def test_a_reason_needs_its_mutation_and_its_words(tmp_path: Path) -> None:
     """The reviewed list cannot outlive what it is about."""
-    from joinproto.errors import UsageProblem
-
     file = tmp_path / "survivors.toml"
     row = '[[survivor]]\nname = "a"\nsort = {}\nreason = {}\n'
 
