@@ -1,0 +1,364 @@
+"""Mutation by program: the patches are the expected ones, and what must notice them does."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import asdict, evolve
+from click.testing import CliRunner
+
+from joinproto.errors import UsageProblem
+from tools.mutate import baseline, catchers, changed, report
+from tools.mutate.__main__ import main
+from tools.mutate.baseline import Asked, Baseline
+from tools.mutate.campaign import Result, read, still_holds, write
+from tools.mutate.isolated import isolated
+from tools.mutate.patches import ROOT, SCOPE, Mutation, all_mutations, mutations, source_of
+
+ADMISSION = "joinproto/core/chain/admission.py"
+HEARD = "joinproto/core/chain/heard.py"
+
+
+def patched(source: str) -> dict[str, str]:
+    """Return the mutations of a small source: name to the line that is new, or what is gone."""
+    content = source.encode()
+    found = {}
+    for one in mutations("joinproto/core/chain/small.py", content):
+        after = one.apply(content).decode()
+        ast.parse(after)
+        new = [line.strip() for line in after.splitlines() if line not in source.splitlines()]
+        found[one.name.removeprefix("chain/small:")] = " ".join(new)
+    return found
+
+
+def test_a_guard_is_dropped_and_forced_and_its_operands_go() -> None:
+    """An `if` never holds, always holds, or holds with less."""
+    found = patched("def f(a, b):\n    if a >= 1 and not b:\n        return 2\n    return 3\n")
+
+    assert {
+        "f:boundary:1": "if a > 1 and not b:",
+        "f:drop-guard:1": "if False:",
+        "f:drop-operand:1": "if (not b):",
+        "f:drop-operand:2": "if (a >= 1):",
+        "f:force-guard:1": "if True:",
+        "f:negate:1": "if a >= 1 and bool(b):",
+    } == found
+
+
+def test_effects_fields_and_persists_are_forgotten() -> None:
+    """One of several effects goes, a field stays as it was, a deed is not done."""
+    found = patched(
+        "class Member:\n    def f(self, record):\n        self.left = record\n"
+        "        self.out.persist(record)\n"
+        "        return (Persist(record), Send(evolve(record, held=1, at=2)))\n"
+    )
+
+    assert {
+        "Member.f:drop-effect:1": "return (Send(evolve(record, held=1, at=2)),)",
+        "Member.f:drop-effect:2": "return (Persist(record),)",
+        "Member.f:drop-statement:1": "pass",
+        "Member.f:drop-statement:2": "pass",
+        "Member.f:forget-field:1": "return (Persist(record), Send(evolve(record, at=2)))",
+        "Member.f:forget-field:2": "return (Persist(record), Send(evolve(record, held=1)))",
+    } == found
+
+
+def test_what_should_not_count_is_counted() -> None:
+    """A majority off by one, a filter that is dropped, the other end of an order."""
+    found = patched(
+        "def f(seats):\n    enough = len(seats) // 2 + 1\n"
+        "    return max(seat for seat in seats if seat.voted) >= enough\n"
+    )
+
+    assert {
+        "f:off-by-one:1": "enough = (len(seats) // 2)",
+        "f:boundary:1": "return max((seat for seat in seats if seat.voted)) > enough",
+        "f:drop-filter:1": "return max(seat for seat in seats if True) >= enough",
+        "f:other-end:1": "return min(seat for seat in seats if seat.voted) >= enough",
+    } == found
+
+
+def test_cases_of_a_table_are_dropped_swapped_weakened_and_negated() -> None:
+    """A case is named in the name of its mutations; the last one is what a table ends with."""
+    rows = (
+        'Case("A", "first one", S & K, 1)',
+        'Case("B", "second", V.where(x=True, y=True), 2)',
+        'Case("C", "last", ALWAYS, 3)',
+    )
+    inside = "".join(f"        {row},\n" for row in rows)
+
+    found = patched(f"def table():\n    return Table((\n{inside}    ))\n")
+
+    assert {
+        "table/first-one:drop-case:1": "",
+        "table/first-one:negate:1": 'Case("A", "first one", ~(S & K), 1),',
+        "table/first-one:swap-cases:1": "Case('B', 'second', V.where(x=True, y=True), 2), "
+        "Case('A', 'first one', S & K, 1),",
+        "table/first-one:weaken:1": 'Case("A", "first one", (S), 1),',
+        "table/first-one:weaken:2": 'Case("A", "first one", (K), 1),',
+        "table/second:drop-case:1": "",
+        "table/second:negate:1": 'Case("B", "second", ~(V.where(x=True, y=True)), 2),',
+        "table/second:negate:2": 'Case("B", "second", V.where(x=False, y=True), 2),',
+        "table/second:negate:3": 'Case("B", "second", V.where(x=True, y=False), 2),',
+        "table/second:weaken:1": 'Case("B", "second", V.where(y=True), 2),',
+        "table/second:weaken:2": 'Case("B", "second", V.where(x=True), 2),',
+    } == found
+
+
+def test_what_people_read_and_what_searches_leave_out_stays() -> None:
+    """Errors, texts and the seams `left_out` are no rules of the protocol."""
+    assert {} == patched("def f(self):\n    return Rule.X in self.left_out and not self.a\n")
+    found = patched(
+        "def f(self, a):\n    if a:\n        raise WrongError(g(a == 1), next='x')\n"
+        "    if Rule.X in self.left_out:\n        return f'{a == 1}'\n"
+        "    if a is None or Rule.Y in self.left_out:\n        return 1\n    return 2\n"
+    )
+
+    assert {"drop-guard:1", "drop-operand:1", "force-guard:1", "negate:1"} == {
+        name.removeprefix("f:") for name in found
+    }
+
+
+def test_every_mutation_of_the_protocol_has_a_name_of_its_own() -> None:
+    """Some thousand of them, the same on every call, each on lines of its file."""
+    found = all_mutations()
+
+    assert 2_000 < len(found)
+    assert len(found) == len({one.name for one in found})
+    assert {one.path for one in found} > {ADMISSION, HEARD}
+    assert found == all_mutations()
+
+
+@pytest.mark.slow
+def test_every_mutation_of_the_protocol_is_a_program() -> None:
+    """One that cannot be compiled would be noticed by the compiler alone."""
+    for path in SCOPE:
+        source = source_of(path)
+        for one in mutations(path, source):
+            compile(one.apply(source), one.name, "exec")
+
+
+# -- trying them ---------------------------------------------------------------------------
+
+
+def lines_of(path: str) -> dict[str, list[int]]:
+    return {path: list(range(1, source_of(path).count(b"\n") + 1))}
+
+
+def named(name: str) -> Mutation:
+    (found,) = [one for one in all_mutations() if one.name == name]
+    return found
+
+
+def tried(mutation: Mutation, *asked: Asked) -> Result:
+    """Return what comes of it, in a process of its own: pytest does not run inside itself."""
+    given = json.dumps([asdict(mutation), asdict(Baseline({}, list(asked)))])
+    program = (
+        "import json, sys; from attrs import asdict\n"
+        "from tools.mutate.baseline import Asked, Baseline\n"
+        "from tools.mutate.campaign import try_one\n"
+        "from tools.mutate.patches import Mutation\n"
+        "one, base = json.load(sys.stdin)\n"
+        "base = Baseline(base['key'], [Asked(**it) for it in base['asked']])\n"
+        "print(json.dumps(asdict(try_one(Mutation(**one), base, 'catchers'))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input=given,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return Result(**json.loads(done.stdout))
+
+
+GUESTS = "chain/heard:Heard.in_view:drop-filter:1"
+HEARD_TEST = Asked(
+    "unit", "tests/core/chain/test_heard.py::test_a_close_leaves_no_guest", 0.01, lines_of(HEARD)
+)
+
+
+def unchanged() -> Mutation:
+    return evolve(named(GUESTS), start=0, end=0, text="")
+
+
+def test_a_mutation_that_a_test_knows_is_caught_by_it() -> None:
+    """Guests behind a CLOSE: that test is about just this."""
+    found = tried(named(GUESTS), HEARD_TEST)
+
+    assert ("unit", HEARD_TEST.name, "test") == (found.kind, found.who, found.by)
+
+
+def test_a_rewriting_that_changes_nothing_survives() -> None:
+    """The same source: no catcher may notice anything."""
+    assert tried(unchanged(), HEARD_TEST).survived
+
+
+def test_a_table_that_loses_its_end_is_caught_at_the_import() -> None:
+    """The cheapest catcher: tables look at themselves when they are made."""
+    source = source_of(ADMISSION)
+    last = source.index(b'Case("J1", "an update is needed"')
+    mutation = Mutation("x", ADMISSION, "x", (1, 1), last, source.index(b"\n", last), "")
+
+    found = tried(mutation)
+
+    assert ("import", "error") == (found.kind, found.by)
+    assert "always hold" in found.what
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("more", "by"), [(0, ""), (1, "pin")])
+def test_a_changed_count_alone_is_no_claim(more: int, by: str) -> None:
+    """The result says whether a claim noticed, or only the number that was pinned."""
+    world = Asked("world", "join-options", 1.0, lines_of(HEARD), [22 + more, 57, 7])
+
+    assert by == tried(unchanged(), HEARD_TEST, world).by
+
+
+@pytest.mark.slow
+def test_a_rule_of_the_tables_is_missed_by_a_small_world() -> None:
+    """Serving before all are ready: the claim is named."""
+    mutation = named("chain/phases:standing/others-are-not-ready:drop-case:1")
+    world = Asked("world", "join-founders", 1.0, lines_of(mutation.path), [114, 1_010, 16])
+
+    found = tried(mutation, world)
+
+    assert ("world", "join-founders", "claim") == (found.kind, found.who, found.by)
+    assert "waits_for_n violated" == found.what
+
+
+def test_a_baseline_that_fails_is_a_matter_of_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catcher that notices something in the code as it is would notice every mutation."""
+    monkeypatch.setattr(catchers, "linked", lambda name: "chain: a step")
+
+    with pytest.raises(UsageProblem, match="join-two notices something in the code as it is"):
+        baseline._link("join-two")
+
+
+def test_an_endless_loop_has_an_end() -> None:
+    """Processor time is limited; what a task did to this process is undone."""
+
+    def forever() -> None:
+        while True:
+            pass
+
+    began = time.process_time()
+
+    assert "time-out" == isolated(forever, 0.2).how
+    assert time.process_time() - began < 1
+    assert "raised" == isolated(lambda: 1 // 0, 5).how
+    assert {"a": [1]} == isolated(lambda: {"a": [1]}, 5).value
+
+
+# -- what is asked for ---------------------------------------------------------------------
+
+
+def test_results_are_resumed_while_source_and_catchers_are_the_same(tmp_path: Path) -> None:
+    """The newest line of a name counts; a line that was cut short does not."""
+    file = tmp_path / "results.jsonl"
+    write(file, Result("a", source="1", catchers="2"))
+    write(file, Result("a", "unit", "t", source="1", catchers="2"))
+    with file.open("a") as out:
+        out.write('{"name": "b", "ki')
+
+    found = read(file)
+
+    assert {"a"} == found.keys()
+    assert "unit" == found["a"].kind
+    assert still_holds(found["a"], "1", "2")
+    assert not still_holds(found["a"], "other", "2")
+    assert not still_holds(found["a"], "1", "other")
+    assert not still_holds(None, "1", "2")
+
+
+def test_since_a_revision_only_what_it_touches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines that are new or other, and those around a gap."""
+    said = f"+++ b/{HEARD}\n@@ -3 +3,2 @@\n@@ -9,2 +9,0 @@\n"
+    done: Any = subprocess.CompletedProcess([], 0, said, "")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+
+    assert {HEARD: {3, 4, 9, 10}} == changed.lines_since("HEAD~1")
+    one, two = (Mutation("x", HEARD, "x", lines, 0, 0, "") for lines in ((1, 3), (5, 8)))
+    assert [one] == changed.chosen([one, two], (), "HEAD~1")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--only", "no-such-thing"], "no mutation is called"),
+        (["--since", "no-such-revision"], "git knows no revision"),
+        (["--results", "none.jsonl", "--report"], "no result"),
+        (["--jobs", "0"], "Invalid value"),
+    ],
+)
+def test_bad_arguments_exit_with_2(options: list[str], said: str) -> None:
+    """Said in words, with what to do next; nothing is tried."""
+    done = CliRunner().invoke(main, options)
+
+    assert 2 == done.exit_code
+    assert said in done.output
+
+
+def test_names_and_patches_are_shown_without_trying() -> None:
+    """A sample is the same for the same seed."""
+    name = "chain/succession:founding/options-differ:drop-case:1"
+
+    assert f"{name}\n" == CliRunner().invoke(main, ["--only", name, "--list"]).output
+    assert (
+        '-                "options differ",'
+        in CliRunner().invoke(main, ["--only", name, "--show"]).output
+    )
+    one, two, other = (
+        CliRunner().invoke(main, ["--sample", "20", "--seed", seed, "--list"]).output
+        for seed in ("1", "1", "2")
+    )
+    assert 20 == one.count("\n")
+    assert one == two != other
+
+
+def test_a_reason_needs_its_mutation_and_its_words(tmp_path: Path) -> None:
+    """The reviewed list cannot outlive what it is about."""
+    file = tmp_path / "survivors.toml"
+    row = '[[survivor]]\nname = "a"\nsort = {}\nreason = {}\n'
+
+    file.write_text(row.format('"redundant"', '"b does it"'))
+    assert "b does it" == report.reasons({"a"}, file)["a"].reason
+    with pytest.raises(UsageProblem, match="which is no mutation"):
+        report.reasons({"b"}, file)
+    file.write_text(row.format('"whatever"', '"b does it"'))
+    with pytest.raises(UsageProblem, match="whatever"):
+        report.reasons({"a"}, file)
+
+
+def test_the_reviewed_reasons_are_about_mutations_that_there_are() -> None:
+    assert report.reasons({one.name for one in all_mutations()}) is not None
+
+
+def test_the_table_counts_what_noticed(tmp_path: Path) -> None:
+    """Only results of the sources as they are; a survivor without a reason is open."""
+    file, document = tmp_path / "results.jsonl", tmp_path / "mutation.md"
+    document.write_text("before\n<!-- mutations -->\nold\n<!-- end -->\nafter\n")
+    here = [one for one in all_mutations() if one.path == HEARD]
+    some, now = [one.name for one in here], [one.hash(source_of(HEARD)) for one in here]
+    write(file, Result(some[0], "unit", "t", by="test", seconds=3.0, source=now[0]))
+    write(file, Result(some[1], "world", "w", by="pin", seconds=1.0, source=now[1]))
+    write(file, Result(some[2], source=now[2]))
+    write(file, Result(some[3], source=now[2]))
+
+    code = report.write(file, document)
+
+    text = document.read_text()
+    assert 1 == code
+    assert "| `heard.py` | 3 | 0 | 1 | 1 | 0 | 0 | 1 |" in text
+    assert "another count alone 1" in text
+    assert f"| `{some[2]}` | open |" in text
+    assert "old" not in text.split("after")[0].split("before")[1].split("\n")[2]
+    assert 4 == len([json.loads(line) for line in file.read_text().splitlines()])

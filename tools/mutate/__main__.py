@@ -1,0 +1,111 @@
+"""`python -m tools.mutate`: change the protocol a little, many times; does anything notice?
+
+0  none survived, or each that did has its reason in `survivors.toml`
+1  some survived without a reason
+2  bad arguments, or a catcher notices something in the code as it is
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import click
+
+from joinproto.errors import UsageProblem
+from tools.mutate import changed, report
+from tools.mutate.patches import Mutation, all_mutations, source_of
+
+WORK = Path(".mutate")
+
+
+@click.command()
+@click.option("--only", multiple=True, metavar="NAME", help="This one; * stands for anything.")
+@click.option("--since", metavar="REV", help="Only lines changed since this git revision.")
+@click.option("--sample", type=click.IntRange(min=1), help="So many, drawn at random.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the sample.")
+@click.option("--survivors", is_flag=True, help="Only those that survived in the results.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--results", type=click.Path(path_type=Path), default=WORK / "results.jsonl")
+@click.option("--list", "lists", is_flag=True, help="Print the names, and try nothing.")
+@click.option("--show", is_flag=True, help="Print the patches, and try nothing.")
+@click.option("--report", "reports", is_flag=True, help="Write the table in docs/mutation.md.")
+def main(
+    only: tuple[str, ...],
+    since: str | None,
+    sample: int | None,
+    seed: int,
+    survivors: bool,
+    jobs: int,
+    results: Path,
+    lists: bool,
+    show: bool,
+    reports: bool,
+) -> None:
+    """Try mutations of joinproto/core/chain, and say which of them nothing notices."""
+    try:
+        if reports:
+            raise SystemExit(report.write(results))
+        wanted = changed.chosen(all_mutations(), only, since)
+        if survivors:
+            from tools.mutate.campaign import read
+
+            names = {name for name, one in read(results).items() if one.survived}
+            wanted = [one for one in wanted if one.name in names]
+        if sample is not None and sample < len(wanted):
+            drawn = set(random.Random(seed).sample(range(len(wanted)), sample))
+            wanted = [one for at, one in enumerate(wanted) if at in drawn]
+        if lists or show:
+            for one in wanted:
+                click.echo(one.diff(source_of(one.path)) if show else one.name)
+            raise SystemExit(0)
+        raise SystemExit(_run(wanted, jobs, results, draws=sample is not None))
+    except UsageProblem as error:
+        click.echo(str(error), err=True)
+        raise SystemExit(2) from None
+
+
+def _run(wanted: list[Mutation], jobs: int, results: Path, *, draws: bool) -> int:
+    from tools.mutate.baseline import baseline, hash_of_catchers
+    from tools.mutate.campaign import campaign, read, still_holds, write
+    from tools.mutate.warm import warm_up
+
+    reasons = report.reasons({one.name for one in all_mutations()})
+    results.parent.mkdir(parents=True, exist_ok=True)
+    warm_up()
+    base = baseline(
+        results.with_suffix(".baseline.json"), jobs, lambda text: click.echo(text, err=True)
+    )
+    if base.left_out:
+        click.echo(f"random runs left out, as they fail unchanged: {'; '.join(base.left_out)}",
+                   err=True)  # fmt: skip
+    known, hashed = read(results), hash_of_catchers()
+    todo = [
+        one
+        for one in wanted
+        if not still_holds(known.get(one.name), one.hash(source_of(one.path)), hashed)
+    ]
+    if draws:
+        random.Random(0).shuffle(todo)  # what is done of it, when it is stopped, is a sample, too
+    click.echo(f"{len(wanted)} mutations, {len(wanted) - len(todo)} known", err=True)
+    for at, one in enumerate(campaign(todo, base, hashed, jobs), 1):
+        write(results, one)
+        known[one.name] = one
+        said = f"{one.kind} {one.who}: {one.what}" if one.kind else f"SURVIVED {one.differs}"
+        click.echo(f"{at}/{len(todo)} {one.seconds:.1f} s {one.name}: {said}")
+        sys.stdout.flush()
+    here = [known[one.name] for one in wanted]
+    lived = [one.name for one in here if one.survived]
+    bare = [name for name in lived if name not in reasons]
+    click.echo(
+        f"{len(here)} mutations, {len(here) - len(lived)} noticed, {len(lived)} survived,"
+        f" {len(bare)} of them without a reason; {sum(one.seconds for one in here):.0f} s"
+    )
+    for name in bare:
+        click.echo(f"  {name}")
+    return 1 if bare else 0
+
+
+if __name__ == "__main__":
+    main()

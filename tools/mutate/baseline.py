@@ -1,0 +1,228 @@
+"""The baseline: every catcher on the code as it is, which lines it runs, and what it costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+from attrs import asdict, define, field
+
+from joinproto.errors import UsageProblem
+from tools.mutate import catchers, unit
+from tools.mutate.isolated import isolated
+from tools.mutate.patched import forget
+from tools.mutate.patches import CORE, ROOT, SCOPE, hash_of
+
+T = TypeVar("T")
+Lines = dict[str, list[int]]
+
+TESTS = ("tests/core",)
+REST = ("models", "proofs", "joinproto/swarm", "joinproto/log")
+"""What decides, beside the protocol itself, whether a mutation is noticed."""
+
+STATES_MOST = 120_000
+
+
+def hash_of_catchers(rooms: Sequence[str] = (*TESTS, *REST)) -> str:
+    files = [file for room in rooms for file in sorted((ROOT / room).rglob("*.py"))]
+    files += [Path(catchers.__file__), Path(unit.__file__)]
+    return hash_of(*(file.read_bytes() for file in files))
+
+
+@define
+class Asked:
+    """One catcher: what it costs, in seconds, which lines it runs, and what it counts."""
+
+    kind: str
+    name: str
+    seconds: float
+    lines: Lines
+    pin: Any = None
+
+    def runs(self, path: str, first: int, last: int) -> bool:
+        return any(first <= line <= last for line in self.lines.get(path, ()))
+
+
+@define
+class Baseline:
+    """`key`: of which sources it is, tests and the rest apart.
+
+    `left_out`: random runs that fail on the code as it is.
+    """
+
+    key: dict[str, str] = field(factory=dict)
+    asked: list[Asked] = field(factory=list)
+    left_out: list[str] = field(factory=list)
+
+    def of(self, kind: str) -> list[Asked]:
+        return [one for one in self.asked if one.kind == kind]
+
+    def save(self, file: Path) -> None:
+        file.write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    @classmethod
+    def load(cls, file: Path) -> Baseline:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        asked = [Asked(**one) for one in found["asked"]]
+        return cls(found["key"], asked, found["left_out"])
+
+
+def key_now() -> dict[str, str]:
+    mutated = hash_of(*((ROOT / path).read_bytes() for path in SCOPE)).encode()
+    parts = {"tests": TESTS, "rest": REST}
+    return {
+        part: hash_of(hash_of_catchers(rooms).encode(), mutated) for part, rooms in parts.items()
+    }
+
+
+def baseline(file: Path, jobs: int, say: Callable[[str], None]) -> Baseline:
+    """Return the baseline of today's sources, from `file` if it is there.
+
+    Raises `UsageProblem` where a catcher notices something in the code as it is.
+    """
+    key = key_now()
+    known = Baseline.load(file) if file.exists() else Baseline()
+    if known.key == key:
+        return known
+    say("asking every catcher about the code as it is; minutes, once for these sources")
+    looks: dict[str, list[Callable[[], list[Asked] | str]]] = {
+        "tests": [_tests],
+        "rest": [
+            *(partial(_world, name) for name in _world_names()),
+            *(partial(_link, name) for name in catchers.LINKED),
+            *(partial(_run, seed) for seed in (*catchers.RUNS, *catchers.MORE_RUNS)),
+        ],
+    }
+    made, todo = Baseline(key), []
+    for part, some in looks.items():
+        if known.key.get(part) != key[part]:
+            todo += some
+        else:
+            made.asked += [one for one in known.asked if (one.kind == "unit") == (part == "tests")]
+            made.left_out += known.left_out if part == "rest" else []
+    for found in forked(todo, jobs):
+        if isinstance(found, str):
+            made.left_out.append(found)
+        else:
+            made.asked += found
+    made.save(file)
+    return made
+
+
+def forked(looks: Sequence[Callable[[], T]], jobs: int) -> Iterator[T]:
+    """Yield what these return, as they come; `jobs`: processes, forks of this warm one."""
+    if jobs == 1:
+        yield from (look() for look in looks)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
+        tried = [pool.submit(look) for look in looks]
+        try:
+            for future in as_completed(tried):
+                yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def counted(look: Callable[[], Any]) -> tuple[Any, Lines]:
+    """Return what `look` returns, and which lines of the protocol ran; imports included."""
+    counter = _counter()
+    forget()
+    counter.start()
+    found = look()
+    counter.stop()
+    return found, _lines_of(counter.get_data())
+
+
+def _counter() -> Any:
+    from coverage import Coverage
+
+    return Coverage(data_file=None, config_file=False, include=[f"{ROOT / CORE}/chain/*"])
+
+
+def _lines_of(data: Any, context: str | None = None) -> Lines:
+    data.set_query_contexts(None if context is None else [f"^{_escaped(context)}$"])
+    files = ((path, data.lines(str(ROOT / path))) for path in SCOPE)
+    return {path: sorted(lines) for path, lines in files if lines}
+
+
+def _escaped(text: str) -> str:
+    import re
+
+    return re.escape(text)
+
+
+def _ask(name: str, look: Callable[[], Any], seconds: float) -> tuple[Any, float]:
+    ended = isolated(look, seconds)
+    if ended.how != "ok":
+        _refuse(name, f"{ended.how} {ended.said}")
+    return ended.value, ended.seconds
+
+
+def _refuse(name: str, what: str) -> None:
+    raise UsageProblem(
+        f"{name} notices something in the code as it is: {what}",
+        next="mend that first: with a baseline that fails, every mutation would seem to be noticed",
+    )
+
+
+def _link(name: str) -> list[Asked]:
+    (found, lines), seconds = _ask(name, partial(counted, partial(catchers.linked, name)), 120)
+    if found:
+        _refuse(name, found)
+    return [Asked("link", name, seconds, lines)]
+
+
+def _world_names() -> Collection[str]:
+    from models.catalogue import ENTRIES
+
+    builds = ("models.worlds.join:build", "models.worlds.chain_register:build")
+    return [item.name for item in ENTRIES if item.build in builds and item.tier != "deep"]
+
+
+def _world(name: str) -> list[Asked]:
+    look = partial(catchers.world, name, STATES_MOST)
+    (found, lines), seconds = _ask(name, partial(counted, look), 240)
+    if isinstance(found["pin"], str):
+        return []  # too large for a mutation each
+    if found["broken"]:
+        _refuse(name, found["broken"])
+    return [Asked("world", name, seconds, lines, found["pin"])]
+
+
+def _run(seed: int) -> list[Asked] | str:
+    look = partial(catchers.runs, range(seed, seed + 1))
+    (found, lines), seconds = _ask(f"run {seed}", partial(counted, look), 240)
+    if found["broken"]:
+        return str(found["broken"])
+    if found["pin"][str(seed)][0] > catchers.EVENTS_MOST:
+        return []  # too long for a mutation each
+    return [Asked("run", str(seed), seconds, lines, found["pin"])]
+
+
+def _tests() -> list[Asked]:
+    value, _ = _ask(unit.TESTS, _measured, 900)
+    if value["failed"]:
+        _refuse(*next(iter(value["failed"].items())))
+    return [Asked("unit", **one) for one in value["tests"]]
+
+
+def _measured() -> dict[str, Any]:
+    counter = _counter()
+    forget()
+    plugin = unit.Limit(counter, at_most=unit.SECONDS_MOST)
+    counter.start()
+    unit.test_run([f"{ROOT}/{unit.TESTS}"], plugin, "-m", "not slow and not huge")
+    counter.stop()
+    data = counter.get_data()
+    tests = [
+        {"name": name, "seconds": seconds, "lines": lines}
+        for name, seconds in plugin.seconds.items()
+        if name not in plugin.failed and (lines := _lines_of(data, name))
+    ]
+    failed = {name: what for name, what in plugin.failed.items() if "TooLong" not in what}
+    return {"tests": tests, "failed": failed}

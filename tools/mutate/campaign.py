@@ -1,0 +1,194 @@
+"""The campaign: each mutation against the catchers until one notices; results as they come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from attrs import asdict, frozen
+
+from tools.mutate import catchers, unit
+from tools.mutate.baseline import Asked, Baseline, forked
+from tools.mutate.isolated import isolated
+from tools.mutate.patched import patch
+from tools.mutate.patches import Mutation, source_of
+
+SECONDS_MOST = 40.0
+"""What all but the tests may cost a mutation, as it was measured with lines counted."""
+
+
+@frozen
+class Result:
+    """What came of one mutation.
+
+    `kind`: of the catcher that noticed, "" where none did; `who`: its test, world or seed;
+    `what`: the claim, or how it failed; `by`: "claim", "pin" (another count alone), "time-out",
+    "error", "test".  `differs`: a random run that kept its claims but went another way; where
+    nothing noticed and nothing differs, the change may have no effect.  `seconds`: of processor
+    time.  `source`, `catchers`: hashes of the file with its patch, and of all that may notice.
+    """
+
+    name: str
+    kind: str = ""
+    who: str = ""
+    what: str = ""
+    by: str = ""
+    differs: str = ""
+    seconds: float = 0.0
+    source: str = ""
+    catchers: str = ""
+
+    @property
+    def survived(self) -> bool:
+        return not self.kind
+
+
+Found = dict[str, str]
+
+
+def try_one(mutation: Mutation, base: Baseline, catchers_hash: str) -> Result:
+    """Return what notices this mutation first: import, tests, worlds, link, random runs."""
+    source = source_of(mutation.path)
+    made = mutation.apply(source)
+    first, last = mutation.lines
+    asked = [one for one in base.asked if one.runs(mutation.path, first, last)]
+    # What runs at the import counts for every test that runs anything of the file.
+    tests = [one for one in asked if one.kind == "unit"]
+    if not tests:
+        tests = [one for one in base.of("unit") if mutation.path in one.lines]
+    rest = affordable(in_order([one for one in asked if one.kind != "unit"]))
+    used, found = 0.0, Found()
+    stages: list[tuple[float, Callable[[], Any]]] = [
+        (30 + 3 * sum(one.seconds for one in tests), partial(_units, mutation, made, tests)),
+        (60 + 4 * sum(one.seconds for one in rest), partial(_others, mutation, made, rest)),
+    ]
+    for limit, look in stages:
+        ended = isolated(look, limit)
+        used += ended.seconds
+        if ended.how == "ok":
+            found |= ended.value
+        else:
+            by = ended.how if ended.how == "time-out" else "error"
+            found |= {"kind": "import", "who": ended.how, "what": ended.said, "by": by}
+        if found.get("kind"):
+            break
+    hashes = {"source": mutation.hash(source), "catchers": catchers_hash}
+    return Result(mutation.name, **found, seconds=round(used, 2), **hashes)
+
+
+def in_order(asked: Sequence[Asked]) -> list[Asked]:
+    """Quick worlds, the link, some random runs, larger worlds, more runs; each by its cost."""
+    pins = {one.name: one.pin for one in asked if one.kind == "world"}
+    quick, large = catchers.quick_and_large(pins)
+    few = {str(seed) for seed in catchers.RUNS}
+    groups = (
+        lambda one: one.kind == "world" and one.name in quick,
+        lambda one: one.kind == "link",
+        lambda one: one.kind == "run" and one.name in few,
+        lambda one: one.kind == "world" and one.name in large,
+        lambda one: one.kind == "run" and one.name not in few,
+    )
+    return [
+        one for group in groups for one in sorted(filter(group, asked), key=lambda it: it.seconds)
+    ]
+
+
+def affordable(asked: Sequence[Asked]) -> list[Asked]:
+    """Return as many of them, from the first on, as `SECONDS_MOST` allow; dearer ones are not."""
+    found, left = [], SECONDS_MOST
+    for one in asked:
+        if one.seconds <= left:
+            left -= one.seconds
+            found.append(one)
+    return found
+
+
+def _units(mutation: Mutation, made: bytes, tests: Sequence[Asked]) -> Found:
+    patch(mutation.module, made)
+    try:
+        with unit.limited(5):
+            catchers.tables_are_whole()
+    except (Exception, unit.TooLong) as error:  # noqa: BLE001 - whatever it is, it is noticed
+        return {"kind": "import", "who": "import", "what": _said(error), "by": "error"}
+    if not tests:
+        return {}
+    chosen = sorted(tests, key=lambda one: one.seconds)
+    failed = unit.catch([one.name for one in chosen], {one.name: one.seconds for one in chosen})
+    for who, what in failed.items():
+        return {"kind": "unit", "who": who, "what": what, "by": "test"}
+    return {}
+
+
+def _others(mutation: Mutation, made: bytes, asked: Sequence[Asked]) -> Found:
+    patch(mutation.module, made)
+    found = Found()
+    for one in asked:
+        where = {"kind": one.kind, "who": one.name}
+        try:
+            with unit.limited(3 + 4 * one.seconds):
+                noticed = _ask(one)
+        except unit.TooLong as error:
+            return where | {"what": str(error), "by": "time-out"}
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is noticed
+            return where | {"what": _said(error), "by": "error"}
+        if noticed.get("by"):
+            return where | noticed
+        if noticed and not found:
+            found = {"differs": f"seed {one.name}"}
+    return found
+
+
+def _ask(one: Asked) -> Found:
+    """Return what this catcher says; without `by`, a run only went another way."""
+    match one.kind:
+        case "world":
+            said = catchers.world(one.name, 2 * one.pin[0] + 1_000)
+            if said["broken"]:
+                return {"what": said["broken"], "by": "claim"}
+            if said["pin"] != one.pin:
+                return {"what": f"{said['pin']}, not {one.pin}", "by": "pin"}
+        case "link":
+            if rejected := catchers.linked(one.name):
+                return {"what": rejected, "by": "claim"}
+        case "run":
+            said = catchers.runs(range(int(one.name), int(one.name) + 1))
+            if said["broken"]:
+                return {"what": said["broken"], "by": "claim"}
+            if said["pin"] != one.pin:
+                return {"differs": one.name}
+    return {}
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:120]
+
+
+def campaign(
+    wanted: Sequence[Mutation], base: Baseline, catchers_hash: str, jobs: int
+) -> Iterator[Result]:
+    """Yield the results of these mutations as they come."""
+    return forked([partial(try_one, one, base, catchers_hash) for one in wanted], jobs)
+
+
+# -- results in a file -----------------------------------------------------------------------
+
+
+def read(file: Path) -> dict[str, Result]:
+    """Return the newest result of each name; a last line that was cut short counts for nothing."""
+    if not file.exists():
+        return {}
+    lines = file.read_text(encoding="utf-8").split("\n")[:-1]
+    return {one["name"]: Result(**one) for one in map(json.loads, lines)}
+
+
+def write(file: Path, result: Result) -> None:
+    with file.open("a", encoding="utf-8") as out:
+        out.write(json.dumps(asdict(result)) + "\n")
+
+
+def still_holds(result: Result | None, source: str, catchers_hash: str) -> bool:
+    """Return whether this was found of the same file, by the same catchers."""
+    return result is not None and (result.source, result.catchers) == (source, catchers_hash)

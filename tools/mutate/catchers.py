@@ -1,0 +1,108 @@
+"""The catchers beside unit tests: import, worlds, the link, random runs; the cheapest first.
+
+Each returns in a few words what it noticed, or "".  They run where the protocol is patched, so
+they import what they look at when they are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+WORLDS_MOST = 1_200_000
+"""Worlds with more steps take minutes, and are left to `make test-all`."""
+
+QUICK_MOST = 100_000
+
+LINKED = {"chain-register": (1_500, 0), "join-two": (1_500, 400), "join-votes": (500, 400)}
+"""Steps of each world that are held against the relations: breadth first, and at random."""
+
+RUNS = range(200, 224)
+MORE_RUNS = range(1_000, 1_070)
+EVENTS_MOST = 8_000
+
+
+@frozen
+class Catcher:
+    """`kind`: in the order of their cost.  `look`: what it did, to be compared where it says so.
+
+    `is_pinned`: another answer than the unchanged code's is a difference in behaviour, which
+    tests that pin counts notice as well.
+    """
+
+    kind: str
+    name: str
+    look: Callable[[], Any]
+    is_pinned: bool = False
+
+
+def tables_are_whole() -> str:
+    """Import every module and make every table; one without an end, or with a dead case, raises."""
+    from importlib import import_module
+
+    for path in sorted((Path(__file__).parents[2] / "joinproto/core/chain").glob("*.py")):
+        import_module(f"joinproto.core.chain.{path.stem}".removesuffix(".__init__"))
+    from joinproto.core.chain import admission, phases, rules, succession
+
+    for table in (succession.founding, succession.reopening, succession.going_on):
+        table()
+    admission.admission()
+    phases.machine()
+    assert rules.__name__
+    return ""
+
+
+def world(name: str, states_max: int | None) -> dict[str, Any]:
+    """Search a world; what is broken, and the counts."""
+    from models.catalogue import load_world
+    from models.check import check
+
+    found = check(load_world(name), states_max=states_max)
+    broken = [
+        f"{item.name} {item.result}"
+        for item in found.properties
+        if item.result in ("violated", "not-reached")
+    ]
+    if found.stopped_by and not broken:
+        return {"broken": "", "pin": f"more than {states_max} states"}
+    return {"broken": ", ".join(broken), "pin": [found.distinct, found.generated, found.depth]}
+
+
+def linked(name: str) -> str:
+    """Hold the first steps of a world against the relations that are proved."""
+    from attrs import evolve
+
+    from proofs.link.run import WORLDS, link
+
+    (one,) = [item for item in WORLDS if item.world == name]
+    near, far = LINKED[name]
+    for found in link(evolve(one, near=near, far=far)):
+        if found.rejected is not None:
+            return f"{found.layer.name}: {found.rejected.action}"
+    return ""
+
+
+def runs(seeds: range, without: frozenset[int] = frozenset()) -> dict[str, Any]:
+    """Play random runs: the claims that break, and the events and acknowledged frames of each."""
+    from joinproto.swarm.draw import draw
+    from joinproto.swarm.run import run
+
+    counts: dict[str, Any] = {}
+    for seed in seeds:
+        if seed in without:
+            continue
+        found = run(draw(seed))
+        if found.failed:
+            return {"broken": f"{found.claim}, seed {seed}", "pin": counts, "seed": seed}
+        counts[str(seed)] = [found.events, found.opened, found.acked]
+    return {"broken": "", "pin": counts}
+
+
+def quick_and_large(counts: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the worlds of the protocol by their steps, smallest first: quick ones, and others."""
+    steps = sorted((pin[1], name) for name, pin in counts.items())
+    quick = [name for many, name in steps if many <= QUICK_MOST]
+    return quick, [name for many, name in steps if QUICK_MOST < many <= WORLDS_MOST]

@@ -1,0 +1,57 @@
+"""The patched module: this process imports all that is ours anew, one module from other source."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType, ModuleType
+
+from tools.mutate.patches import ROOT
+
+KEPT = ("joinproto.errors", "joinproto.__version__", "models.worlds")
+"""What imports nothing that is mutated stays as it is; of packages, the name alone."""
+
+_OURS = ("joinproto.", "models.worlds.", "models.catalogue", "proofs.", "tests.")
+
+
+class _Loader(SourceFileLoader):
+    def __init__(self, name: str, path: str, source: bytes) -> None:
+        super().__init__(name, path)
+        self._source = source
+
+    def get_code(self, fullname: str) -> CodeType:
+        # Nothing is read from a cache of compiled files, nor written to one.
+        return compile(self._source, self.path, "exec", dont_inherit=True)
+
+
+class _Finder(MetaPathFinder):
+    def __init__(self, module: str, source: bytes) -> None:
+        self._module, self._source = module, source
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != self._module:
+            return None
+        spec = PathFinder.find_spec(name, path)
+        assert spec is not None
+        assert spec.origin is not None
+        spec.loader = _Loader(name, spec.origin, self._source)
+        return spec
+
+
+def forget() -> None:
+    """Have all modules of ours imported anew, but those that know nothing of the protocol."""
+    for name in list(sys.modules):
+        if f"{name}.".startswith(_OURS) and name not in KEPT:
+            del sys.modules[name]
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+
+
+def patch(module: str, source: bytes) -> None:
+    """Let `module` be imported from `source` from now on, in this process."""
+    forget()
+    sys.meta_path.insert(0, _Finder(module, source))
