@@ -1,9 +1,13 @@
 """What holds for every test: options, tiers, and how hypothesis searches."""
 
+import os
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# One width of output for all: a terminal's, and that of xdist's workers, would be others.
+os.environ["COLUMNS"] = "100"
 
 # No deadline: the first call of a jitted function compiles it, and a shared machine pauses.
 # A failing example is printed as a line to paste back (`print_blob`).
