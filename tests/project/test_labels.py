@@ -1,0 +1,71 @@
+"""Every label that a table, a message or a docstring cites stands in a document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from joinproto.core.chain.awaiting import awaiting
+from joinproto.core.tables import SILENT, Table
+from proofs.tables import shipped
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("joinproto", "models", "proofs", "spark_explore", "tools")
+TABLES: dict[str, Table[Any]] = {item.table.name: item.table for item in shipped()} | {
+    awaiting().name: awaiting()
+}
+DOCUMENTS = {"chain": "protocol.md", "note": "note.md", "qpid": "note.md", "recover": "recovery.md"}
+
+NUMBER = re.compile(r"\b\d(?:\.\d)?\b")
+RULE = re.compile(r"\b[WIJSPR]\d\b")
+CITED = re.compile(r"join protocol,? (?:sections? )?(\d[^;:\n`]*)((?:; rules[^`\"]*)?)")
+
+
+def anchors(document: str) -> set[str]:
+    """Return the numbers of its sections, and the labels in its tables and drawings."""
+    text = (ROOT / "docs" / document).read_text()
+    sections = re.findall(r"(?m)^#+ (\d(?:\.\d)?)\.? ", text)
+    rows = re.findall(r"(?m)^\| (?:<a id=\"\w+\"></a>)?([\w ]+?) \|", text)
+    drawn = re.findall(r"<br/>([\w ]+): ", text)
+    return {*sections, *(drawn or rows), SILENT}
+
+
+def unknown(labels: Iterable[str], document: str) -> set[str]:
+    return set(labels) - anchors(document)
+
+
+def citations() -> Iterator[tuple[str, set[str]]]:
+    """Yield each place that cites the join protocol, and what it cites."""
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            for found in CITED.finditer(path.read_text()):
+                numbers, rules = found.groups()
+                name = f"{path.relative_to(ROOT)}: {found.group()[:60]}"
+                yield name, {*NUMBER.findall(numbers), *RULE.findall(rules)}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_label_of_every_case_stands_in_a_document(name: str) -> None:
+    """It is what logs, traces and messages say."""
+    document = DOCUMENTS[name.partition("-")[0]]
+
+    assert set() == unknown((case.label for case in TABLES[name].cases), document)
+
+
+def test_what_the_code_cites_stands_in_the_protocol() -> None:
+    """Sections by their numbers, rules by their labels."""
+    cited = dict(citations())
+
+    assert len(cited) > 20
+    assert {} == {
+        name: found for name, of in cited.items() if (found := unknown(of, "protocol.md"))
+    }
+
+
+def test_a_section_that_is_not_there_is_found() -> None:
+    """The other side of the tests above."""
+    assert {"3.9", "I9"} == unknown(["3.4", "3.9", "I8", "I9"], "protocol.md")
