@@ -64,6 +64,11 @@ def test_a_vote_that_counts_twice_is_rejected() -> None:
     assert found.rejected is not None
 
 
+NOT_WALKED = {"follow a source", "begin an update", "answer, unfinished"}
+"""Hosts that follow frame by frame are in `join-source-lost`, which begins with a scene; the mark of
+an update that overwrites is seen only where a crash falls into it, too rare for these walks."""
+
+
 @pytest.mark.huge
 def test_a_hundred_thousand_steps_are_accepted() -> None:
     """All worlds; each step of each relation is taken in one of them."""
@@ -74,8 +79,7 @@ def test_a_hundred_thousand_steps_are_accepted() -> None:
     for name in LAYERS:
         here = [one for one in found if one.layer.name == name]
         taken = {step for one in here for step in one.used}
-        # Hosts that follow frame by frame are in `join-source-lost`, which begins with a scene.
-        assert {step.name for step in here[0].layer.steps} - {"follow a source"} == taken
+        assert {step.name for step in here[0].layer.steps} - NOT_WALKED == taken
 
 
 def test_a_mutant_that_no_world_has_is_a_matter_of_usage() -> None:
