@@ -65,8 +65,8 @@ def test_a_vote_that_counts_twice_is_rejected() -> None:
 
 
 NOT_WALKED = {"follow a source", "begin an update", "answer, unfinished"}
-"""Hosts that follow frame by frame are in `join-source-lost`, which begins with a scene; the mark of
-an update that overwrites is seen only where a crash falls into it, too rare for these walks."""
+"""Hosts that follow frame by frame are in `join-source-lost`, which begins with a scene; the mark
+of an update that overwrites is seen only where a crash falls into it, too rare for these walks."""
 
 
 @pytest.mark.huge
