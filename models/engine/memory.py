@@ -67,14 +67,17 @@ class TooMany(Exception):
 
 
 class Budget:
-    """What the whole process may hold in memory."""
+    """What the whole process may hold in memory.
+
+    One part in 32 is kept free: what a step takes between two questions, and the report.
+    """
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
 
     def allows(self, more: int) -> bool:
         """Return whether `more` bytes still fit under the limit."""
-        return resident_bytes() + more <= self.limit_bytes
+        return resident_bytes() + more <= self.limit_bytes - self.limit_bytes // 32
 
     def relax(self) -> None:
         """Leave room for the report of a search that ended here: an eighth more."""
