@@ -201,7 +201,9 @@ def _thaw(value: Any, walk: _Thaw) -> Any:
             return made
         return (_ways.get(value.kind) or _way_of(value.kind)).thaw(value, walk)
     if kind is frozenset:
-        found = _same_or(value, [_thaw(item, walk) for item in value], frozenset)
+        found = value
+        if not _SAME.issuperset(map(type, value)):
+            found = _same_or(value, [_thaw(item, walk) for item in value], frozenset)
         return _BackwardsFrozenset(found) if walk.backwards and len(found) > 1 else found
     return value
 
@@ -261,6 +263,8 @@ class _Wrapped(_Way):
 
 class _Frozenset(_Way):
     def freeze(self, value: Any, walk: _Walk) -> Any:
+        if _SAME.issuperset(map(type, value)):
+            return value
         return _same_or(value, [_freeze(item, walk) for item in value], frozenset)
 
 

@@ -125,7 +125,8 @@ def freeze_event(event: Any) -> Hashable:
 def thaw_event(event: Hashable, *, backwards: bool = False) -> Any:
     """Return an event as a member gets it."""
     if type(event) is Message:
-        return Message(event.sender, thaw(event.content, backwards=backwards))
+        content = thaw(event.content, backwards=backwards)
+        return event if content is event.content else Message(event.sender, content)
     if type(event) is Offline:
         return Offline(thaw(event.event, backwards=backwards))
     return thaw(event, backwards=backwards)
@@ -511,6 +512,8 @@ class MemberCode:
             others = self._run(local, event, backwards=True)
         finally:
             self.calls = calls
+        if (outcomes or ())[:1] == (others or ())[:1]:
+            return
         one, other = self._whatever_order(outcomes), self._whatever_order(others)
         if one != other:
             raise self._problem(

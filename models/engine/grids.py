@@ -105,6 +105,7 @@ class Grids:
         self.columns = [8] * fields
         self.off = np.arange(fields, dtype=np.int64) * 64
         self.stride = np.full(fields, 8, np.int64)
+        self._is_sparse = False
         self.array: npt.NDArray[np.int32] = np.full(64 * max(fields, 1), fill, np.int32)
         self.first = np.zeros(max(fields, 1), np.int64)
         self.keys = np.zeros(1, np.int64)
@@ -203,6 +204,7 @@ class Grids:
             off = int(self.off[f])
             parts.append(content if f == field else self.array[off : off + self._size(f)])
         self.stride[field] = stride
+        self._is_sparse = bool((self.stride < 0).any())
         self.off = np.concatenate([[0], np.cumsum([len(part) for part in parts])[:-1]])
         self.array = np.concatenate(parts)
 
@@ -211,7 +213,7 @@ class Grids:
     @property
     def sparse(self) -> tuple[Any, ...] | None:
         """The same where some field has a hash table, else None."""
-        return self.arrays if (self.stride < 0).any() else None
+        return self.arrays if self._is_sparse else None
 
     @property
     def arrays(self) -> tuple[Any, ...]:
