@@ -43,7 +43,8 @@ def expiry(
             return [(sender, 2 * view.number - 1)]
         case Hello():
             at = 2 * content.number
-            return [(sender, at), *[(name, at + 1) for name in others]]
+            # A sender that froze after it asked can still use the answer.
+            return [(name, at + 1) for name in (sender, *others)]
         case Data(view):
             at = 2 * _number(view) + 1
         case Heartbeat():
