@@ -14,9 +14,9 @@ from functools import partial
 from attrs import define, field
 
 from joinproto.core.chain.config import Config
+from joinproto.core.chain.frames import Frame
 from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.malformed import Malformed
-from joinproto.core.chain.member import Frame
 from joinproto.core.chain.messages import (
     Abort,
     Action,
@@ -214,7 +214,7 @@ class Engine:
     @property
     def is_frozen(self) -> bool:
         """Return whether it has answered a ballot, so that its data stands still."""
-        return self.member.it.choice.is_frozen
+        return self.member.it.is_frozen
 
     @property
     def position(self) -> Position | None:

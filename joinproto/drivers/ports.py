@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from attrs import define, field, frozen
 
+from joinproto.core.chain.frames import Frame
 from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.member import Frame
 from joinproto.core.chain.messages import Closing, Event, ServeUpdate, StartUpdate
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View

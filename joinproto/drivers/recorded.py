@@ -217,7 +217,7 @@ def _rules(names: object) -> frozenset[Any]:
     """Return the rules with these names; for runs that must fail."""
     from joinproto.core.chain.answers import Weakness
     from joinproto.core.chain.chooser import Seam
-    from joinproto.core.chain.member import Lapse
+    from joinproto.core.chain.lapses import Lapse
     from joinproto.core.chain.phases import Guard
     from joinproto.core.chain.successor import Shortcut
 

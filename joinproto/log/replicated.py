@@ -19,8 +19,8 @@ from typing import Protocol
 
 from attrs import define
 
+from joinproto.core.chain.frames import Frame as May
 from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.member import Frame as May
 from joinproto.core.chain.messages import Closing, ServeUpdate, StartUpdate
 from joinproto.core.chain.view import Position, View
 from joinproto.drivers.ports import Strand, Work

@@ -14,8 +14,9 @@ from typing import Protocol
 
 from attrs import define, field
 
+from joinproto.core.chain.frames import Frame
 from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.member import Frame, Member
+from joinproto.core.chain.member import Member
 from joinproto.core.chain.messages import (
     Abort,
     Action,

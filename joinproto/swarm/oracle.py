@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 
 from attrs import define, field
 
+from joinproto.core.chain.balloting import IMPOSSIBLE
 from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.member import IMPOSSIBLE
 from joinproto.core.chain.messages import Learned, Waiting
 from joinproto.core.chain.store import Ballot, StoreRecord
 from joinproto.core.chain.view import Kind, Position, Seat, View

@@ -20,8 +20,8 @@ from typing import Any
 from joinproto.core.chain.answers import Weakness
 from joinproto.core.chain.chooser import Seam
 from joinproto.core.chain.config import Config, TotalFailure
+from joinproto.core.chain.lapses import Lapse, Rule
 from joinproto.core.chain.lineage import Lineage
-from joinproto.core.chain.member import Lapse, Rule
 from joinproto.core.chain.phases import Guard
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.successor import Shortcut

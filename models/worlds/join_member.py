@@ -1,27 +1,32 @@
-"""A member of the join worlds: the shipped `Member`, its store, and the host around both.
+"""A member of the join worlds: the shipped member as a value, its store, and the host of both.
 
-Nothing is decided here.  The host does what `Member.poll` asks for, in the order in which a
+Nothing is decided here.  The host does what a step asks for, in the order in which a
 broker must: persist, send, act.  Its store keeps frames, and the position is written with
 them.  Time is only "the deadline has come", at any moment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from enum import Enum
-from itertools import chain
 from typing import Any, ClassVar, cast
 
-from attrs import define, evolve, fields, frozen
+from attrs import define, evolve, frozen
 
+from joinproto.core.chain import steps
 from joinproto.core.chain.admission import admission
+from joinproto.core.chain.balloting import IMPOSSIBLE
 from joinproto.core.chain.choice import Choice
 from joinproto.core.chain.choice_messages import Chosen
 from joinproto.core.chain.config import Config
+from joinproto.core.chain.draft import Draft, Happened, step
+from joinproto.core.chain.frames import Frame, may_append
+from joinproto.core.chain.greeting import row_of
 from joinproto.core.chain.ids import Name, ViewId, by_content
-from joinproto.core.chain.member import BETTER, IMPOSSIBLE, SILENT, Frame, Lapse, Member, Rule
+from joinproto.core.chain.lapses import Lapse, Rule
 from joinproto.core.chain.messages import (
     Abort,
+    Batch,
     CompareAndSet,
     Forbids,
     Heartbeat,
@@ -36,7 +41,12 @@ from joinproto.core.chain.messages import (
     StartUpdate,
     Waiting,
 )
+from joinproto.core.chain.outbox import both
+from joinproto.core.chain.pace import Pace
 from joinproto.core.chain.phases import RUNNING, Phase, standing
+from joinproto.core.chain.proposing import BETTER, SILENT
+from joinproto.core.chain.settling import facts
+from joinproto.core.chain.state import MemberState, Setup
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View
 from joinproto.core.vocabulary import Store
@@ -138,6 +148,10 @@ class Plan:
     left_out: frozenset[Rule] = frozenset()
     lapses: frozenset[HostLapse] = frozenset()
 
+    @property
+    def setup(self) -> Setup:
+        return Setup(self.config, digest=by_content, left_out=self.left_out)
+
     def __str__(self) -> str:
         return self.config.member
 
@@ -160,38 +174,9 @@ class Shown:
     wrong: str
 
 
-_CHANGING = (
-    "choice",
-    "phase",
-    "ready_in",
-    "was_active",
-    "heard",
-    "source",
-    "saw_it_run",
-    "closes",
-    "leaves",
-    "is_done",
-    "verdict",
-    "leave_told",
-)
-_CONSTANT = (
-    "config",
-    "seed",
-    "epoch",
-    "digest",
-    "left_out",
-    "next_beat",
-    "says_at",
-    "tries",
-    "free_until",
-    "pace",
-)
-assert {*_CHANGING, *_CONSTANT, "_out", "patience_until"} == {item.name for item in fields(Member)}
-
-
 @define
 class Node:
-    """`kept`, `frames`: on disk.  `memory`: the member, as values; none before its start.
+    """`kept`, `frames`: on disk.  `state`: the member; none before its start.
 
     `lives`: how often a transient member was started: each time it draws another store id.
     """
@@ -202,13 +187,12 @@ class Node:
     kept: StoreRecord
     frames: tuple[Position, ...] = ()
     lives: int = 0
-    memory: tuple[Hashable, ...] = ()
-    is_armed: bool = False
+    state: MemberState | None = None
 
     # -- what a member of a world is asked -------------------------------------------------
 
     def start(self) -> Iterator[Any]:
-        self.memory = ()
+        self.state = None
         plan = self.plan
         # Whoever had answered a ballot before it was stopped has had its say.
         has_answered = self.kept.promised is not None
@@ -219,15 +203,7 @@ class Node:
             self.kept = evolve(plan.record, store_id=f"{name}{life}")
             self.frames = ()
             yield Persist()
-        member = Member.start(
-            0,
-            plan.config,
-            self.kept,
-            seed="-",
-            in_reach=plan.peers,
-            digest=by_content,
-            left_out=plan.left_out,
-        )
+        member, batch = steps.start(0, plan.setup, self.kept, in_reach=plan.peers)
         if (self.kept.lineage.views or self.lives > 1) and not has_answered:
             tip = self.kept.tip
             yield Record(Returned(self._former_seat(), None if tip is None else tip.id))
@@ -236,11 +212,12 @@ class Node:
             yield Record(Vote(member.seat, self.kept.accepted))
         if plan.greets:
             for peer in sorted(plan.peers):
-                member.peer_up(0, peer)
-        yield from self._perform(member)
+                member, more = step(member, steps.peer_up, 0, peer)
+                batch = both(batch, more)
+        yield from self._perform(member, batch)
 
     def choices(self) -> Iterator[Any]:
-        plan, member = self.plan, self._member()
+        plan, member = self.plan, self._running()
         tip = member.view
         number = 0 if tip is None else tip.number
         if member.phase is Phase.STOPPED:
@@ -252,7 +229,7 @@ class Node:
         may = plan.proposes and number < plan.views and member.choice.may_begin
         # Who is patient waits for all answers, but where somebody may be gone for good.
         hurries = member.choice.is_free and (not plan.is_patient or number in plan.hurries)
-        if self.is_armed and (hurries or (may and not member.choice.is_free)):
+        if member.patience_until is not None and (hurries or (may and not member.choice.is_free)):
             yield Deadline()
         if plan.beats and (member.choice.is_frozen or not plan.hears):
             yield Beat()
@@ -275,55 +252,47 @@ class Node:
     def receive(self, event: Any) -> Any:
         if isinstance(event, StartAgain):
             return self.start()
-        member = self._member()
+        member = self._running()
         if member.phase in (Phase.STOPPED, Phase.ABORTED):
             return NOT_ENABLED
         match event:
             case Deadline():
-                member.patience_until = 0
-                member.tick(0)
+                return self._step(member, steps.tick, 0)
             case Suspect():
-                before = member.heard.in_reach
-                member.heard = evolve(member.heard, in_reach=before - {min(before, default="")})
-                member.patience_until = 0
-                member.tick(0)
-                member.heard = evolve(member.heard, in_reach=before)
+                return self._step(member, _suspect)
             case Beat():
                 length = member.record.lineage.length
                 tip = None if member.view is None else member.view.id
                 return [Broadcast(Heartbeat(tip, length, member.seat, member.choice.is_frozen))]
             case Lost(peer):
-                member.peer_down(0, peer)
+                return self._step(member, steps.peer_down, 0, peer)
             case Found(peer):
-                member.peer_up(0, peer)
+                return self._step(member, steps.peer_up, 0, peer)
             case ShutDown():
-                member.shutdown_cluster(0)
-                member.tick(0)
+                return self._step(member, _at_once, steps.shutdown_cluster)
             case Leave():
-                member.leave(0)
-                member.tick(0)
+                return self._step(member, _at_once, steps.leave)
             case Write():
                 return self._write(member)
             case Arrived(sender, FrameMessage(view, seq)):
-                if member.may_append(view, seq) is not Frame.TAKE:
+                if may_append(member, view, seq) is not Frame.TAKE:
                     return None
                 return self._append(member, view, seq)
             case Arrived(sender, Data() as data):
                 return self._take_data(member, sender, data)
             case Arrived(_, Says(view)):
-                member.register_says(0, view)
+                return self._step(member, steps.register_says, 0, view)
             case Arrived(sender, Hello() as hello):
-                took = self._admission(member, hello)
-                member.receive(0, sender, hello)
-                return chain([took], self._perform(member))
+                return self._meet(member, sender, hello)
             case Arrived(sender, message):
-                member.receive(0, sender, cast("Message", message))
-        return self._perform(member)
+                return self._step(member, steps.receive, 0, sender, cast("Message", message))
+        raise AssertionError(event)
 
-    def _admission(self, member: Member, hello: Hello) -> Took:
+    def _meet(self, member: MemberState, sender: str, hello: Hello) -> Iterator[Any]:
         # A member says aloud only whom it refuses.
-        case = ADMISSION.choose((member.row_of(hello),), 0)
-        return Took(row(ADMISSION.name, case.label, case.name))
+        case = ADMISSION.choose((row_of(member, hello),), 0)
+        yield Took(row(ADMISSION.name, case.label, case.name))
+        yield from self._step(member, steps.receive, 0, sender, hello)
 
     def offline(self, event: Any) -> Any:
         """Take what happens to the disk of a stopped member."""
@@ -341,7 +310,7 @@ class Node:
         return None
 
     def shows(self) -> Shown:
-        member = self._member()
+        member = self._running()
         tip = member.view
         is_ready = tip is not None and member.ready_in == tip.id
         return Shown(
@@ -363,48 +332,58 @@ class Node:
 
     # -- the host --------------------------------------------------------------------------
 
-    def _perform(self, member: Member) -> Iterator[Any]:
+    def _step(
+        self,
+        member: MemberState,
+        event: Callable[[Draft, *Happened], None],
+        *happened: *Happened,
+    ) -> Generator[Any, None, MemberState]:
+        """Let this happen, do what follows, and return what the member is then."""
+        member, batch = step(member, event, *happened)
+        yield from self._perform(member, batch)
+        return member
+
+    def _perform(self, member: MemberState, batch: Batch) -> Iterator[Any]:
         """Do what the member asks for, and go on from there."""
-        ready_in = self.memory[_CHANGING.index("ready_in")] if self.memory else None
-        while batch := member.poll():
-            self._remember(member)
-            is_ready_now = member.ready_in not in (None, ready_in)
-            if HostLapse.PERSIST_FIRST in self.plan.lapses:
-                yield from self._send(member, batch.sends, is_ready_now)
-            if batch.persist is not None:
-                before, self.kept = self.kept, batch.persist
-                yield Persist()
-                accepted = self.kept.accepted
-                if accepted is not None and accepted != before.accepted:
-                    yield Record(Vote(member.seat, accepted))
-                tip = self.kept.tip
-                if tip is not None and tip != before.tip and self._votes_alone(before, tip):
-                    yield Record(ChosenView(tip.id))
-            if is_ready_now and member.ready_in is not None:
-                yield Record(ReadyIn(member.seat, member.ready_in))
-            ready_in = member.ready_in
-            if HostLapse.PERSIST_FIRST not in self.plan.lapses:
-                yield from self._send(member, batch.sends, is_ready_now)
-            for action in batch.actions:
-                yield from self._act(member, action)
-            for event in batch.events:
-                match event:
-                    case Waiting(case=case, detail=detail) if case == IMPOSSIBLE:
-                        if not self.plan.left_out and not self.plan.lapses:
-                            raise ProtocolBug(detail)
-                    case PhaseChanged():
-                        yield Took(row("chain-standing", event.label, event.case))
-                    case Waiting(case=case) if case in (SILENT, BETTER):
-                        pass  # of no table
-                    case Waiting() | Proposes() | Forbids():
-                        yield Took(row(event.table, event.label, event.case))
-            member.advance(batch)
+        ready_in = None if self.state is None else self.state.ready_in
+        self._remember(member)
+        is_ready_now = member.ready_in not in (None, ready_in)
+        if HostLapse.PERSIST_FIRST in self.plan.lapses:
+            yield from self._send(member, batch.sends, is_ready_now)
+        if batch.persist is not None:
+            before, self.kept = self.kept, batch.persist
+            yield Persist()
+            accepted = self.kept.accepted
+            if accepted is not None and accepted != before.accepted:
+                yield Record(Vote(member.seat, accepted))
+            tip = self.kept.tip
+            if tip is not None and tip != before.tip and self._votes_alone(before, tip):
+                yield Record(ChosenView(tip.id))
+        if is_ready_now and member.ready_in is not None:
+            yield Record(ReadyIn(member.seat, member.ready_in))
+        if HostLapse.PERSIST_FIRST not in self.plan.lapses:
+            yield from self._send(member, batch.sends, is_ready_now)
+        for action in batch.actions:
+            yield from self._act(member, action)
+        for event in batch.events:
+            match event:
+                case Waiting(case=case, detail=detail) if case == IMPOSSIBLE:
+                    if not self.plan.left_out and not self.plan.lapses:
+                        raise ProtocolBug(detail)
+                case PhaseChanged():
+                    yield Took(row("chain-standing", event.label, event.case))
+                case Waiting(case=case) if case in (SILENT, BETTER):
+                    pass  # of no table
+                case Waiting() | Proposes() | Forbids():
+                    yield Took(row(event.table, event.label, event.case))
         if member.phase in RUNNING:
-            stands = STANDING.choose((member.facts(),), 0)
+            stands = STANDING.choose((facts(member),), 0)
             yield Took(row("chain-standing", stands.label, stands.name))
         self._remember(member)
 
-    def _send(self, member: Member, sends: tuple[Sent, ...], is_ready_now: bool) -> Iterator[Any]:
+    def _send(
+        self, member: MemberState, sends: tuple[Sent, ...], is_ready_now: bool
+    ) -> Iterator[Any]:
         """Send; what goes to all others is one message, and may still reach some of them only.
 
         A set forgets no message that is of use, so who was told that it is ready, at the
@@ -427,7 +406,7 @@ class Node:
             for name in sorted(to & self.plan.peers):
                 yield Send(name, message)
 
-    def _act(self, member: Member, action: Any) -> Iterator[Any]:
+    def _act(self, member: MemberState, action: Any) -> Iterator[Any]:
         match action:
             case CompareAndSet(_, view):
                 yield Record(Proposed(view.id))
@@ -448,7 +427,7 @@ class Node:
         is_late = HostLapse.SAME_MOMENT in self.plan.lapses
         return view.position if is_late else self.kept.position
 
-    def _write(self, member: Member) -> Iterator[Any]:
+    def _write(self, member: MemberState) -> Iterator[Any]:
         tip = member.view
         assert tip is not None
         last = member.record.position
@@ -456,10 +435,10 @@ class Node:
         yield from self._append(member, tip.id, seq)
         yield Broadcast(FrameMessage(tip.id, seq))
 
-    def _append(self, member: Member, view: ViewId, seq: int) -> Iterator[Any]:
+    def _append(self, member: MemberState, view: ViewId, seq: int) -> Iterator[Any]:
         frame = Position(view, seq)
         self.frames = (*self.frames, frame)
-        member.appended(view, seq)
+        member, _ = step(member, steps.appended, view, seq)
         if self.kept.lineage.number_of(view) is not None:
             self.kept = evolve(self.kept, position=frame)
         self._remember(member)
@@ -470,7 +449,7 @@ class Node:
         yield Persist()
         yield Record(Kept(member.seat, frame))
 
-    def _take_data(self, member: Member, sender: str, data: Data) -> Any:
+    def _take_data(self, member: MemberState, sender: str, data: Data) -> Any:
         tip = member.view
         waits = member.source == sender and not member.is_frozen
         if not waits or tip is None or tip.id != data.view:
@@ -479,29 +458,24 @@ class Node:
             return NOT_ENABLED
         return self._switch(member, data)
 
-    def _switch(self, member: Member, data: Data) -> Iterator[Any]:
+    def _switch(self, member: MemberState, data: Data) -> Iterator[Any]:
         # The data first, then the record that says so: a crash in between leaves an
         # unfinished update, and the mark on the disk says that it is one.
-        if HostLapse.UPDATE_DURABLE in self.plan.lapses:
-            # The record says that it is done, and the data is still on its way to the disk.
-            member.update_overwrites(0)
-            yield from self._perform(member)
-            member.update_done(0, data.position)
-            yield from self._perform(member)
-            self.frames = data.frames
-            yield Persist()
-            return
-        if self.plan.steps:
-            yield from self._follow(member, data)
+        is_late = HostLapse.UPDATE_DURABLE in self.plan.lapses
+        if self.plan.steps and not is_late:
+            member = yield from self._follow(member, data)
         else:
-            member.update_overwrites(0)
-            yield from self._perform(member)
+            member = yield from self._step(member, steps.update_overwrites, 0)
+            if not is_late:
+                self.frames = data.frames
+                yield Persist()
+        yield from self._step(member, steps.update_done, 0, data.position)
+        if is_late:
+            # The record says that it is done, and the data was still on its way to the disk.
             self.frames = data.frames
             yield Persist()
-        member.update_done(0, data.position)
-        yield from self._perform(member)
 
-    def _follow(self, member: Member, data: Data) -> Iterator[Any]:
+    def _follow(self, member: MemberState, data: Data) -> Generator[Any, None, MemberState]:
         """Cut what the source has not, and append frame by frame."""
         shared = [one for one, other in zip(self.frames, data.frames, strict=False) if one == other]
         for end in range(len(shared), len(data.frames) + 1):
@@ -509,38 +483,34 @@ class Node:
             # Whoever reads this disk after a crash knows where its data ends by the data.
             self.kept = evolve(self.kept, position=data.frames[end - 1] if end else None)
             yield Persist()
-            member.update_progress(0, self.kept.position)
-            yield from self._perform(member)
+            member = yield from self._step(member, steps.update_progress, 0, self.kept.position)
+        return member
 
     # -- small parts -----------------------------------------------------------------------
 
-    def _member(self) -> Member:
-        plan = self.plan
-        changing = dict(zip(_CHANGING, self.memory, strict=True))
-        member = Member(
-            config=plan.config,
-            digest=by_content,
-            left_out=plan.left_out,
-            **changing,  # type: ignore[arg-type]
-        )
-        member.patience_until = 0 if self.is_armed else None
-        return member
+    def _running(self) -> MemberState:
+        assert self.state is not None
+        return self.state
 
-    def _remember(self, member: Member) -> None:
+    def _remember(self, member: MemberState) -> None:
         if member.phase in (Phase.STOPPED, Phase.ABORTED):
             # The process has ended, and what it had in memory with it.
-            ended = Member.start(0, member.config, self.kept, seed="-", digest=by_content)
-            ended.phase = member.phase
-            ended.verdict = member.verdict
-            member = ended
-        self.memory = tuple([getattr(member, name) for name in _CHANGING])
-        self.is_armed = member.patience_until is not None
+            ended, _ = steps.start(0, self.plan.setup, self.kept)
+            member = evolve(ended, phase=member.phase, verdict=member.verdict)
+        # Deadlines come at any moment, so all there is to know is whether there is one.
+        self.state = evolve(
+            member,
+            patience_until=None if member.patience_until is None else 0,
+            tries=0,
+            says_at=None,
+            pace=Pace(),
+        )
 
     def _former_seat(self) -> Seat:
         name = self.plan.config.member
         return Seat(name, f"{name}{self.lives - 1}" if self.lives else self.kept.store_id)
 
-    def _is_tired(self, member: Member) -> bool:
+    def _is_tired(self, member: MemberState) -> bool:
         choice = member.choice
         return isinstance(choice, Choice) and choice.next_ballot.round > self.plan.rounds
 
@@ -554,7 +524,7 @@ class Node:
     def _is_restartable(self, tip: View) -> bool:
         return tip.number < self.plan.views
 
-    def _wrong(self, member: Member) -> str:
+    def _wrong(self, member: MemberState) -> str:
         """Return what is wrong with this member alone, "" for nothing."""
         tip, kept = member.view, self.kept
         if member.is_serving and kept.state is Store.CLEAN:
@@ -570,12 +540,12 @@ class Node:
             return "suspended_alone: it serves, and hears no majority"
         return ""
 
-    def _is_heard(self, member: Member, tip: View) -> bool:
+    def _is_heard(self, member: MemberState, tip: View) -> bool:
         heard = {seat for seat in tip.electors if seat.member in member.heard.in_reach}
         return self.plan.config.outside or tip.is_majority({member.seat, *heard})
 
     def story(self) -> dict[str, Any]:
-        member = self._member()
+        member = self._running()
         record = member.record
         tip = member.view
         told: dict[str, Any] = {
@@ -591,6 +561,21 @@ class Node:
         if member.heard.ready:
             told["ready"] = " ".join(sorted(item.member for item in member.heard.ready))
         return told
+
+
+def _at_once(m: Draft, what: Callable[[Draft, float], None]) -> None:
+    """An operator asks for `what`, and no time passes until it is begun."""
+    what(m, 0)
+    steps.tick(m, 0)
+
+
+def _suspect(m: Draft) -> None:
+    """It hears nothing of the first of its peers, just as the deadline comes."""
+    before = m.heard.in_reach
+    m.heard = evolve(m.heard, in_reach=before - {min(before, default="")})
+    m.patience_until = 0
+    steps.tick(m, 0)
+    m.heard = evolve(m.heard, in_reach=before)
 
 
 def frames_at(position: Position | None, record: StoreRecord) -> tuple[Position, ...]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from attrs import define, field
 
+from joinproto.core.chain.frames import Frame as May
 from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.member import Frame as May
 from joinproto.core.chain.messages import Closing, StartUpdate
 from joinproto.core.chain.view import Position, Seat, View, change, found
 from joinproto.drivers.session import VERSIONS

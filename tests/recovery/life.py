@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterable
 from attrs import Factory, define, evolve, field
 
 from joinproto.core.chain.config import Config
+from joinproto.core.chain.frames import Frame
 from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.member import Frame, Member
+from joinproto.core.chain.member import Member
 from joinproto.core.chain.messages import (
     Message,
     ServeUpdate,

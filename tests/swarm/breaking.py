@@ -8,7 +8,8 @@ from functools import partial
 from attrs import evolve, frozen
 
 from joinproto.core.chain.chooser import Seam
-from joinproto.core.chain.member import Lapse, Member, Rule
+from joinproto.core.chain.lapses import Lapse, Rule
+from joinproto.core.chain.member import Member
 from joinproto.core.chain.phases import Guard
 from joinproto.core.chain.successor import Shortcut
 from joinproto.swarm.scenario import Scenario, What

@@ -27,10 +27,13 @@ from attrs import asdict
 
 from joinproto.core.chain.choice_messages import Chosen
 from joinproto.core.chain.config import Config
+from joinproto.core.chain.draft import Draft
 from joinproto.core.chain.lineage import VIEWS_KEPT, Lineage
 from joinproto.core.chain.member import Member
 from joinproto.core.chain.messages import Batch, Heartbeat
 from joinproto.core.chain.phases import Phase, machine
+from joinproto.core.chain.settling import facts
+from joinproto.core.chain.state import values_of
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, View, change
 from joinproto.core.chain.wire import decode, encode
@@ -124,17 +127,18 @@ def measure(*, lives: int = 15, rounds: int = 3_000) -> MemberCost:
     cluster = Cluster()
     cluster.live(Phase.ACTIVE)
     listener, speaker = cluster.members["a"], cluster.members["b"]
-    tip, facts, phases = speaker.view, listener.facts(), machine()
+    tip, model, phases = speaker.view, Draft(*values_of(listener.state)), machine()
     if tip is None:
         raise RuntimeError("an active member has no view")
     beat = Heartbeat(tip.id, tip.number, speaker.seat, False)
+    asked = facts(listener.state)
     beats, triggers = [], []
     for _ in range(rounds):
         start = perf_counter()
         listener.receive(cluster.now, "b", beat)
         listener.advance(listener.poll())
         middle = perf_counter()
-        phases.declared(listener, "settle", (facts,), 0)
+        phases.declared(model, "settle", (asked,), 0)
         triggers.append(perf_counter() - middle)
         beats.append(middle - start)
     young = bytes_of_one()

@@ -100,13 +100,16 @@ class Heard:
 
     def is_majority(self, tip: View, me: Seat) -> bool:
         """Return whether most electors of the tip are heard, and none of these has gone on."""
-        gone_on = self.beyond | {item.seat for item in self.answers}
-        return tip.is_majority(self.reached(tip, me) - gone_on | ({me} & tip.electors))
+        heard = self.reached(tip, me)
+        if self.beyond or self.answers:
+            gone_on = self.beyond | {item.seat for item in self.answers}
+            heard = heard - gone_on | ({me} & tip.electors)
+        return tip.is_majority(heard)
 
     def reached(self, tip: View, me: Seat) -> frozenset[Seat]:
         """Return the electors of the tip to which there is a connection."""
         return frozenset(
-            seat for seat in tip.electors if seat == me or seat.member in self.in_reach
+            [seat for seat in tip.electors if seat.member in self.in_reach or seat == me]
         )
 
     def silent(self, expected: set[str]) -> set[str]:

@@ -37,7 +37,7 @@ class Kind(Enum):
     RESTART = "restart"  # from clean stores, or after total failure (I4 to I8, R3)
 
 
-@frozen
+@frozen(cache_hash=True)
 class Seat:
     """A member together with the store it has: another store is another seat.
 

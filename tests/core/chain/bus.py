@@ -15,8 +15,10 @@ from typing import TypeAlias
 from attrs import define, evolve, field, frozen
 
 from joinproto.core.chain.config import Config, TotalFailure
+from joinproto.core.chain.frames import Frame
 from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.member import Frame, Member, Rule
+from joinproto.core.chain.lapses import Rule
+from joinproto.core.chain.member import Member
 from joinproto.core.chain.messages import (
     Abort,
     Action,

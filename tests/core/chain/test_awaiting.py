@@ -173,7 +173,7 @@ def test_who_was_wiped_says_that_nobody_of_the_view_is_here() -> None:
 def test_who_serves_waits_for_nobody_and_who_asks_in_vain_says_who_is_silent() -> None:
     """3.5: two of three are gone; the last one asks them, in reach or not, and names them."""
     bus = cluster()
-    assert [None] * 3 == [bus[name].member.says_at for name in "abc"]
+    assert [None] * 3 == [bus[name].member.state.says_at for name in "abc"]
 
     for name in "bc":
         bus["a"].member.peer_down(bus.now, name)

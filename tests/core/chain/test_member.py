@@ -15,8 +15,9 @@ from attrs import evolve
 
 from joinproto.core.chain.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
 from joinproto.core.chain.config import Config
+from joinproto.core.chain.frames import Frame
 from joinproto.core.chain.ids import by_content
-from joinproto.core.chain.member import SILENT, Frame, Member
+from joinproto.core.chain.member import Member
 from joinproto.core.chain.messages import (
     Abort,
     CloseForClients,
@@ -35,6 +36,7 @@ from joinproto.core.chain.messages import (
     Welcome,
 )
 from joinproto.core.chain.phases import Phase
+from joinproto.core.chain.proposing import SILENT
 from joinproto.core.chain.store import Ballot, StoreRecord
 from joinproto.core.chain.view import Kind, Position, Seat, View, change
 from joinproto.core.chain.wire import decode
@@ -1162,12 +1164,12 @@ def test_patience_begins_anew_with_a_new_connection() -> None:
     bus.start(config("a"))
     bus.wait(300)
     member = bus["a"].member
-    assert member.patience_until is not None
-    assert member.patience_until > bus.now + 2 * member.config.patience
+    assert member.state.patience_until is not None
+    assert member.state.patience_until > bus.now + 2 * member.config.patience
 
     member.peer_up(bus.now, "b")
 
-    assert member.patience_until <= bus.now + member.config.patience
+    assert member.state.patience_until <= bus.now + member.config.patience
 
 
 def test_a_member_that_nobody_answers_says_so() -> None:
@@ -1269,7 +1271,7 @@ def test_an_answer_in_the_name_of_another_is_refused() -> None:
     bus["a"].member.receive(bus.now, "b", forged)
 
     assert isinstance(bus["a"].member.poll().events[-1], Refusal)
-    assert frozenset() == bus["a"].member.heard.answers
+    assert frozenset() == bus["a"].member.state.heard.answers
 
 
 def test_a_member_that_has_ended_hears_nothing() -> None:
@@ -1545,16 +1547,16 @@ def test_whom_others_miss_counts_in_the_ballot_in_which_they_say_it_only() -> No
     assert tip is not None
     member.leave(bus.now)
     member.tick(bus.now)
-    attempt = member.choice.attempt
+    attempt = member.state.choice.attempt
     assert attempt is not None
     answer = bus["b"].member.status
     told = Promise(tip.id, attempt.ballot, answer.seat, None, answer, frozenset("c"))
 
     member.receive(bus.now, "b", told)
-    before = member.heard.apart.pairs
+    before = member.state.heard.apart.pairs
     member.receive(bus.now, "c", Nack(tip.id, attempt.ballot, Ballot(9, "c'")))
     member.tick(bus.now + 100)
 
     assert {("b", "c")} == before
-    assert set() == member.heard.apart.pairs
-    assert answer in member.heard.answers
+    assert set() == member.state.heard.apart.pairs
+    assert answer in member.state.heard.answers

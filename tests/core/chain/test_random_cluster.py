@@ -29,10 +29,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from joinproto.core.chain.balloting import IMPOSSIBLE
 from joinproto.core.chain.config import Config, TotalFailure
 from joinproto.core.chain.ids import ViewId
+from joinproto.core.chain.lapses import Lapse, Rule
 from joinproto.core.chain.lineage import Lineage
-from joinproto.core.chain.member import IMPOSSIBLE, Lapse, Rule
 from joinproto.core.chain.messages import Waiting
 from joinproto.core.chain.phases import Guard
 from joinproto.core.chain.store import Ballot

@@ -1,0 +1,99 @@
+"""A step: from a state and an event to the next state and what is to be done.
+
+The event is a function (`steps.py`) that works on a draft of the next state.  Nobody but the
+step sees the draft, so what a step returns follows from what it was given, and one that raises
+has changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVarTuple
+
+from attrs import define, evolve, field
+
+from joinproto.core.chain.lapses import Lapse
+from joinproto.core.chain.messages import (
+    Action,
+    Batch,
+    CloseForClients,
+    Closing,
+    Event,
+    Message,
+    OpenForClients,
+    Sent,
+)
+from joinproto.core.chain.outbox import NOTHING
+from joinproto.core.chain.state import Known, MemberState, frozen_copy, values_of
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.view import Kind, Seat, View
+
+Happened = TypeVarTuple("Happened")
+
+
+@define
+class Draft(Known):
+    """The next state in the making, and what is to be done: see `Batch`."""
+
+    persist: StoreRecord | None = None
+    sends: list[Sent] = field(factory=list)
+    actions: list[Action] = field(factory=list)
+    events: list[Event] = field(factory=list)
+
+    # -- what is to be done ----------------------------------------------------------------
+
+    def send(self, to: str, message: Message) -> None:
+        self.sends.append(Sent(to, message))
+
+    def act(self, action: Action) -> None:
+        self.actions.append(action)
+
+    def say(self, *events: Event) -> None:
+        self.events += events
+
+    @property
+    def batch(self) -> Batch:
+        if self.persist is None and not (self.sends or self.actions or self.events):
+            return NOTHING
+        return Batch(self.persist, tuple(self.sends), tuple(self.actions), tuple(self.events))
+
+    def close(self, why: Closing) -> None:
+        """Close for clients, before all else that is to be done."""
+        # What waits to open must not open again behind it.
+        others = [item for item in self.actions if not isinstance(item, OpenForClients)]
+        self.actions = [CloseForClients(why), *others]
+
+    # -- small changes that several topics make --------------------------------------------
+
+    def write(self, record: StoreRecord, *, unless: Lapse | None = None) -> None:
+        if record != self.record:
+            self.choice = self.choice.with_record(record)
+            if unless not in self.left_out:
+                self.persist = record
+
+    def neglect_dirt(self, tip: View) -> None:
+        # The RESTART on its disk is what makes a clean store dirty (S2).
+        if Lapse.TIP_PERSISTED in self.left_out and tip.kind is Kind.RESTART:
+            self.persist = None
+
+    def notice(self, seat: Seat) -> None:
+        """Somebody is here with this store."""
+        if Lapse.REPLACED not in self.left_out:
+            self.heard = self.heard.noticing(seat, self.view)
+
+    def see_it_run(self) -> None:
+        """Another member was ready in the tip."""
+        self.saw_it_run = self.ready_in is None
+
+    def unfinished_update(self) -> None:
+        """The data is not what the position says, until an update ends."""
+        self.write(evolve(self.record, update_unfinished=True))
+
+
+def step(
+    state: MemberState, event: Callable[[Draft, *Happened], None], *happened: *Happened
+) -> tuple[MemberState, Batch]:
+    """Return the state after `event`, and what is to be done for it."""
+    draft = Draft(*values_of(state))
+    event(draft, *happened)
+    return frozen_copy(draft), draft.batch

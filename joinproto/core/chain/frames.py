@@ -1,0 +1,67 @@
+"""Frames: which may be written here, and what a durable one changes.
+
+Source: join protocol, 3.2 and 3.5.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import evolve
+
+from joinproto.core.chain.draft import Draft
+from joinproto.core.chain.ids import ViewId
+from joinproto.core.chain.lapses import Lapse
+from joinproto.core.chain.phases import Guard
+from joinproto.core.chain.state import Known
+from joinproto.core.chain.view import Position
+from joinproto.errors import MisuseError
+
+
+class Frame(Enum):
+    """Whether a frame may be taken: the answer of `may_append`."""
+
+    TAKE = "take it"
+    OTHER_VIEW = "it belongs to another view"
+    NOT_READY = "this member is not ready in the view"
+    FROZEN = "the next view is being chosen"
+    ALREADY_THERE = "it is there"
+    GAP = "frames before it are missing"
+
+
+def may_append(it: Known, view: ViewId, seq: int) -> Frame:
+    """Return whether the frame `seq` of `view` may be written, and acknowledged then."""
+    tip = it.view
+    if tip is None or (tip.id != view and not _is_lax_about(it, view)):
+        return Frame.OTHER_VIEW
+    if it.is_frozen and Guard.FROZEN not in it.left_out:
+        return Frame.FROZEN
+    if it.ready_in != tip.id or not tip.is_open:
+        return Frame.NOT_READY
+    last = it.record.position
+    expected = 1 if last is None else last.seq + 1
+    if seq == expected:
+        return Frame.TAKE
+    return Frame.GAP if seq > expected else Frame.ALREADY_THERE
+
+
+def appended(m: Draft, view: ViewId, seq: int, first: int | None = None) -> None:
+    """The frames from `first` to `seq`, None: `seq` alone, are durable, and so is the position.
+
+    Raises `MisuseError` where `may_append` does not say `TAKE`.
+    """
+    # Otherwise: the host asks, then answers a ballot ("my data ends at 4"), then writes
+    # frame 5 and acknowledges it, and the next view starts at 4.
+    first = seq if first is None else first
+    answer = may_append(m, view, first)
+    if answer is not Frame.TAKE or seq < first:
+        raise MisuseError(
+            f"frame {seq} was written: {answer.value}",
+            next="ask `may_append` right before, and tell the member nothing in between",
+        )
+    m.choice = m.choice.with_record(evolve(m.record, position=Position(view, seq)))
+
+
+def _is_lax_about(it: Known, view: ViewId) -> bool:
+    known = it.record.lineage.number_of(view) is not None
+    return Lapse.FENCING in it.left_out and known

@@ -1,0 +1,240 @@
+"""The steps: what a host can tell a member, each as what it does to a draft of the next state.
+
+`draft.step(state, steps.tick, now)` takes one.  What each one means to a host says `Member`.
+
+Source: join protocol, section 3.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from joinproto.core.chain.balloting import (
+    ask_again,
+    begin,
+    consider,
+    hear_choice,
+    read_register,
+    reason_to_begin,
+    take,
+)
+from joinproto.core.chain.beating import hear_heartbeat, heartbeat
+from joinproto.core.chain.choice import Choice
+from joinproto.core.chain.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
+from joinproto.core.chain.chooser import Seam
+from joinproto.core.chain.draft import Draft, step
+from joinproto.core.chain.frames import appended
+from joinproto.core.chain.greeting import hear_hello, hear_refused, hello, hello_to_members
+from joinproto.core.chain.heard import Heard
+from joinproto.core.chain.ids import ViewId
+from joinproto.core.chain.lapses import Lapse, of_kind
+from joinproto.core.chain.learning import hear_ready
+from joinproto.core.chain.lineage import verify_position
+from joinproto.core.chain.malformed import Malformed
+from joinproto.core.chain.messages import (
+    Batch,
+    Heartbeat,
+    Hello,
+    Message,
+    Ready,
+    Refusal,
+    Refused,
+    WantUpdate,
+    Welcome,
+)
+from joinproto.core.chain.outside import OutsideChoice
+from joinproto.core.chain.pace import Pace
+from joinproto.core.chain.phases import RUNNING, Phase
+from joinproto.core.chain.proposing import say_who_is_silent
+from joinproto.core.chain.settling import say_for_whom, settle
+from joinproto.core.chain.state import Known, MemberState, Setup
+from joinproto.core.chain.store import StoreRecord
+from joinproto.core.chain.turns import patience, turn
+from joinproto.core.chain.updating import hear_want_update, hear_welcome, require_thawed
+from joinproto.core.chain.view import Position, View
+from joinproto.errors import MisuseError
+
+__all__ = [
+    "appended",
+    "leave",
+    "peer_down",
+    "peer_up",
+    "receive",
+    "register_free",
+    "register_says",
+    "shutdown_cluster",
+    "start",
+    "tick",
+    "update_done",
+    "update_overwrites",
+    "update_progress",
+]
+
+_BEATS = 2
+"""For so many heartbeats an answer of the register counts."""
+
+
+def start(
+    now: float, setup: Setup, record: StoreRecord, *, in_reach: frozenset[str] = frozenset()
+) -> tuple[MemberState, Batch]:
+    """Return the member of a process that starts now, and what is to be done first."""
+    config = setup.config
+    if record.transient != config.is_transient:
+        raise MisuseError(
+            f"{config.member} is {'' if config.is_transient else 'not '}transient, its"
+            f" record is {'' if record.transient else 'not '}",
+            next="make the record with StoreRecord(transient=...) as configured",
+        )
+    kind = OutsideChoice if config.outside else Choice
+    choice = kind(
+        member=config.member,
+        record=record,
+        founders=config.electors,
+        found_with=config.found_with,
+        left_out=of_kind(setup.left_out, Seam),
+    )
+    state = MemberState(
+        setup,
+        choice,
+        heard=Heard(in_reach=in_reach),
+        next_beat=now + config.heartbeat if config.heartbeat else None,
+        pace=Pace(started=now, rounds=record.promised.round if record.promised else 0),
+    )
+    return step(state, settle, now)
+
+
+def peer_up(m: Draft, now: float, peer: str) -> None:
+    if peer == m.config.member:
+        return
+    m.heard = m.heard.up(peer)
+    # Ballots in vain say nothing about one with this peer.
+    m.tries = 0
+    if m.phase in RUNNING:
+        if m.patience_until is not None:
+            m.patience_until = min(m.patience_until, now + patience(m))
+        m.send(peer, hello(m))
+        settle(m, now)
+
+
+def peer_down(m: Draft, now: float, peer: str) -> None:
+    m.heard = m.heard.down(peer)
+    if m.pace.holder == peer and m.patience_until is not None:
+        m.patience_until = min(m.patience_until, now + patience(m))
+    m.pace = m.pace.without(peer)
+    if m.source == peer:
+        m.source = None
+    if m.phase in RUNNING:
+        settle(m, now)
+
+
+def receive(m: Draft, now: float, peer: str, message: Message) -> None:
+    if m.phase not in RUNNING:
+        return
+    try:
+        match message:
+            case Hello():
+                hear_hello(m, now, peer, message)
+            case Welcome():
+                hear_welcome(m, peer, message)
+            case Refused():
+                hear_refused(m, peer, message)
+            case Ready():
+                hear_ready(m, peer, message)
+            case WantUpdate():
+                hear_want_update(m, peer, message)
+            case Heartbeat():
+                hear_heartbeat(m, peer, message)
+            case Prepare() | Promise() | Accept() | Voted() | Nack() | Chosen():
+                hear_choice(m, now, peer, message)
+    except Malformed as error:
+        m.say(Refusal(peer, str(error)))
+        return
+    settle(m, now)
+
+
+def tick(m: Draft, now: float) -> None:
+    if m.phase not in RUNNING:
+        return
+    if m.next_beat is not None and now >= m.next_beat:
+        m.next_beat = now + m.config.heartbeat
+        beat = heartbeat(m)
+        for peer in sorted(m.heard.in_reach):
+            m.send(peer, beat)
+        read_register(m, now)
+    if m.patience_until is not None and now >= m.patience_until:
+        m.patience_until = None
+        if m.choice.is_free:
+            consider(m, now, is_patient=False)
+            ask_again(m, now)
+        elif (at := turn(m, now)) is not None and now < at:
+            m.patience_until = at
+        elif reason_to_begin(m) is not None:
+            say_who_is_silent(m)
+            begin(m, now)
+    if m.says_at is not None and now >= m.says_at:
+        m.says_at = None
+        say_for_whom(m)
+    settle(m, now)
+
+
+def update_overwrites(m: Draft, now: float) -> None:
+    require_thawed(m)
+    if Lapse.UPDATE_MARKED not in m.left_out and m.view is not None:
+        m.unfinished_update()
+    settle(m, now)
+
+
+def update_progress(m: Draft, now: float, position: Position | None) -> None:
+    require_thawed(m)
+    verify_position("update_progress", position, m.record.lineage)
+    m.write(evolve(m.record, position=position, update_unfinished=False))
+    settle(m, now)
+
+
+def update_done(m: Draft, now: float, position: Position | None) -> None:
+    update_progress(m, now, position)
+    m.source = None
+    if m.phase is Phase.JOINING:
+        hello_to_members(m)
+
+
+def leave(m: Draft, now: float) -> None:
+    m.leaves = True
+    if _is_in_open_view(m):
+        m.patience_until = now
+    else:
+        _end(m, now)
+
+
+def shutdown_cluster(m: Draft, now: float) -> None:
+    if _is_in_open_view(m):
+        m.closes = True
+        m.patience_until = now
+    else:
+        _end(m, now)
+
+
+def register_says(m: Draft, now: float, view: View) -> None:
+    if isinstance(m.choice, OutsideChoice) and m.phase in RUNNING:
+        take(m, now, m.choice.decided(view))
+        settle(m, now)
+
+
+def register_free(m: Draft, now: float, parent: ViewId, asked: float) -> None:
+    # It counts from the asking on: what the answer says may be as old as the question.
+    tip = m.view
+    if m.phase in RUNNING and tip is not None and tip.id == parent:
+        until = asked + _BEATS * m.config.heartbeat
+        m.free_until = max(until, m.free_until or until)
+        settle(m, now)
+
+
+def _is_in_open_view(it: Known) -> bool:
+    tip = it.view
+    return tip is not None and tip.is_open and it.seat in tip.members
+
+
+def _end(m: Draft, now: float) -> None:
+    if m.phase in RUNNING:
+        m.is_done = True
+        settle(m, now)
