@@ -1,9 +1,9 @@
 """`python tests/tier.py PYTEST-OPTIONS`: one tier of tests, and what it cost.
 
 Some tests start real processes and wait for real time.  On a loaded machine one of them may miss
-its time beside another worker's tests.  So where tests failed (pytest's exit code 1, nothing
-else), these run once more and alone, and the second run decides.  What failed first and passed
-alone is named, each test on a line, so that nobody overlooks it.
+its time beside another worker's tests.  So where tests that ran in parallel (`-n`) failed
+(pytest's exit code 1, nothing else), these run once more and alone, and the second run decides.
+What failed first and passed alone is named, each test on a line, so that nobody overlooks it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main(options: list[str]) -> int:
     signal.signal(signal.SIGINT, lambda *_: None)
     began = time.monotonic()
     code = _pytest(*options)
-    if code == FAILED:
+    if code == FAILED and "-n" in options:
         first = _failed()
         _say(f"{len(first)} failed: once more, alone")
         code = _pytest(*options, *ALONE)

@@ -72,10 +72,11 @@ def test_what_fails_twice_has_failed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"), [(["-k", "passes"], 0), (["-k", "nothing"], 5), (["--unknown"], 4)]
+    ("options", "expected"),
+    [(["-n", "1", "-k", "passes"], 0), (["-n", "1", "-k", "nothing"], 5)],
 )
 def test_only_failed_tests_run_twice(tmp_path: Path, options: list[str], expected: int) -> None:
-    """Not where all passed, where there was none, or where pytest was asked wrongly."""
+    """Not where all passed, or where there was none."""
     code, said = run(tmp_path, *options)
 
     assert expected == code
@@ -95,9 +96,16 @@ def test_the_cost_is_that_of_the_workers_too(tmp_path: Path) -> None:
     assert 0.1 < float(cpu) < 0.5
 
 
+def test_what_ran_alone_already_is_not_repeated(tmp_path: Path) -> None:
+    code, said = run(tmp_path, broken=True)
+
+    assert 1 == code
+    assert "once more" not in said
+
+
 def test_an_interrupted_run_is_not_repeated(tmp_path: Path) -> None:
     """Exit code 2: somebody wants it to end."""
-    code, said = run(tmp_path, interrupted=True)
+    code, said = run(tmp_path, "-n", "1", interrupted=True)
 
     assert 2 == code
     assert "once more" not in said
