@@ -16,8 +16,14 @@ from tests.models.slow_liveness import Runs, TooLarge, is_fair_lasso
 SMALLER = {"paxos-founding": 2, "two-phase-commit": 3}
 """Worlds that are compared with fewer members than usual."""
 
-LARGE = {("qpid-minority-survivor", None)}
-"""Tens of thousands of states: minutes for the slow search."""
+LARGE = {
+    ("qpid-minority-survivor", None),
+    ("join-live-shutdown", None),
+    ("note-minority-survivor", None),
+    ("durable-vote-split", None),
+    ("paxos-founding", "promise-not-kept"),
+}
+"""Many states, or many runs that could go on for ever: up to minutes for the slow search."""
 
 WORLDS = [
     pytest.param(
