@@ -6,6 +6,8 @@ PY := .venv/bin/python
 STAMP := .venv/ready-$(shell pwd | cksum | cut -d ' ' -f 1)
 # On all cores; the tests of one file stay together, and in order.
 PARALLEL := -n auto --maxprocesses 4 --dist loadfile
+# pytest; what failed once more and alone, which then decides; what it cost, and the dearest.
+TIER := $(PY) tests/tier.py --durations 20 --durations-min 2
 SOURCES := $(wildcard joinproto models proofs spark_explore tools tests hatch_build.py)
 
 .PHONY: help setup check test test-slow test-huge test-all lint style types bench docs
@@ -40,16 +42,16 @@ check: setup
 	$(PY) -m joinproto check --tier quick
 
 test: setup
-	$(PY) -m pytest $(PARALLEL) -m "not slow and not huge"
+	$(TIER) $(PARALLEL) -m "not slow and not huge"
 
 # The two other tiers of test-all, apart, for a caller whose time is limited.  A tier
 # without any test (pytest's exit code 5) has not failed.  The huge ones one by one: each may
 # take all the memory there is.
 test-slow: setup
-	$(PY) -m pytest $(PARALLEL) --durations 20 --durations-min 30 -m "slow and not huge" || [ $$? -eq 5 ]
+	$(TIER) $(PARALLEL) -m "slow and not huge" || [ $$? -eq 5 ]
 
 test-huge: setup
-	$(PY) -m pytest -m huge || [ $$? -eq 5 ]
+	$(TIER) -m huge || [ $$? -eq 5 ]
 
 test-all: test test-slow test-huge
 

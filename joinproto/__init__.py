@@ -1,11 +1,170 @@
 """joinproto: the join protocol of a replicated cluster, as a library.
 
-A broker embeds a member from here; the names a broker may use are the ones
-listed in `__all__`.  Everything else in this package may change without notice,
-except `joinproto.checking` (a model of one's own) and `joinproto.errors`.
+A broker embeds a member from here: `from joinproto import Member`.  Public are the names listed
+in `__all__`, which `docs/api.md` describes, and the modules `joinproto.checking` (a model of
+one's own), `joinproto.simulating` (random runs) and `joinproto.errors`.  Everything else may
+change without notice.
+
+A name is imported when it is first asked for: a host of its own needs no event loop, and pays
+for none.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 # The one place that holds the version: the build reads it from this line.
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from joinproto.contrib.amqtt import ClusteredBroker
+    from joinproto.core.chain import wire
+    from joinproto.core.chain.config import Config, TotalFailure
+    from joinproto.core.chain.malformed import Malformed
+    from joinproto.core.chain.member import Frame, Member
+    from joinproto.core.chain.messages import (
+        Abort,
+        Action,
+        Batch,
+        CloseForClients,
+        Closing,
+        CompareAndSet,
+        Event,
+        Forbids,
+        Learned,
+        Message,
+        OpenForClients,
+        PhaseChanged,
+        Proposes,
+        ReadRegister,
+        Refusal,
+        Sent,
+        ServeUpdate,
+        StartUpdate,
+        Stop,
+        Waiting,
+    )
+    from joinproto.core.chain.phases import Phase
+    from joinproto.core.chain.store import StoreRecord
+    from joinproto.core.chain.view import Position, Seat, View
+    from joinproto.core.vocabulary import Reason
+    from joinproto.drivers.addresses import Address
+    from joinproto.drivers.cluster import Cluster
+    from joinproto.drivers.failures import Aborted, NotActive
+    from joinproto.drivers.nodata import NoData
+    from joinproto.drivers.outcome import Outcome
+    from joinproto.drivers.ports import Host, Service, StateTransfer, Strand
+    from joinproto.drivers.tcp import Network, TcpTransport
+    from joinproto.drivers.threads import ThreadCluster
+    from joinproto.drivers.tls import TlsFiles
+    from joinproto.errors import JoinprotoError
+    from joinproto.node.process import run_node
+    from joinproto.node.settings import read_settings
+    from joinproto.node.telling import log_to_stderr
+    from joinproto.store.handle import Store, create_store, open_store
+
+__all__ = [
+    "Abort",
+    "Aborted",
+    "Action",
+    "Address",
+    "Batch",
+    "CloseForClients",
+    "Closing",
+    "Cluster",
+    "ClusteredBroker",
+    "CompareAndSet",
+    "Config",
+    "Event",
+    "Forbids",
+    "Frame",
+    "Host",
+    "JoinprotoError",
+    "Learned",
+    "Malformed",
+    "Member",
+    "Message",
+    "Network",
+    "NoData",
+    "NotActive",
+    "OpenForClients",
+    "Outcome",
+    "Phase",
+    "PhaseChanged",
+    "Position",
+    "Proposes",
+    "ReadRegister",
+    "Reason",
+    "Refusal",
+    "Seat",
+    "Sent",
+    "ServeUpdate",
+    "Service",
+    "StartUpdate",
+    "StateTransfer",
+    "Stop",
+    "Store",
+    "StoreRecord",
+    "Strand",
+    "TcpTransport",
+    "ThreadCluster",
+    "TlsFiles",
+    "TotalFailure",
+    "View",
+    "Waiting",
+    "__version__",
+    "create_store",
+    "log_to_stderr",
+    "open_store",
+    "read_settings",
+    "run_node",
+    "wire",
+]
+
+# Where each name is found: the same as above, for the interpreter.  A test compares the two.
+_PLACES = {
+    "contrib.amqtt": "ClusteredBroker",
+    "core.chain": "wire",
+    "core.chain.config": "Config TotalFailure",
+    "core.chain.malformed": "Malformed",
+    "core.chain.member": "Frame Member",
+    "core.chain.messages": (
+        "Abort Action Batch CloseForClients Closing CompareAndSet Event Forbids Learned Message"
+        " OpenForClients PhaseChanged Proposes ReadRegister Refusal Sent ServeUpdate StartUpdate"
+        " Stop Waiting"
+    ),
+    "core.chain.phases": "Phase",
+    "core.chain.store": "StoreRecord",
+    "core.chain.view": "Position Seat View",
+    "core.vocabulary": "Reason",
+    "drivers.addresses": "Address",
+    "drivers.cluster": "Cluster",
+    "drivers.failures": "Aborted NotActive",
+    "drivers.nodata": "NoData",
+    "drivers.outcome": "Outcome",
+    "drivers.ports": "Host Service StateTransfer Strand",
+    "drivers.tcp": "Network TcpTransport",
+    "drivers.threads": "ThreadCluster",
+    "drivers.tls": "TlsFiles",
+    "errors": "JoinprotoError",
+    "node.process": "run_node",
+    "node.settings": "read_settings",
+    "node.telling": "log_to_stderr",
+    "store.handle": "Store create_store open_store",
+}
+_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> object:
+    place = _PLACE_OF.get(name)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "wire":
+        found: object = import_module(f"{__name__}.{place}.{name}")
+    else:
+        found = getattr(import_module(f"{__name__}.{place}"), name)
+    globals()[name] = found  # asked for once
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

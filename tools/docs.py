@@ -2,8 +2,9 @@
 
 A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `files` (a room's
 files, each with the first line of its docstring), `trace` (the shortest failing run of a
-world, as the command shows it), `include` (a file as it is: Python, or Markdown).  Tables and
-drawings are made by `tools.docs_tables`.  A test compares.
+world, as the command shows it), `include` (a file as it is: Python, or Markdown), `api` (public
+names, as `tools.docs_api` describes them).  Tables and drawings are made by `tools.docs_tables`.
+A test compares.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from pathlib import Path
 from joinproto.errors import UsageProblem
 from models.catalogue import load_world
 from models.check import check
-from tools import docs_tables
+from tools import docs_api, docs_tables
 from tools.show.chart import chart
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 88
-BLOCK = re.compile(r"(<!-- (files|trace|include): (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- (files|trace|include|api): ([^>\n]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def files_of(room: str) -> list[Path]:
@@ -62,10 +63,15 @@ def _include(name: str) -> str:
     return f"```python\n{text}\n```" if name.endswith(".py") else text
 
 
+def _api(names: str) -> str:
+    return "\n\n".join(map(docs_api.described, names.split()))
+
+
 MAKERS: dict[str, Callable[[str], str]] = {
     "files": _files,
     "trace": _trace,
     "include": _include,
+    "api": _api,
 }
 
 

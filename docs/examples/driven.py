@@ -12,20 +12,23 @@ from tempfile import TemporaryDirectory
 
 import anyio
 
-from joinproto.core.chain.config import Config
-from joinproto.core.chain.store import StoreRecord
-from joinproto.drivers.addresses import Address
-from joinproto.drivers.cluster import Cluster
-from joinproto.drivers.nodata import NoData
-from joinproto.drivers.ports import Host
-from joinproto.drivers.tcp import Network, TcpTransport
-from joinproto.store.handle import create_store
+from joinproto import (
+    Address,
+    Cluster,
+    Config,
+    Host,
+    Network,
+    NoData,
+    StoreRecord,
+    TcpTransport,
+    create_store,
+)
 
 PLACES = {name: Address("127.0.0.1", 28_411 + at) for at, name in enumerate("abc")}
 NAMES = frozenset(PLACES)
 
 
-def member(name, path):
+def member(name: str, path: Path) -> Cluster:
     service = NoData(
         opened=lambda view, is_sequencer: print(f"{name} serves, first: {is_sequencer}"),
         closed=lambda why: print(f"{name} serves no more: {why.value}"),
@@ -45,7 +48,7 @@ def member(name, path):
     return Cluster(config, host)
 
 
-async def main(top):
+async def main(top: Path) -> None:
     async with AsyncExitStack() as stack:
         clusters = []
         for name in sorted(NAMES):

@@ -10,21 +10,18 @@ from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory, mkdtemp
 
-from joinproto.core.chain.config import Config
-from joinproto.core.chain.member import Member
-from joinproto.core.chain.store import StoreRecord
-from joinproto.store.handle import create_store, open_store
+from joinproto import Config, Member, Message, Store, StoreRecord, create_store, open_store
 
-INBOXES = {"a": [], "b": [], "c": []}
+INBOXES: dict[str, list[tuple[str, Message]]] = {"a": [], "b": [], "c": []}
 NAMES = frozenset(INBOXES)
 
 
-def start(name, store):
+def start(name: str, store: Store) -> Member:
     config = Config(member=name, electors=NAMES, wait_for=3)
     return Member.start(0, config, store.record, seed=token_hex(8), in_reach=NAMES - {name})
 
 
-def step(now, name, member, store):
+def step(now: float, name: str, member: Member, store: Store) -> None:
     member.tick(now)
     while INBOXES[name]:
         member.receive(now, *INBOXES[name].pop(0))
@@ -38,7 +35,7 @@ def step(now, name, member, store):
         member.advance(batch)
 
 
-def run(stores):
+def run(stores: dict[str, Store]) -> None:
     members = {name: start(name, store) for name, store in stores.items()}
     for now in (tenth / 10 for tenth in range(200)):
         for name, member in members.items():

@@ -9,14 +9,16 @@ import logging
 import sys
 from pathlib import Path
 
-from joinproto.contrib.amqtt import ClusteredBroker
-from joinproto.errors import JoinprotoError
-from joinproto.node.process import run_node
-from joinproto.node.settings import read_settings
-from joinproto.node.telling import log_to_stderr
+from joinproto import (
+    ClusteredBroker,
+    JoinprotoError,
+    log_to_stderr,
+    read_settings,
+    run_node,
+)
 
 
-def main(path):
+def main(path: str) -> int:
     settings = read_settings(Path(path))
     log_to_stderr(settings.config.member, verbose=False)
     logging.getLogger("amqtt").setLevel(logging.WARNING)

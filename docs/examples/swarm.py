@@ -3,11 +3,8 @@
 # ruff: noqa: T201 - a program of its own may print
 from functools import partial
 
-from joinproto.core.chain.chooser import Seam
-from joinproto.core.chain.member import Member
-from joinproto.swarm.draw import draw
-from joinproto.swarm.run import run
-from joinproto.swarm.shrink import shrink
+from joinproto import Member
+from joinproto.simulating import Seam, draw, run, shrink
 
 
 def start(now, config, record, *, seed):

@@ -20,7 +20,14 @@ def run(own: tuple[str, ...], *, runs: int = 1) -> tuple[Results, list[str]]:
     """Return a small benchmark with a stand-in for joinproto, and the progress it told."""
     said: list[str] = []
     plan = Plan(
-        sizes=(4,), runs=runs, founding=False, profiled=False, own=own, member=False, node=False
+        sizes=(4,),
+        runs=runs,
+        founding=False,
+        profiled=False,
+        own=own,
+        member=False,
+        node=False,
+        restart=False,
     )
     return benchmark(plan, say=said.append), said
 
@@ -37,6 +44,7 @@ def no_spin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _name: None)
 
 
+@pytest.mark.slow
 def test_every_tool_runs_on_every_size_in_turn(tmp_path: Path) -> None:
     """A B A B: another load on the machine then meets all of them."""
     need_spin()
@@ -165,7 +173,7 @@ def test_the_command_ends_with_1_when_a_tool_counts_wrong(
 ) -> None:
     """The files are written, with the problem in them; the exit code says not to use them."""
     own = stand_in(tmp_path, too_many=1)
-    monkeypatch.setattr(command, "Plan", lambda **given: Plan(**given, own=own))
+    monkeypatch.setattr(command, "Plan", lambda **given: Plan(**given, own=own, member=False))
 
     done = CliRunner().invoke(
         command.main, ["--quick", "--sizes", "4", "--out", str(tmp_path / "out")]

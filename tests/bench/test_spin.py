@@ -39,7 +39,9 @@ def search(
 
 
 @pytest.mark.parametrize("way", ["bfs", "dfs"])
-@pytest.mark.parametrize("members", [3, 4, 5])
+@pytest.mark.parametrize(
+    "members", [3, *(pytest.param(size, marks=pytest.mark.slow) for size in (4, 5))]
+)
 def test_spin_finds_exactly_the_same_space(tmp_path: Path, members: int, way: spin.Search) -> None:
     """A peer that searched less would look faster."""
     need_spin()
@@ -66,7 +68,7 @@ def test_with_the_masks_for_more_than_eight_the_space_is_the_same(tmp_path: Path
 
 
 @pytest.mark.parametrize("way", ["bfs", "dfs"])
-@pytest.mark.parametrize("members", [3, 5])
+@pytest.mark.parametrize("members", [3, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_commit_with_a_vote_missing_is_found(
     tmp_path: Path, members: int, way: spin.Search
 ) -> None:
@@ -88,6 +90,7 @@ def test_breadth_first_the_wrong_model_fails_in_the_fewest_steps(tmp_path: Path)
     assert 7 == found.depth_steps
 
 
+@pytest.mark.slow
 def test_compiling_with_a_profile_changes_no_count(tmp_path: Path) -> None:
     """The second compilation may reorder code, never the search."""
     need_spin()

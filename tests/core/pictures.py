@@ -11,6 +11,7 @@ A dirty store may have a final signature, too: "oXG".  Ids are a, b, c, ... in o
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations_with_replacement, product
 
 from attrs import evolve
@@ -47,11 +48,16 @@ def _status(name: str, text: str, wait_for: int) -> Status:
 KINDS = ("t", "e", "cXF", "cXG", "cYF", "oX", "oXG", "oY")
 
 
-def small_worlds(*, up_to: int = 3) -> Iterator[tuple[Status, ...]]:
-    """Yield every set of up to 3 members of KINDS, active or not, options equal or not, N 1 to 3.
+@cache
+def small_worlds(*, up_to: int = 3) -> tuple[tuple[Status, ...], ...]:
+    """Return every set of up to 3 members of KINDS, active or not, options equal or not, N 1 to 3.
 
     The order of members is left out: the note's rules do not look at it.
     """
+    return tuple(_small_worlds(up_to))
+
+
+def _small_worlds(up_to: int) -> Iterator[tuple[Status, ...]]:
     one = [
         f"{active}{kind}{option}" for kind, active, option in product(KINDS, ("", "*"), ("", "!"))
     ]

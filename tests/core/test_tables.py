@@ -70,28 +70,42 @@ def test_a_table_with_a_gap_or_a_dead_case_cannot_be_made(
         Table("t", "", cases)
 
 
-INITIAL = [view for view in small_worlds() if not any(status.active for status in view)]
-RUNNING = [
-    view for view in small_worlds() if not view[0].active and any(status.active for status in view)
-]
+@pytest.fixture(scope="module")
+def initial() -> list[tuple[Status, ...]]:
+    """Return the sets in which nobody is active."""
+    return [view for view in small_worlds() if not any(status.active for status in view)]
+
+
+@pytest.fixture(scope="module")
+def running() -> list[tuple[Status, ...]]:
+    """Return the sets in which somebody is active beside the first one."""
+    return [
+        view
+        for view in small_worlds()
+        if not view[0].active and any(status.active for status in view)
+    ]
 
 
 @pytest.mark.parametrize("reading", READINGS)
-def test_every_case_of_the_notes_tables_is_reached(reading: str) -> None:
+def test_every_case_of_the_notes_tables_is_reached(
+    reading: str, initial: list[tuple[Status, ...]], running: list[tuple[Status, ...]]
+) -> None:
     """No dead case, over every set of up to three members."""
     for table, views in (
-        (initialization(READINGS[reading]), INITIAL),
-        (joining(READINGS[reading]), RUNNING),
+        (initialization(READINGS[reading]), initial),
+        (joining(READINGS[reading]), running),
     ):
         taken = {table.choose(view, me).name for view in views for me in (0, len(view) - 1)}
 
         assert {case.name for case in table.cases} == taken
 
 
-def test_every_case_of_qpids_tables_is_reached() -> None:
+def test_every_case_of_qpids_tables_is_reached(
+    initial: list[tuple[Status, ...]], running: list[tuple[Status, ...]]
+) -> None:
     """The same for the other set of rules; its order of members does matter."""
-    taken = {STARTING.choose(view, 0).name for view in (*INITIAL, *RUNNING)}
-    judged = {STORE_STATUS.choose(view, 0).name for view in INITIAL}
+    taken = {STARTING.choose(view, 0).name for view in (*initial, *running)}
+    judged = {STORE_STATUS.choose(view, 0).name for view in initial}
 
     assert {case.name for case in STARTING.cases} == taken
     assert {case.name for case in STORE_STATUS.cases} == judged

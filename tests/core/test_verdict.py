@@ -86,14 +86,21 @@ def test_the_initial_signature_is_the_clusters_afterwards(
     assert initial == judge(picture).initial
 
 
-@pytest.mark.parametrize("rules", ALL_RULES, ids=lambda rules: rules.name)
-def test_members_of_one_set_never_contradict_each_other(rules: RuleSet) -> None:
+@pytest.mark.parametrize(
+    ("rules", "up_to"),
+    [
+        *[(rules, 2) for rules in ALL_RULES],
+        *[pytest.param(rules, 3, marks=pytest.mark.slow) for rules in ALL_RULES],
+    ],
+    ids=lambda item: item if isinstance(item, int) else item.name,
+)
+def test_members_of_one_set_never_contradict_each_other(rules: RuleSet, up_to: int) -> None:
     """With the same N, options and signatures are judged alike by all that start.
 
     Either all initial members wait, or all abort for one reason, or nobody does either; and
     whoever is updated, is updated from members that are active afterwards.
     """
-    for view in small_worlds():
+    for view in small_worlds(up_to=up_to):
         verdict = decide(rules, view)
         outcomes = Counter(it.outcome for it in verdict.outcomes)
         by_id = {it.id: it for it in verdict.outcomes}

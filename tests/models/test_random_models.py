@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 
 from models.check import check
 from models.replay import Replay
@@ -17,7 +17,11 @@ from tests.models.slow_liveness import Runs, TooLarge, is_fair_lasso
 
 STATES_MAX = 600
 
+# Two searches each, one of them slow; `--hypothesis-profile thorough` asks of many more.
+some = settings(max_examples=settings().max_examples // 2)
 
+
+@some
 @given(plans())
 def test_the_engine_equals_the_reference_search(plan: Plan) -> None:
     """States, steps, levels, results, shortest runs and coverage are the same."""
@@ -31,6 +35,7 @@ def test_the_engine_equals_the_reference_search(plan: Plan) -> None:
     same_report(world, found)
 
 
+@some
 @given(plans(kinds=LIVENESS))
 def test_claims_about_runs_are_judged_as_defined(plan: Plan) -> None:
     """`eventually`, `always_possible` and `no_deadlock` against the slow, obvious checker."""
@@ -59,6 +64,7 @@ def test_claims_about_runs_are_judged_as_defined(plan: Plan) -> None:
             assert runs.shortest_to(bad, item.name, item.kind) == result.trace
 
 
+@some
 @given(plans(kinds=(*SAFETY, *LIVENESS)))
 def test_a_mixed_world_is_judged_once_and_the_same(plan: Plan) -> None:
     """The second check of a world says what the first one said, times apart."""
@@ -75,6 +81,7 @@ def test_a_mixed_world_is_judged_once_and_the_same(plan: Plan) -> None:
     assert one.coverage == other.coverage
 
 
+@some
 @given(plans(alike=True))
 def test_symmetry_explores_one_state_for_each_renaming(plan: Plan) -> None:
     """States, levels and steps under symmetry are those of one state of each orbit."""

@@ -90,6 +90,12 @@ def with_check(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Install
     return install(wheel, tmp_path_factory.mktemp("check"), extra="check")
 
 
+@pytest.fixture(scope="module")
+def with_amqtt(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """Return an installation with `[amqtt]`: with all that runs a member, too."""
+    return install(wheel, tmp_path_factory.mktemp("amqtt"), extra="amqtt")
+
+
 @pytest.fixture(params=["script", "module"])
 def command(request: pytest.FixtureRequest, base: Installed) -> list[str]:
     """Return both ways to start us; `-m` puts the folder, with its `tools`, first."""
@@ -267,10 +273,10 @@ def test_a_search_without_its_extra_says_which_to_install(base: Installed) -> No
 
 
 def test_with_the_extra_amqtt_alone_the_broker_of_the_documents_runs(
-    wheel: Path, tmp_path: Path
+    with_amqtt: Installed,
 ) -> None:
     """And `status` and `shutdown` work on it; nothing else has to be installed."""
-    installed = install(wheel, tmp_path, extra="amqtt")
+    installed = with_amqtt
     listen, clients, http = free_ports(3)
     config = installed.folder / "node.toml"
     config.write_text(
@@ -293,6 +299,43 @@ def test_with_the_extra_amqtt_alone_the_broker_of_the_documents_runs(
         broker.kill()
         broker.wait()
     assert ("a", True) == (found["member"], found["serves"])
+
+
+@pytest.mark.parametrize("example", ["embedded.py", "driven.py", "mqtt_broker.py"])
+def test_a_strict_type_checker_takes_a_program_from_outside(
+    with_amqtt: Installed, example: str
+) -> None:
+    """`docs/api.md`: all types are complete.  The checker reads the installed wheel."""
+    done = _mypy(with_amqtt, ROOT / "docs" / "examples" / example)
+
+    assert (0, "Success: no issues found in 1 source file\n") == (done.returncode, done.stdout)
+
+
+def test_a_strict_type_checker_finds_a_wrong_call(with_amqtt: Installed, tmp_path: Path) -> None:
+    """The test above can fail: what comes from `joinproto` is not `Any`."""
+    program = tmp_path / "wrong.py"
+    program.write_text(
+        "from joinproto import Config, Member, StoreRecord, open_store\n"
+        "record: StoreRecord = open_store('data')\n"
+        "serves: int = Member.start('now', Config(), record, seed=1).view\n"
+    )
+
+    done = _mypy(with_amqtt, program)
+
+    kinds = {line.rpartition("[")[2] for line in done.stdout.splitlines() if ": error: " in line}
+    assert {"arg-type]", "assignment]", "call-arg]"} == kinds
+
+
+def _mypy(installed: Installed, program: Path) -> subprocess.CompletedProcess[str]:
+    """Run our mypy on a program as it would be checked where the wheel is installed."""
+    words = ["--strict", "--config-file=", "--cache-dir", str(installed.folder / "types")]
+    return subprocess.run(
+        [sys.executable, "-m", "mypy", *words, "--python-executable", installed.python, program],
+        cwd=installed.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def _serves(port: int) -> bool:

@@ -39,7 +39,7 @@ def _values(item: Shipped, name: str) -> st.SearchStrategy[Any]:
     return st.sampled_from(["x", "y"]) if hint is str else st.sampled_from(["x", "y", None])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 @pytest.mark.parametrize("name", TABLES)
 def test_both_readers_say_the_same(name: str, data: st.DataObject) -> None:

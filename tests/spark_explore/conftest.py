@@ -1,14 +1,29 @@
-"""One Spark session for all tests here: it takes ten seconds to start, and no test owns it."""
+"""One Spark session for all tests here: it takes ten seconds to start, and no test owns it.
+
+What asks for Java is slow, as `tests/README.md` says; so one session serves a whole run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from joinproto.errors import EnvironmentProblem
 from spark_explore import session
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Mark what starts Spark as slow, unless it is huge."""
+    for item in items:
+        asks = {"context", "_java"} & set(getattr(item, "fixturenames", ()))
+        if asks and item.path.parent == HERE and item.get_closest_marker("huge") is None:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

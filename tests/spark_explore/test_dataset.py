@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import pytest
 
 from models import load_world
 from models.engine.search import Limits
@@ -97,7 +96,6 @@ def test_names_are_ones_that_sql_takes() -> None:
     assert "_2_active" == column_of("2 active")
 
 
-@pytest.mark.slow
 def test_questions_are_answered(context: Any, tmp_path: Path) -> None:
     """A ready question and SQL of one's own; `context`: only to know that Spark runs here."""
     from tests.spark_explore.runs import finished

@@ -35,7 +35,6 @@ def test_a_world_is_the_same_on_spark(context: Any, name: str, mutant: str | Non
     same(load_world(name, mutant=mutant), context)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "mutant"), REST)
 def test_every_quick_world_is_the_same_on_spark(
     context: Any, name: str, mutant: str | None
@@ -52,7 +51,6 @@ def test_two_phase_commit_has_its_closed_form(context: Any, members: int, distin
     assert distinct == report.distinct == 2**members + 4**members + 6**members
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("members", [3, 7, 8, 9])
 def test_larger_two_phase_commit_has_its_closed_form(context: Any, members: int) -> None:
     """2^N + 4^N + 6^N distinct states, from a hand-over in the middle."""
@@ -61,9 +59,8 @@ def test_larger_two_phase_commit_has_its_closed_form(context: Any, members: int)
     assert 2**members + 4**members + 6**members == report.distinct
 
 
-@pytest.mark.slow
 @settings(
-    max_examples=20,
+    max_examples=10,
     suppress_health_check=list(HealthCheck),
     # Each try is two searches, one of them on Spark: no hour for a smaller example.
     phases=[Phase.explicit, Phase.reuse, Phase.generate],

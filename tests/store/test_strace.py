@@ -47,7 +47,7 @@ def prepared(path: Path, scenario: str) -> Path:
 
 def traced(path: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     """Run the writer, for two writes, under strace."""
-    strace = [str(STRACE), "-f", "-qq", *words]
+    strace = [str(STRACE), "-f", "--seccomp-bpf", "-qq", *words]
     return subprocess.run(
         [*strace, sys.executable, "-B", "-m", "tests.store.writer", str(path), "2"],
         cwd=REPOSITORY,

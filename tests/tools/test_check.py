@@ -48,7 +48,9 @@ def test_a_violated_world_exits_1_and_shows_its_run(run: Run) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        item.name
+        pytest.param(
+            item.name, marks=[pytest.mark.slow] if item.name == "qpid-minority-survivor" else []
+        )
         for item in catalogue.ENTRIES
         if item.expected == "violated" and item.tier == "quick"
     ],

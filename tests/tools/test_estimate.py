@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 from attrs import evolve
 
@@ -9,7 +11,10 @@ from models import check, load_world
 from models.report import Report
 from tools.cli.estimate import Sample, estimate, fit
 
-REPORT = check(load_world("two-phase-commit"))
+
+@cache
+def report() -> Report:
+    return check(load_world("two-phase-commit"))
 
 
 def closed_form(members: int) -> Report | None:
@@ -17,7 +22,7 @@ def closed_form(members: int) -> Report | None:
     distinct = 2**members + 4**members + 6**members
     if distinct > 500_000:
         return None
-    return evolve(REPORT, distinct=distinct, seconds=distinct / 1e6, bytes_per_state=24.0)
+    return evolve(report(), distinct=distinct, seconds=distinct / 1e6, bytes_per_state=24.0)
 
 
 @pytest.mark.parametrize("members", [8, 9, 10])

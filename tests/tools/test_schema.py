@@ -38,6 +38,7 @@ def test_real_output_is_as_documented(
     assert [] == list(unexplained(found, expected))
 
 
+@pytest.mark.slow  # it searches every quick world
 def test_a_tier_is_as_documented(capsys: pytest.CaptureFixture[str]) -> None:
     """One entry for each world and each of its mutants."""
     found = run_here(capsys, "check", "--tier", "quick", "--json").object

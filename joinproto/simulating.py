@@ -1,0 +1,11 @@
+"""What random runs are written with: `from joinproto.simulating import draw, run, shrink`.
+
+For members of one's own, in one simulated network; `docs/simulation.md` says how.
+"""
+
+from joinproto.core.chain.chooser import Seam
+from joinproto.swarm.draw import draw
+from joinproto.swarm.run import run
+from joinproto.swarm.shrink import shrink
+
+__all__ = ["Seam", "draw", "run", "shrink"]

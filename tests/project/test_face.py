@@ -1,0 +1,119 @@
+"""The public face: what a program may import from `joinproto`, and that nobody needs more."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import joinproto
+from joinproto import checking, simulating
+from tools import docs
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLIC = {
+    "joinproto": joinproto.__all__,
+    "joinproto.checking": checking.__all__,
+    "joinproto.simulating": simulating.__all__,
+}
+IMPORT = re.compile(
+    r"^ *(?:from joinproto\S* import (?:\([^)]*\)|.*)|import joinproto.*)$", re.MULTILINE
+)
+
+
+def deeper(text: str) -> list[str]:
+    """Return what a text of Python, or with Python in it, imports beside the public names."""
+    return [name for found in IMPORT.finditer(text) for name in _refused(found[0].strip())]
+
+
+def _refused(line: str) -> Iterator[str]:
+    for node in ast.parse(line).body:
+        if isinstance(node, ast.ImportFrom):
+            known = PUBLIC.get(node.module or "", ())
+            yield from (f"{node.module}.{n.name}" for n in node.names if n.name not in known)
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names if name.name not in PUBLIC)
+
+
+def readable() -> list[Path]:
+    """Return what a reader copies code from: the examples and the documents."""
+    return [*sorted((ROOT / "docs" / "examples").glob("*.py")), *docs.documents()]
+
+
+@pytest.mark.parametrize("path", readable(), ids=lambda path: str(path.name))
+def test_examples_and_documents_import_public_names_only(path: Path) -> None:
+    """`joinproto.__all__`: "Everything else may change without notice"."""
+    assert [] == deeper(path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from joinproto.store.handle import open_store",
+        "Like this:\n\n    from joinproto import Member, Chooser\n",
+        "from joinproto import (\n    Member,\n    Outbox,\n)\n",
+        "import joinproto.drivers.tcp",
+        "from joinproto.checking import Search",
+    ],
+)
+def test_a_deeper_import_is_found(text: str) -> None:
+    """The test above can fail."""
+    assert 1 == len(deeper(text))
+
+
+def test_every_public_name_can_be_imported() -> None:
+    names: dict[str, object] = {}
+
+    exec("from joinproto import *", names)  # noqa: S102 - the very line that `__all__` is for
+
+    assert set(joinproto.__all__) <= names.keys()
+
+
+def test_type_checkers_and_the_interpreter_are_told_the_same() -> None:
+    """`if TYPE_CHECKING` in `joinproto/__init__.py` is for the one, `__getattr__` for the other."""
+    tree = ast.parse((ROOT / "joinproto" / "__init__.py").read_text("utf-8"))
+    (typed,) = (part for part in tree.body if isinstance(part, ast.If))
+
+    places = {
+        name.name: node.module
+        for node in typed.body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+
+    assert {f"joinproto.{place}" for place in joinproto._PLACES} == set(places.values())
+    assert {name: f"joinproto.{place}" for name, place in joinproto._PLACE_OF.items()} == places
+    assert {*places, "__version__"} == set(joinproto.__all__)
+    assert sorted(joinproto.__all__) == list(joinproto.__all__)
+
+
+def test_an_unknown_name_is_refused_as_by_any_module() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Outbox'"):
+        joinproto.Outbox  # noqa: B018 - the access is the test
+
+
+def test_importing_joinproto_imports_nothing_else() -> None:
+    """Every command begins with it: what is not asked for is not paid for."""
+    program = "import sys, joinproto; print(*sys.modules)"
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    ours = [name for name in done.stdout.split() if name.startswith("joinproto")]
+    assert ["joinproto"] == ours
+    assert not {"anyio", "asyncio", "attr", "cattrs", "transitions"} & set(done.stdout.split())
+
+
+def test_the_reference_describes_every_public_name_once() -> None:
+    """`docs/api.md`; `python -m tools.docs` writes it, and `test_docs.py` compares."""
+    text = (ROOT / "docs" / "api.md").read_text("utf-8")
+
+    named = [name for found in re.findall(r"<!-- api: (.+) -->", text) for name in found.split()]
+
+    assert sorted([*named, "__version__"]) == sorted(joinproto.__all__)
