@@ -13,8 +13,7 @@ the others have to notice.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from secrets import token_hex
 from types import TracebackType
 from typing import TypeVar
@@ -22,7 +21,6 @@ from typing import TypeVar
 import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from joinproto.core.chain.config import Config
 from joinproto.core.chain.messages import Abort, Closing, Stop
@@ -30,8 +28,10 @@ from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.store import StoreRecord
 from joinproto.drivers.engine import Engine
 from joinproto.drivers.failures import Aborted, NotActive, only_one
+from joinproto.drivers.hand import Hand
+from joinproto.drivers.inbox import Bell, Inbox
 from joinproto.drivers.outcome import Outcome
-from joinproto.drivers.ports import Call, Host, Item
+from joinproto.drivers.ports import Brief, Call, Gathering, Host, Work
 from joinproto.errors import MisuseError
 
 log = logging.getLogger(__name__)
@@ -39,6 +39,36 @@ T = TypeVar("T")
 
 INBOX_ITEMS = 256
 STEP_ITEMS = 512
+QUICK_SECONDS = 0.02
+SLOW_SECONDS = 0.25
+"""So long nothing is waited for after something took longer than `QUICK_SECONDS`."""
+
+
+class Alarm:
+    """Rings when the engine is to be asked, although nothing has happened."""
+
+    def __init__(self) -> None:
+        self._set_to: float | None = None
+        self._other = Bell()
+
+    def look(self, due: float | None) -> None:
+        """Be told after each step; a later time than before is seen when the former comes."""
+        if due is not None and (self._set_to is None or due < self._set_to):
+            self._set_to = due
+            self._other.ring()
+
+    async def run(self, engine: Engine, bell: Bell) -> None:
+        """Ring when the time has come, until cancelled."""
+        while True:
+            due = self._set_to
+            if due is None:
+                await self._other.wait()
+                continue
+            with anyio.move_on_after(max(0.0, due - engine.now())):
+                await self._other.wait()
+            if self._set_to == due and engine.now() >= due:
+                self._set_to = None
+                bell.ring()
 
 
 class Cluster:
@@ -54,19 +84,27 @@ class Cluster:
         self._record = record
         self._engine: Engine | None = None
         self._tasks: TaskGroup | None = None
-        self._send: MemoryObjectSendStream[Item] | None = None
-        self._receive: MemoryObjectReceiveStream[Item] | None = None
-        self._changed = anyio.Event()
+        self._inbox = Inbox(INBOX_ITEMS)
+        self._changed: anyio.Event | None = None
+        self._alarm = Alarm()
+        self._hand = Hand()
+        self._slow_until = 0.0
+        # Asked once: with each message it would take as long as the message.
+        transport = host.transport
+        self._gathering = transport if isinstance(transport, Gathering) else None
+        self._steps: Iterator[Work] | None = None
+        self._is_stepping = False
+        self._blocks: Work | None = None  # what a step waits for that was begun outside the task
+        self._step_failure: Exception | None = None
+        self._told: tuple[object, object] = (None, None)
         self._calls: set[anyio.Event] = set()
         self._run_scope: anyio.CancelScope | None = None
         self._failure: Exception | None = None
         self._over = False
-        self._is_nudged = False
 
     # -- the block -----------------------------------------------------------------------------
 
     async def __aenter__(self) -> Cluster:
-        self._send, self._receive = anyio.create_memory_object_stream[Item](INBOX_ITEMS)
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
         try:
@@ -113,9 +151,8 @@ class Cluster:
         finally:
             self._tell_waiters(all_of_them=True)
             self.host.events.close()
-            for stream in (self._send, self._receive):
-                assert stream is not None
-                stream.close()
+            self._inbox.close()
+            self._hand.close()
 
     # -- what a program asks -------------------------------------------------------------------
 
@@ -153,7 +190,7 @@ class Cluster:
         with anyio.move_on_after(timeout):
             while not self.is_active:
                 self._raise_if_ended()
-                await self._changed.wait()
+                await self._next_change()
             assert self.engine.outcome is not None
             return self.engine.outcome
         raise NotActive.because(self.phase, self.engine.waiting, timeout)
@@ -161,14 +198,13 @@ class Cluster:
     async def wait_ended(self) -> Stop | Abort | None:
         """Return once the member has ended, and how; None: the driver was stopped."""
         while not self._over:
-            await self._changed.wait()
+            await self._next_change()
         if self._failure is not None:
             raise self._failure
         return self.engine.ended
 
     async def call(self, deed: Callable[[], T]) -> T:
         """Do something on the member's strand, and return what comes out of it."""
-        assert self._send is not None
         done = anyio.Event()
         result: list[T] = []
         failed: list[Exception] = []
@@ -183,10 +219,10 @@ class Cluster:
 
         self._calls.add(done)
         try:
-            await self._send.send(Call(kept))
+            await self._inbox.send(Call(kept))
             if not self._over:
                 await done.wait()
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        except anyio.ClosedResourceError:
             pass
         finally:
             self._calls.discard(done)
@@ -202,15 +238,7 @@ class Cluster:
 
         For a service whose methods may be called between steps, as the log's `submit`.
         """
-        if self._is_nudged or self._send is None:
-            return
-        # Where the inbox is full, closed or without a reader, a step comes anyway, or none ever.
-        with suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            self._send.send_nowait(Call(self._nudged))
-            self._is_nudged = True
-
-    def _nudged(self) -> None:
-        self._is_nudged = False
+        self._inbox.bell.ring()
 
     async def leave(self) -> None:
         """Ask the others to go on without this member; `wait_ended` tells when they do."""
@@ -255,15 +283,15 @@ class Cluster:
     # -- its tasks -----------------------------------------------------------------------------
 
     async def _carry(self, *, task_status: TaskStatus[None]) -> None:
-        assert self._send is not None
-        async with self._send.clone() as inbox:
-            await self.host.transport.run(inbox, task_status=task_status)
+        await self.host.transport.run(self._inbox, task_status=task_status)
 
     async def _run(self, *, task_status: TaskStatus[None]) -> None:
         host = self.host
         record = host.store.record if self._record is None else self._record
         engine = Engine.start(self.config, host, seed=token_hex(16), record=record)
         self._engine = engine
+        assert self._tasks is not None
+        self._tasks.start_soon(self._alarm.run, engine, self._inbox.bell)
         task_status.started()
         try:
             with anyio.CancelScope() as self._run_scope:
@@ -284,34 +312,73 @@ class Cluster:
             self._tell_waiters(all_of_them=True)
 
     async def _work(self, engine: Engine) -> None:
-        items: list[Item] = []
+        """Step when there is something to do; raises what a step raised."""
+        self._inbox.turn = self._turn
         while True:
-            for work in engine.step(items):
+            work = self._blocks or self._step_on(engine)
+            while work is not None:
                 # Not abandoned when cancelled: who ends here knows what is on the disk.
                 await to_thread.run_sync(work)
-            self._tell_waiters()
+                work = self._step_on(engine)
+            self._blocks = None
+            if self._step_failure is not None:
+                raise self._step_failure
             if not engine.runs:
                 return
-            items = await self._next_items(engine)
+            await self._inbox.bell.wait()
 
-    async def _next_items(self, engine: Engine) -> list[Item]:
-        assert self._receive is not None
-        items = self._waiting_items()
-        if not items:
-            due = engine.deadline
-            wait = None if due is None else max(0.0, due - engine.now())
-            with anyio.move_on_after(wait):
-                items = [await self._receive.receive()]
-            items += self._waiting_items()
-        return items
+    def _turn(self) -> bool:
+        """Step at once, where the transport has something; return whether that was possible.
 
-    def _waiting_items(self) -> list[Item]:
-        assert self._receive is not None
-        items: list[Item] = []
-        with suppress(anyio.WouldBlock):
-            while len(items) < STEP_ITEMS:
-                items.append(self._receive.receive_nowait())
-        return items
+        The task, which does the rest, would have its turn later, and an empty one before.
+        """
+        if self._is_stepping or self._step_failure is not None or not self.engine.runs:
+            return False
+        self._blocks = self._step_on(self.engine)
+        if self._blocks or self._step_failure is not None or not self.engine.runs:
+            self._inbox.bell.ring()
+        return True
+
+    def _step_on(self, engine: Engine) -> Work | None:
+        """Do a step, or go on with one; return what is to be done before that is called again."""
+        gathering = self._gathering
+        try:
+            if self._steps is None:
+                self._steps = engine.step(self._inbox.take(STEP_ITEMS))
+            self._is_stepping = True
+            while True:
+                if gathering is not None:
+                    gathering.gather()
+                work = next(self._steps, None)
+                if gathering is not None:
+                    gathering.flush()
+                if work is None:
+                    break
+                rest = self._rest_of(work)
+                if rest is not None:
+                    return rest
+        except Exception as error:  # noqa: BLE001  raised by the task
+            self._step_failure = error
+            return None
+        self._steps = None
+        self._is_stepping = False
+        if (engine.opened, engine.ended) != self._told:
+            self._told = engine.opened, engine.ended
+            self._tell_waiters()
+        self._alarm.look(engine.deadline)
+        return None
+
+    def _rest_of(self, work: Work) -> Work | None:
+        """Begin it, where that may be enough; return what is to be waited for, None: it is done."""
+        if not isinstance(work, Brief):
+            return work
+        began = self.host.clock.now()
+        patience = QUICK_SECONDS if began >= self._slow_until else 0.0
+        if self._hand.does(work, patience):
+            return None
+        if patience:
+            self._slow_until = began + SLOW_SECONDS
+        return self._hand.wait
 
     # -- small parts ---------------------------------------------------------------------------
 
@@ -320,12 +387,17 @@ class Cluster:
             self._engine.close(Closing.STOPPED)
 
     def _hear_no_more(self) -> None:
-        assert self._receive is not None
-        self._receive.close()
+        self._inbox.close()
+
+    async def _next_change(self) -> None:
+        if self._changed is None:
+            self._changed = anyio.Event()
+        await self._changed.wait()
 
     def _tell_waiters(self, *, all_of_them: bool = False) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
+        changed, self._changed = self._changed, None
+        if changed is not None:
+            changed.set()
         if all_of_them:
             self._over = True
             for call in self._calls:

@@ -6,7 +6,7 @@ All methods are called on one strand, never two at once, and return soon: what b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
@@ -23,10 +23,22 @@ from joinproto.drivers.session import VERSIONS
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
-    from anyio.streams.memory import MemoryObjectSendStream
 
 Work: TypeAlias = Callable[[], None]
 """Something that blocks, as an fsync; the driver runs it where it blocks nobody else."""
+
+
+@frozen
+class Brief:
+    """Work that takes as long as one small write with its fsync, where the disk is well.
+
+    A driver may wait for it a moment before it lets others have their turn: that takes less time.
+    """
+
+    work: Work
+
+    def __call__(self) -> None:
+        self.work()
 
 
 # -- what happens ----------------------------------------------------------------------------
@@ -168,12 +180,33 @@ class Store(Protocol):
         """Return once it is durable; raise if that is not certain."""
 
 
+class Inbox(Protocol):
+    """Where a transport tells what happens; a memory stream of anyio is one.
+
+    Raises `anyio.ClosedResourceError` or `BrokenResourceError` once nobody hears any more.
+    """
+
+    def send_nowait(self, item: Item) -> None:
+        """Tell; raises `anyio.WouldBlock` where too much waits already."""
+
+    async def send(self, item: Item) -> None:
+        """Tell, once there is room."""
+
+
+@runtime_checkable
+class QuickInbox(Inbox, Protocol):
+    """One that can have a member act before it returns."""
+
+    def come(self, items: Sequence[Item]) -> int:
+        """Tell of some that came together; return for how many there was room."""
+
+
 class Transport(Protocol):
     """How bytes travel.  Nothing is lost on a connection; a lost connection is told."""
 
     async def run(
         self,
-        inbox: MemoryObjectSendStream[Item],
+        inbox: Inbox,
         *,
         task_status: TaskStatus[None],
     ) -> None:
@@ -187,6 +220,17 @@ class Transport(Protocol):
 
     def drop(self, peer: str, why: str) -> None:
         """Give up the connection to a peer that says what no correct one says."""
+
+
+@runtime_checkable
+class Gathering(Protocol):
+    """A transport that can send in one piece what is sent in one step."""
+
+    def gather(self) -> None:
+        """Keep what is sent from now on."""
+
+    def flush(self) -> None:
+        """Send what was kept, and keep nothing more."""
 
 
 class Clock(Protocol):

@@ -83,6 +83,7 @@ class Session:
     _next: Callable[[Any], None] | None = None
     _mine: dict[str, Any] = field(factory=dict)
     _key: bytes = field(default=b"", repr=False)
+    _mac: hmac.HMAC = field(factory=lambda: hmac.new(b"", digestmod="sha256"), repr=False)
     _claims: str = ""
     _sent: int = 0
     _heard: int = 0
@@ -161,6 +162,7 @@ class Session:
 
     def _is_open(self) -> None:
         self._next = None
+        self._mac = hmac.new(self._key, digestmod="sha256")
         self._reader.limit = FRAME_BYTES_MAX
         self.peer = self._claims
 
@@ -217,8 +219,9 @@ class Session:
 
     def _tag(self, number: int, body: bytes, *, from_dialer: bool) -> bytes:
         side = b"d" if from_dialer else b"a"
-        mac = hmac.new(self._key, side + number.to_bytes(8, "big"), "sha256")
-        mac.update(body)
+        # A copy, because making one with the key takes twice as long as all the rest.
+        mac = self._mac.copy()
+        mac.update(side + number.to_bytes(8, "big") + body)
         return mac.digest()[:TAG_BYTES]
 
     def _opened(self, frame: bytes) -> bytes:

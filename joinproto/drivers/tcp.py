@@ -16,19 +16,21 @@ import random
 import ssl
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from secrets import token_hex
 
 import anyio
 from anyio.abc import ByteStream, SocketAttribute, TaskGroup, TaskStatus
-from anyio.streams.memory import MemoryObjectSendStream
 from anyio.streams.tls import TLSAttribute, TLSStream
 from attrs import define, field, frozen
 
 from joinproto.drivers.addresses import Address, dials
+from joinproto.drivers.direct import connect, serve
+from joinproto.drivers.failures import only_one
 from joinproto.drivers.lines import one_line
-from joinproto.drivers.ports import Came, Channel, Down, Item, Up
+from joinproto.drivers.pipes import RECEIVE_BYTES, Pipe, pipe_of
+from joinproto.drivers.ports import Came, Channel, Down, Inbox, Item, QuickInbox, Up
 from joinproto.drivers.refused import Refusals, Refused
 from joinproto.drivers.session import VERSIONS, Identity, Session
 from joinproto.drivers.tls import Contexts, TlsFiles, names_in, why_no_tls
@@ -40,9 +42,9 @@ STRANGERS_MAX = 64
 GREETING_SECONDS = 3.0
 PUNISHED_SECONDS = 0.5
 BACKOFF_SECONDS = (0.05, 0.5)
-RECEIVE_BYTES = 256 * 2**10
 FAREWELL = b"."
 FAREWELL_SECONDS = 1.0
+WATCH_SECONDS = 0.01
 CLOSED = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 
@@ -80,21 +82,39 @@ class Network:
 
 @define
 class _Link:
-    """A connection to a proved peer, and what waits to be sent on it."""
+    """A connection to a proved peer.
+
+    `heard_at`: when something came last; `late`: what came and finds no room at the member.
+    """
 
     session: Session
     whom: str
-    stream: ByteStream
+    pipe: Pipe
     scope: anyio.CancelScope
-    waiting: deque[bytes] = field(factory=deque)
-    bytes_waiting: int = 0
-    wake: anyio.Event = field(factory=anyio.Event)
+    heard_at: float = field(factory=time.monotonic)
+    late: deque[Item] = field(factory=deque)
+    is_late: anyio.Event = field(factory=anyio.Event)
     why: str = ""
+    kept: list[bytes] = field(factory=list)
+    bytes_kept: int = 0
+
+    @property
+    def unsent(self) -> int:
+        return self.bytes_kept + self.pipe.unsent
 
     def push(self, body: bytes) -> None:
-        self.waiting.append(body)
-        self.bytes_waiting += len(body)
-        self.wake.set()
+        self.pipe.write(self.session.seal(body))
+
+    def keep(self, body: bytes) -> None:
+        """The same, with the next flush."""
+        self.kept.append(self.session.seal(body))
+        self.bytes_kept += len(self.kept[-1])
+
+    def flush(self) -> None:
+        if self.kept:
+            self.pipe.write(b"".join(self.kept))
+            self.kept.clear()
+            self.bytes_kept = 0
 
     def end(self, why: str) -> None:
         self.why = self.why or why
@@ -110,9 +130,11 @@ class TcpTransport:
         self.refusals = Refusals(log)
         self._links: dict[str, _Link] = {}
         self._strangers: dict[anyio.CancelScope, None] = {}
-        self._inbox: MemoryObjectSendStream[Item] | None = None
+        self._inbox: Inbox | None = None
+        self._quick_inbox: QuickInbox | None = None
         self._fewer = anyio.Event()
         self._is_over = False
+        self._gathers = False
         self._punished: dict[str, float] = {}
         self._run = token_hex(16)
         self._tls = None if network.tls is None else Contexts.read(network.tls)
@@ -126,12 +148,13 @@ class TcpTransport:
 
     async def run(
         self,
-        inbox: MemoryObjectSendStream[Item],
+        inbox: Inbox,
         *,
         task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
         """Listen and call until cancelled."""
         self._inbox = inbox
+        self._quick_inbox = inbox if isinstance(inbox, QuickInbox) else None
         listen = self.network.listen
         try:
             listener = await anyio.create_tcp_listener(
@@ -156,7 +179,7 @@ class TcpTransport:
         while True:
             try:
                 # Until cancelled; ends early where the system runs out of files.
-                await listener.serve(self._answer, tasks)
+                await serve(listener, self._answer, tasks)
             except OSError as error:
                 log.error("accepting connections: %s", error.strerror or error)
                 await anyio.sleep(0.2)
@@ -167,10 +190,24 @@ class TcpTransport:
         if link is None:
             return
         # A single message may be larger than the queue: it is alone then.
-        if link.waiting and link.bytes_waiting + len(data) > self.network.queue_bytes:
-            link.end(f"{to} reads too slowly: {link.bytes_waiting} bytes wait for it")
+        unsent = link.unsent
+        if unsent and unsent + len(data) > self.network.queue_bytes:
+            link.end(f"{to} reads too slowly: {unsent} bytes wait for it")
             return
-        link.push(channel.value + data)
+        if self._gathers:
+            link.keep(channel.value + data)
+        else:
+            link.push(channel.value + data)
+
+    def gather(self) -> None:
+        """Keep what is sent from now on."""
+        self._gathers = True
+
+    def flush(self) -> None:
+        """Send what was kept, and keep nothing more."""
+        self._gathers = False
+        for link in self._links.values():
+            link.flush()
 
     def drop(self, peer: str, why: str) -> None:
         """Give up the connection to `peer`, and say why."""
@@ -185,6 +222,7 @@ class TcpTransport:
         There are no connections from then on: who has said farewell does not call again.
         """
         self._is_over = True
+        self.flush()
         for link in self._links.values():
             link.push(FAREWELL)
         with anyio.move_on_after(FAREWELL_SECONDS):
@@ -209,7 +247,7 @@ class TcpTransport:
         try:
             # Shielded: a call that is cancelled as it succeeds would leave its socket behind.
             with anyio.fail_after(self.network.silence, shield=True):
-                stream = await anyio.connect_tcp(address.host, address.port)
+                stream = await connect(address)
         except (OSError, TimeoutError):
             return  # nobody is there, which is no news
         whom = f"{peer} at {address}"
@@ -351,7 +389,7 @@ class TcpTransport:
         peer = session.peer
         assert peer is not None
         with anyio.CancelScope() as scope:
-            link = _Link(session, whom, stream, scope)
+            link = _Link(session, whom, pipe_of(stream), scope)
             former = self._links.get(peer)
             self._links[peer] = link
             if former is not None:
@@ -369,51 +407,78 @@ class TcpTransport:
             await self._tell(Down(peer))
 
     async def _carry(self, link: _Link, left: list[bytes]) -> None:
+        def came(data: bytes) -> None:
+            link.heard_at = time.monotonic()
+            self._hand_over(link, link.session.feed(data))
+
         try:
+            self._hand_over(link, left)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._send_all, link)
-                for body in left:
-                    await self._hand_over(link, body)
-                await self._hear_all(link)
+                tasks.start_soon(self._watch, link)
+                tasks.start_soon(self._hand_over_late, link)
+                await link.pipe.run(came)
         except* Refused as group:
-            self._punish(str(link.session.peer), "; ".join(map(str, group.exceptions)))
+            self._punish(str(link.session.peer), str(only_one(group)))
             link.why = "refused"
         except* CLOSED:
             pass
         except* TimeoutError:
             link.why = f"nothing was heard for {self.network.silence:g} s"
 
-    async def _hear_all(self, link: _Link) -> None:
+    async def _watch(self, link: _Link) -> None:
+        """Raise when nothing has come for long; what waits for the member has come."""
         while True:
-            with anyio.fail_after(self.network.silence):
-                data = await link.stream.receive(RECEIVE_BYTES)
-            for body in link.session.feed(data):
-                await self._hand_over(link, body)
+            left = link.heard_at + self.network.silence - time.monotonic()
+            if left <= 0 and not link.late:
+                raise TimeoutError
+            await anyio.sleep(max(left, WATCH_SECONDS))
 
-    async def _hand_over(self, link: _Link, body: bytes) -> None:
-        assert link.session.peer is not None
-        if body == FAREWELL:
-            raise anyio.EndOfStream
+    def _hand_over(self, link: _Link, bodies: Iterable[bytes]) -> None:
+        """Tell the member; what is right and comes before something that is not, as well."""
+        peer = str(link.session.peer)
+        items: list[Item] = []
         try:
-            channel = Channel(body[:1])
-        except ValueError:
-            raise Refused(f"a frame for channel {body[:1]!r}") from None
-        # Waits where the member is busy: a peer that floods waits for itself.
-        if self._links.get(link.session.peer) is link:
-            await self._tell(Came(link.session.peer, channel, body[1:]))
+            for body in bodies:
+                if body == FAREWELL:
+                    raise anyio.EndOfStream
+                try:
+                    channel = Channel(body[:1])
+                except ValueError:
+                    raise Refused(f"a frame for channel {body[:1]!r}") from None
+                items.append(Came(peer, channel, body[1:]))
+        finally:
+            if self._links.get(peer) is link:
+                rest = items if link.late else items[self._put(items) :]
+                if rest:
+                    # A peer that floods waits for itself.
+                    link.late.extend(rest)
+                    link.pipe.hold()
+                    link.is_late.set()
 
-    async def _send_all(self, link: _Link) -> None:
+    def _put(self, items: list[Item]) -> int:
+        """Return how many of them the member takes now."""
+        if self._quick_inbox is not None:
+            return self._quick_inbox.come(items)
+        assert self._inbox is not None
+        for count, item in enumerate(items):
+            try:
+                self._inbox.send_nowait(item)
+            except anyio.WouldBlock:
+                return count
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                break
+        return len(items)
+
+    async def _hand_over_late(self, link: _Link) -> None:
         while True:
-            while link.waiting:
-                pieces, size = [], 0
-                while link.waiting and size < RECEIVE_BYTES:
-                    body = link.waiting.popleft()
-                    size += len(body)
-                    pieces.append(link.session.seal(body))
-                await link.stream.send(b"".join(pieces))
-                link.bytes_waiting -= size
-            link.wake = anyio.Event()
-            await link.wake.wait()
+            await link.is_late.wait()
+            while link.late:
+                if self._links.get(str(link.session.peer)) is link:
+                    await self._tell(link.late[0])
+                link.late.popleft()
+            link.is_late = anyio.Event()
+            link.heard_at = time.monotonic()
+            link.pipe.go_on()
 
     async def _tell(self, item: Item) -> None:
         assert self._inbox is not None

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, TypeAlias
 
 from attrs import frozen
@@ -23,6 +24,8 @@ from joinproto.core.chain.malformed import (
 from joinproto.log.journal import FRAME_BYTES_MAX, Frame, Run
 
 BYTES_MAX = 8 * 2**20
+_ID = re.compile("[0-9a-f]{64}")
+_AS_JSON = json.JSONEncoder(separators=(",", ":")).encode
 RUNS_MAX = 100_000
 
 
@@ -213,7 +216,7 @@ def read(data: bytes) -> Letter:
     require("letter", len(data) <= BYTES_MAX, Said(f"{len(data)} bytes"), f"up to {BYTES_MAX}")
     line, _, rest = data.partition(b"\n")
     try:
-        tree = json.loads(line)
+        tree = json.loads(line.decode())
     except (ValueError, RecursionError):
         raise Malformed("letter", Said("no JSON"), "a line of JSON") from None
     require_type("letter", tree, list)
@@ -311,7 +314,7 @@ def _made(word: str, fields: list[Any], rest: bytes) -> Letter:
 
 
 def _written(tree: list[Any], bodies: tuple[bytes, ...] = ()) -> bytes:
-    return json.dumps(tree, separators=(",", ":")).encode() + b"\n" + b"".join(bodies)
+    return _AS_JSON(tree).encode() + b"\n" + b"".join(bodies)
 
 
 def _bodies(sizes: Any, rest: bytes) -> tuple[bytes, ...]:
@@ -344,6 +347,5 @@ def _runs(found: Any) -> tuple[Run, ...]:
 
 
 def _id(view: Any) -> None:
-    is_hash = isinstance(view, str) and len(view) == 64
-    is_hash = is_hash and all(letter in "0123456789abcdef" for letter in view)
+    is_hash = isinstance(view, str) and _ID.fullmatch(view) is not None
     require("view", is_hash, Said(str(view)[:80]), "64 hexadecimal digits")

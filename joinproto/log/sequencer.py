@@ -33,6 +33,7 @@ class Intake:
 
     view: ViewId
     queue: deque[bytes] = field(factory=deque)
+    size: int = 0  # bytes in the queue
     is_shut: bool = False  # no more is ordered: the cluster is to be closed
     askers: set[str] = field(factory=set)  # who is to be told when all have the same frames
     _seen: dict[str, set[int]] = field(factory=dict)
@@ -47,6 +48,7 @@ class Intake:
         if number >= self._settled.get(origin, 1) and number not in seen:
             seen.add(number)
             self.queue.append(packed(origin, number, body))
+            self.size += len(self.queue[-1])
 
     def ask_for_rest(self, name: str) -> None:
         """Order nothing more in this view; `name` wants to know when all have the same."""
@@ -60,6 +62,7 @@ class Intake:
         while self.queue and size < BATCH_BYTES and len(taken) < BATCH_FRAMES:
             taken.append(self.queue.popleft())
             size += len(taken[-1])
+        self.size -= size
         return taken
 
 

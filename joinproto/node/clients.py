@@ -22,66 +22,36 @@ import time
 from collections.abc import Iterator
 
 import anyio
-from anyio.abc import ByteStream
+from anyio.abc import TaskGroup
 from attrs import define, field
 
 from joinproto.core.chain.messages import Closing
 from joinproto.core.chain.view import Position, View
 from joinproto.drivers.addresses import Address
 from joinproto.drivers.cluster import Cluster
+from joinproto.drivers.direct import listening
 from joinproto.drivers.failures import NotActive
 from joinproto.errors import EnvironmentProblem
 from joinproto.log.entry import unpacked
 from joinproto.log.journal import Frame
 from joinproto.log.replicated import ReplicatedLog
+from joinproto.node.connection import PIECE_BYTES, Connection
 
 log = logging.getLogger(__name__)
 
-LINE_BYTES_MAX = 64 * 2**10
 CLIENTS_MAX = 1_000
 IDLE_SECONDS = 600.0
 """How long a client may say nothing."""
 SLOW_SECONDS = 10.0
 """How long a line may take to come, and a piece of an answer to be taken."""
-PIECE_BYTES = 32 * 2**10
 READS_AT_ONCE = 4
 """Pieces that are read on the member's strand before it does something else."""
 PENDING_MAX = 10_000
 PENDING_BYTES_MAX = 16 * 2**20
 NO_SUCH_COMMAND = b"no such command: append TEXT, read [FIRST], get SEQ, quit\n"
-GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
-
-
-@define(eq=False)
-class _Client:
-    """One connection.  `idle_since`: when it began to say nothing, None: it is being served."""
-
-    stream: ByteStream
-    scope: anyio.CancelScope
-    idle_since: float | None = None
-    _held: bytearray = field(factory=bytearray)
-
-    async def line(self) -> bytes:
-        """Return the next line; raises `TimeoutError`, or one of `GONE`."""
-        if not self._held:
-            self.idle_since = time.monotonic()
-            with anyio.fail_after(IDLE_SECONDS):
-                self._held += await self.stream.receive(PIECE_BYTES)
-            self.idle_since = None
-        with anyio.fail_after(SLOW_SECONDS):
-            while (end := self._held.find(b"\n", 0, LINE_BYTES_MAX)) < 0:
-                if len(self._held) >= LINE_BYTES_MAX:
-                    raise ValueError
-                self._held += await self.stream.receive(PIECE_BYTES)
-        line = bytes(self._held[:end])
-        del self._held[: end + 1]
-        return line
-
-    async def send(self, data: bytes) -> None:
-        """Return when the system has it all; raises `TimeoutError`, or one of `GONE`."""
-        for at in range(0, len(data), PIECE_BYTES):
-            with anyio.fail_after(SLOW_SECONDS):
-                await self.stream.send(data[at : at + PIECE_BYTES])
+BUFFER_BYTES = 64 * 2**10
+LOOK_SECONDS = 1.0
+"""How often is looked for those who are slow."""
 
 
 @define
@@ -97,7 +67,8 @@ class ClientPort:
     acknowledged: int = 0
     _cluster: Cluster | None = None
     _log: ReplicatedLog | None = None
-    _clients: dict[_Client, None] = field(factory=dict)
+    _clients: dict[Connection, None] = field(factory=dict)
+    _tasks: TaskGroup | None = None
     _pending_bytes: int = 0
     _reads: anyio.CapacityLimiter = field(factory=lambda: anyio.CapacityLimiter(READS_AT_ONCE))
 
@@ -154,25 +125,42 @@ class ClientPort:
                 f"cannot listen for clients on {address}: {error.strerror or error}",
                 next="look who else listens there, or configure another address",
             ) from error
-        async with listener:
-            await listener.serve(self._serve)
+        buffer = memoryview(bytearray(BUFFER_BYTES))
 
-    async def _serve(self, stream: ByteStream) -> None:
-        async with stream:
-            with anyio.CancelScope() as scope:
-                client = _Client(stream, scope)
-                try:
-                    if not self._has_room():
-                        await client.send(b"no too-many-clients\n")
-                        return
-                    self._clients[client] = None
-                    await self._talk(client)
-                except TimeoutError:
+        def connection() -> Connection:
+            return Connection(buffer, self._came, self._answer, self._gone)
+
+        async with listener, anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            try:
+                async with listening(listener, connection):
+                    await self._watch()
+            finally:
+                for client in list(self._clients):
+                    client.cut()
+
+    async def _watch(self) -> None:
+        """Cut off who is slow, or says nothing for long."""
+        while True:
+            await anyio.sleep(min(LOOK_SECONDS, SLOW_SECONDS / 4, IDLE_SECONDS / 4))
+            now = time.monotonic()
+            for client in list(self._clients):
+                idle, slow = client.idle_since, client.slow_since
+                is_idle = idle is not None and now - idle >= IDLE_SECONDS
+                if is_idle or (slow is not None and now - slow >= SLOW_SECONDS):
                     log.debug("a client was too slow, or said nothing for long: cut off")
-                except GONE:
-                    pass  # it has left; a write of its own may be in the log
-                finally:
-                    self._clients.pop(client, None)
+                    client.cut()
+
+    def _came(self, client: Connection) -> bool:
+        if not self._has_room():
+            client.answer(b"no too-many-clients\n")
+            return False
+        self._clients[client] = None
+        return True
+
+    def _gone(self, client: Connection) -> None:
+        # A write of its own may be in the log.
+        self._clients.pop(client, None)
 
     def _has_room(self) -> bool:
         """Return whether one more may come; who says nothing for long makes room."""
@@ -183,60 +171,56 @@ class ClientPort:
         if longest is None or time.monotonic() - (longest.idle_since or 0.0) < SLOW_SECONDS:
             return False
         del self._clients[longest]
-        longest.scope.cancel()
+        longest.cut()
         return True
 
-    async def _talk(self, client: _Client) -> None:
-        while True:
-            try:
-                line = await client.line()
-            except ValueError:
-                await client.send(f"no line of more than {LINE_BYTES_MAX} bytes\n".encode())
-                return
-            word, _, rest = line.rstrip(b"\r").partition(b" ")
-            number = max(1, int(rest)) if rest.isdigit() and len(rest) < 19 else None
-            try:
-                match word:
-                    case b"quit":
-                        return
-                    case b"append":
-                        await client.send(await self._append(rest))
-                    case b"read":
-                        await self._read(client, number)
-                    case b"get":
-                        await client.send(await self._get(number or 1))
-                    case _:
-                        await client.send(NO_SUCH_COMMAND)
-            except NotActive:
-                await client.send(b"no not-active the member has ended\n")
+    def _answer(self, client: Connection, line: bytes) -> None:
+        word, _, rest = line.rstrip(b"\r").partition(b" ")
+        match word:
+            case b"append":
+                self._append(client, rest)
+            case b"quit":
+                client.end()
+            case b"read" | b"get":
+                assert self._tasks is not None
+                number = max(1, int(rest)) if rest.isdigit() and len(rest) < 19 else None
+                self._tasks.start_soon(self._look_up, client, word, number)
+            case _:
+                client.answer(NO_SUCH_COMMAND)
 
-    async def _append(self, text: bytes) -> bytes:
-        done = anyio.Event()
-        at: list[Position] = []
-
+    def _append(self, client: Connection, text: bytes) -> None:
         def acknowledged(position: Position) -> None:
-            at.append(position)
             self._pending_bytes -= len(text)
             self.acknowledged += 1
-            done.set()
+            client.answer(b"ok %d\n" % position.seq)
 
         def lost() -> None:
             self._pending_bytes -= len(text)
-            done.set()
+            client.end()  # nobody can tell whether it is in the log
 
         is_full = self.log.pending >= PENDING_MAX or self._pending_bytes >= PENDING_BYTES_MAX
         if is_full or not self.log.is_open:
-            return self._closed()
+            client.answer(self._closed())
+            return
         self._pending_bytes += len(text)
         # All that comes while a step lasts goes into the next one, and into one fsync.
         self.log.submit(text, acknowledged, lost)
         self.cluster.nudge()
-        await done.wait()
-        if not at:
-            raise anyio.EndOfStream  # nobody can tell whether it is in the log
-        return f"ok {at[0].seq}\n".encode()
 
-    async def _read(self, client: _Client, wanted: int | None) -> None:
+    async def _look_up(self, client: Connection, word: bytes, number: int | None) -> None:
+        try:
+            if word == b"read":
+                await self._read(client, number)
+            else:
+                await client.send(await self._get(number or 1))
+        except NotActive:
+            client.answer(b"no not-active the member has ended\n")
+        except (anyio.EndOfStream, anyio.BrokenResourceError):
+            client.end()
+        else:
+            client.served()
+
+    async def _read(self, client: Connection, wanted: int | None) -> None:
         """Send what is committed from `wanted` on, piece by piece; None: all that is there."""
         upto = await self._committed()
         first = self.log.journal.first_seq if wanted is None else wanted

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from joinproto.core.chain.phases import Phase
 from joinproto.core.vocabulary import Store as StoreState
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.failures import Aborted, NotActive
+from joinproto.drivers.nodata import NoData
 from joinproto.drivers.outcome import Outcome
+from joinproto.drivers.ports import Brief, Channel, Work
 from joinproto.errors import StoreInUse, StoreWriteFailed
 from tests.drivers.nearby import PATIENCE, Place, places, until
 
@@ -108,6 +111,89 @@ async def test_a_disk_that_fails_comes_out_of_the_block(tmp_path: Path) -> None:
         assert "opened" != three["a"].told[-1]
         for other in others:
             await other.wait_active(timeout=PATIENCE)
+
+
+class Worker(NoData):
+    """Does what it is given, and what `heard` says when a message comes."""
+
+    todo: list[Work]
+    heard: Work | None = None
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> Worker:
+        """Put one in the place of the service of a cluster that does not run yet."""
+        former = cluster.host.service
+        assert isinstance(former, NoData)
+        worker = cls(former.opened, former.closed)
+        worker.todo = []
+        cluster.host.service = cluster.host.transfer = worker
+        return worker
+
+    def hear(self, peer: str, data: bytes) -> None:
+        if self.heard is not None:
+            self.todo.append(self.heard)
+
+    def work(self) -> Iterator[Work]:
+        yield from super().work()
+        while self.todo:
+            yield self.todo.pop(0)
+
+
+async def test_a_disk_that_hangs_does_not_hold_up_the_loop(tmp_path: Path) -> None:
+    """Small writes are waited for a moment; then others have their turn."""
+    place = places(tmp_path)["a"]
+    done: list[str] = []
+    disk = threading.Event()
+    cluster = place.cluster()
+    worker = Worker.of(cluster)
+    async with cluster as a:
+        for what in (Brief(lambda: done.append("brief")), lambda: done.append("long")):
+            worker.todo.append(what)
+            await a.call(lambda: None)
+        await until(lambda: len(done) == 2)
+
+        for _ in range(2):
+            worker.todo.append(Brief(lambda: done.append(f"hung: {disk.wait(PATIENCE)}")))
+            a.nudge()
+            with anyio.fail_after(PATIENCE / 2):
+                for _ in range(20):
+                    await anyio.sleep(0.01)
+            assert "brief" == done[-1] or "long" == done[-1]
+            worker.todo.append(Brief(lambda: done.append("brief")))
+            disk.set()
+            await until(lambda: done[-1] == "brief")
+            disk.clear()
+    place.close()
+    assert ["brief", "long", *(2 * ["hung: True", "brief"])] == done
+
+
+@pytest.mark.parametrize("is_brief", [True, False])
+async def test_work_that_fails_when_a_message_comes_ends_the_member(
+    tmp_path: Path, is_brief: bool
+) -> None:
+    """The step is begun where the message came, and not by the member's own task."""
+    three = places(tmp_path)
+
+    def fail() -> None:
+        raise StoreWriteFailed("no space left", next="end this process")
+
+    cluster = three["a"].cluster()
+    worker = Worker.of(cluster)
+    worker.heard = Brief(fail) if is_brief else fail
+
+    async def run() -> None:
+        async with cluster:
+            await all_active([cluster, *others])
+            others[0].host.transport.send("a", Channel.HOST, b"something")
+            with anyio.fail_after(PATIENCE):
+                await anyio.sleep_forever()
+
+    async with running(three["b"], three["c"]) as others:
+        with pytest.raises(StoreWriteFailed, match="no space left"):
+            await run()
+        three["a"].close()
+
+        assert "opened" != three["a"].told[-1]
 
 
 async def test_what_the_body_raises_is_what_comes_out(tmp_path: Path) -> None:

@@ -77,6 +77,41 @@ async def test_messages_arrive_whole_and_in_order() -> None:
         assert Came("b", Channel.MEMBER, b"back") == await a.next()
 
 
+async def test_what_is_sent_in_one_step_goes_in_one_piece_with_the_flush() -> None:
+    async with anyio.create_task_group() as tasks, running(tasks, *two()) as (a, b):
+        await a.next(), await b.next()
+        a.transport.gather()
+        for number in range(3):
+            a.transport.send("b", Channel.HOST, b"%d" % number)
+        with anyio.move_on_after(0.1):
+            assert await b.next() is None, "it waits for the flush"
+
+        a.transport.flush()
+
+        for number in range(3):
+            assert Came("a", Channel.HOST, b"%d" % number) == await b.next()
+        a.transport.send("b", Channel.HOST, b"at once again")
+        assert Came("a", Channel.HOST, b"at once again") == await b.next()
+
+
+async def test_a_peer_that_floods_waits_for_itself_and_nothing_is_lost() -> None:
+    """The member takes nothing for longer than `silence`, and its peer is not silent."""
+    first, second = two(silence=0.3)
+    async with anyio.create_task_group() as tasks, running(tasks, first, second) as (a, b):
+        await a.next(), await b.next()
+        texts = [b"%d " % number + bytes(1_000) for number in range(500)]
+        for text in texts:
+            a.transport.send("b", Channel.HOST, text)
+        for _ in range(10):
+            await anyio.sleep(0.06)
+            b.transport.send("a", Channel.HOST, b"alive")
+            a.transport.send("b", Channel.HOST, b"alive")
+
+        heard = [await b.next() for _ in texts]
+
+        assert [Came("a", Channel.HOST, text) for text in texts] == heard
+
+
 async def test_what_is_said_before_a_farewell_arrives() -> None:
     """A member that stops has told the others why before it is gone."""
     async with anyio.create_task_group() as tasks, running(tasks, *two()) as (a, b):

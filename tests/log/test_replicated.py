@@ -76,6 +76,8 @@ class Bench:
     done: list[int] = field(factory=list)
     given_up: list[str] = field(factory=list)
     spoken: int = VERSIONS[1]
+    time: float = 0.0
+    writes: int = 0
     log: ReplicatedLog = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -91,7 +93,7 @@ class Bench:
         return self.journal.last
 
     def now(self) -> float:
-        return 0.0
+        return self.time
 
     def send(self, to: str, data: bytes) -> None:
         self.wire.append((self.name, to, data))
@@ -108,6 +110,7 @@ class Bench:
         return May.TAKE if seq == expected else May.GAP if seq > expected else May.ALREADY_THERE
 
     def appended(self, view: ViewId, first: int, last: int, digest: Callable[[int], str]) -> None:
+        self.writes += 1
         assert first <= last <= self.journal.last_seq, "durable first"
 
     def may_cut(self) -> bool:
@@ -162,6 +165,20 @@ class Three:
             if (sender, to) not in self.lost:
                 self.logs[to].log.hear(sender, data)
                 self.logs[to].work()
+
+    def hear_of(self, sender: str, to: str) -> None:
+        """Let what was sent to `sender` arrive, and its answers at `to`, which does not act."""
+        for one, other in ((to, sender), (sender, to)):
+            for item in [item for item in self.wire if item[:2] == (one, other)]:
+                self.wire.remove(item)
+                self.logs[other].log.hear(one, item[2])
+                if other == sender:
+                    self.logs[other].work()
+
+    @property
+    def appends(self) -> dict[str, int]:
+        """Return how often each disk was written."""
+        return {name: bench.writes for name, bench in self.logs.items()}
 
     def reconnect(self) -> None:
         self.lost.clear()
@@ -377,6 +394,66 @@ def test_what_came_together_is_handed_in_together(three: Three) -> None:
     three.settle()
     assert [1, 2, 3, 4, 5] == three["b"].done
     assert [f"text {number}" for number in range(5)] == three.texts("c")
+
+
+def test_what_comes_while_a_few_frames_are_under_way_goes_together(three: Three) -> None:
+    """One letter and one fsync on each disk for all that waits, not for each write."""
+    a = three["a"]
+    for number in range(6):
+        a.submit(f"text {number}")
+
+    assert [1] == [frame.seq for frame in a.journal.read(1)]
+    assert 2 == len(three.wire)
+    three.settle()
+    assert [1, 2, 3, 4, 5, 6] == a.done
+    assert {"a": 2, "b": 2, "c": 2} == three.appends
+    assert [f"text {number}" for number in range(6)] == three.texts("c")
+
+
+def test_where_rounds_are_long_nobody_waits_for_one(three: Three) -> None:
+    """Between sites that are far apart a write costs one round, not two."""
+    a = three["a"]
+    a.submit("one")
+    a.time += 0.1
+    three.settle()
+    a.submit("two")
+    a.submit("three")
+
+    assert [1, 2, 3] == [frame.seq for frame in a.journal.read(1)]
+    a.time += 0.01
+    three.settle()
+    a.submit("four")
+    a.submit("five")
+    assert 4 == a.journal.last_seq
+    three.settle()
+    assert [1, 2, 3, 4, 5] == a.done
+
+
+def test_many_frames_wait_for_nothing(three: Three) -> None:
+    a = three["a"]
+    a.submit("one")
+
+    a.submit("x" * 70_000)
+
+    assert 2 == a.journal.last_seq
+    three.settle()
+    assert [1, 2] == a.done
+
+
+def test_who_has_an_answer_does_not_wait_for_the_next_fsync(three: Three) -> None:
+    a = three["a"]
+    a.submit("one")
+    a.submit("two")
+    for sender in "bc":
+        three.hear_of(sender, "a")
+
+    work = a.log.work()
+    next(work)()
+
+    assert [1] == a.done
+    list(work)
+    three.settle()
+    assert [1, 2] == a.done
 
 
 def test_a_sequencer_of_the_former_version_is_told_one_by_one(three: Three) -> None:

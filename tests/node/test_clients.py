@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -101,6 +101,64 @@ async def test_an_answer_comes_in_pieces_and_is_whole(tmp_path: Path) -> None:
         assert b"no such frame" == await client.line()
         assert (await client.line()).startswith(b"no such command")
         assert 50 == port.acknowledged
+        await client.stream.aclose()
+
+
+async def test_answers_come_in_the_order_of_the_lines(tmp_path: Path) -> None:
+    async with serving(tmp_path) as port:
+        client = await Client.of(port)
+        lines = [b"append text %d\nget %d\n" % (number, number) for number in range(1, 201)]
+        await client.stream.send(b"".join(lines))
+
+        for number in range(1, 201):
+            assert b"ok %d" % number == await client.line()
+            assert b"ok text %d" % number == await client.line()
+        await client.stream.send(b"quit\nappend never\n")
+        assert await client.is_ended()
+        await client.stream.aclose()
+        assert 200 == port.acknowledged
+
+
+async def test_who_says_no_more_still_has_its_answers(tmp_path: Path) -> None:
+    async with serving(tmp_path) as port:
+        client = await Client.of(port)
+        await client.stream.send(b"append one\nappend two\nread")
+        await client.stream.send_eof()
+
+        assert [b"ok 1", b"ok 2"] == [await client.line(), await client.line()]
+        assert await client.is_ended()
+        await client.stream.aclose()
+        await until(lambda: port.count == 0)
+
+
+async def test_who_leaves_before_the_answer_costs_nothing(tmp_path: Path) -> None:
+    """A write that nobody waits for any more is counted down all the same."""
+    async with serving(tmp_path) as port:
+        for number in range(20):
+            client = await Client.of(port)
+            await client.stream.send(b"append %d\nread\n" % number)
+            await anyio.aclose_forcefully(client.stream)
+        await until(lambda: port.count == 0 and port.log.pending == 0)
+
+        client = await Client.of(port)
+        assert (await client.ask(b"append one more")).startswith(b"ok ")
+        assert 0 == port._pending_bytes
+        await client.stream.aclose()
+
+
+async def test_who_takes_no_answers_is_not_served_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not heard, either: what it says waits with it, not here."""
+    monkeypatch.setattr(clients, "SLOW_SECONDS", 1.0)
+    async with serving(tmp_path) as port:
+        client = await Client.of(port)
+        assert b"ok 1" == await client.ask(b"append " + b"x" * 60_000)
+        with anyio.fail_after(PATIENCE), suppress(anyio.BrokenResourceError):
+            while True:
+                await client.stream.send(b"get 1\n" * 1_000)
+
+        await until(lambda: port.count == 0)
         await client.stream.aclose()
 
 

@@ -1,0 +1,190 @@
+"""One client's connection: lines come, each has an answer, and how long either may take.
+
+The loop calls it, and no task waits: of a write's time a task for each client was a third.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import anyio
+
+LINE_BYTES_MAX = 64 * 2**10
+PIECE_BYTES = 32 * 2**10
+
+
+class Connection(asyncio.BufferedProtocol):
+    """`idle_since`: when it began to say nothing; `slow_since`: when a line began that does not
+    end, or an answer to wait that is not taken; None: neither.
+
+    `came` returns whether it may stay, and answers if not.  `serve` has a line, and calls
+    `answer`, at once or later, or sends, then `served`.  `buffer`: for what comes, of all.
+    """
+
+    def __init__(
+        self,
+        buffer: memoryview,
+        came: Callable[[Connection], bool],
+        serve: Callable[[Connection, bytes], None],
+        gone: Callable[[Connection], None],
+    ) -> None:
+        self.idle_since: float | None = None
+        self.slow_since: float | None = None
+        self._buffer = buffer
+        self._came = came
+        self._serve = serve
+        self._gone = gone
+        self._transport: asyncio.Transport | None = None
+        self._held = bytearray()
+        self._is_served = False  # a line is, and its answer is not complete
+        self._is_full = False  # some of an answer is not taken
+        self._is_ended = False  # it says nothing more
+        self._is_over = False  # nothing it says is heard any more
+        self._is_lost = False
+        self._goes_on = False
+        self._changed: anyio.Event | None = None
+
+    # -- what the loop calls -------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(high=0)
+        if self._came(self):
+            self.idle_since = time.monotonic()
+        else:
+            self._is_over = True
+            transport.close()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._is_over:
+            return
+        self._held += self._buffer[:nbytes]
+        if not (self._is_served or self._is_full):
+            self._go_on()
+        elif len(self._held) > PIECE_BYTES:
+            self.transport.pause_reading()
+
+    def eof_received(self) -> bool:
+        if self._is_over:
+            return False
+        self._is_ended = True
+        self._go_on()
+        return True
+
+    def pause_writing(self) -> None:
+        self._is_full = True
+        self.slow_since = time.monotonic()
+
+    def resume_writing(self) -> None:
+        self._is_full = False
+        self.slow_since = None
+        self._tell()
+        self._go_on()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._is_lost = True
+        self._gone(self)
+        self._tell()
+
+    # -- what who serves calls -----------------------------------------------------------------
+
+    @property
+    def transport(self) -> asyncio.Transport:
+        assert self._transport is not None
+        return self._transport
+
+    def answer(self, data: bytes) -> None:
+        """Answer the line, with no more than a piece; never waits."""
+        self._write(data)
+        self.served()
+
+    async def send(self, data: bytes) -> None:
+        """Return when the system has it all; raises `BrokenResourceError`."""
+        for at in range(0, len(data), PIECE_BYTES):
+            self._write(data[at : at + PIECE_BYTES])
+            while self._is_full and not self._is_lost:
+                if self._changed is None:
+                    self._changed = anyio.Event()
+                await self._changed.wait()
+            if self._is_lost:
+                raise anyio.BrokenResourceError
+
+    def served(self) -> None:
+        """Say that the answer to the line is complete."""
+        self._is_served = False
+        if not self._goes_on:
+            # Not at once: who answers is in the middle of something.
+            if self._held or self._is_ended:
+                asyncio.get_running_loop().call_soon(self._go_on)
+            else:
+                self.idle_since = time.monotonic()
+
+    def end(self) -> None:
+        """Hear nothing more, and close once the answers are taken."""
+        self._is_over = True
+        self._held.clear()
+        self.transport.close()
+
+    def cut(self) -> None:
+        """Close now."""
+        self._is_over = True
+        self.transport.abort()
+
+    # -- lines ---------------------------------------------------------------------------------
+
+    def _go_on(self) -> None:
+        """Have lines served, until one has no answer yet."""
+        if self._goes_on or self._is_lost:
+            return
+        self._goes_on = True
+        try:
+            while not (self._is_served or self._is_full or self._is_over):
+                end = self._held.find(b"\n", 0, LINE_BYTES_MAX)
+                if end < 0:
+                    self._wait_for_more()
+                    break
+                line = bytes(self._held[:end])
+                del self._held[: end + 1]
+                self.idle_since = self.slow_since = None
+                self._is_served = True
+                self._serve(self, line)
+        finally:
+            self._goes_on = False
+
+    def _wait_for_more(self) -> None:
+        now = time.monotonic()
+        if len(self._held) >= LINE_BYTES_MAX:
+            self._refuse_line(now)
+            return
+        if self._is_ended:
+            self.end()
+            return
+        if not self._held:
+            self.idle_since, self.slow_since = now, None
+        elif self.slow_since is None:
+            self.idle_since, self.slow_since = None, now
+        self.transport.resume_reading()
+
+    def _refuse_line(self, now: float) -> None:
+        # Its rest is read and forgotten: a connection that is closed on it loses the answer.
+        self._is_over = True
+        self._held.clear()
+        self._write(f"no line of more than {LINE_BYTES_MAX} bytes\n".encode())
+        self.slow_since = now
+        self.transport.write_eof()
+        self.transport.resume_reading()
+
+    def _write(self, data: bytes) -> None:
+        if not (self._is_lost or self.transport.is_closing()):
+            self.transport.write(data)
+
+    def _tell(self) -> None:
+        changed, self._changed = self._changed, None
+        if changed is not None:
+            changed.set()
