@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from joinproto.contrib.amqtt import ClusteredBroker
     from joinproto.core.chain import wire
     from joinproto.core.chain.config import Config, TotalFailure
+    from joinproto.core.chain.frames import Frame
     from joinproto.core.chain.malformed import Malformed
-    from joinproto.core.chain.member import Frame, Member
+    from joinproto.core.chain.member import Member
     from joinproto.core.chain.messages import (
         Abort,
         Action,
@@ -125,8 +126,9 @@ _PLACES = {
     "contrib.amqtt": "ClusteredBroker",
     "core.chain": "wire",
     "core.chain.config": "Config TotalFailure",
+    "core.chain.frames": "Frame",
     "core.chain.malformed": "Malformed",
-    "core.chain.member": "Frame Member",
+    "core.chain.member": "Member",
     "core.chain.messages": (
         "Abort Action Batch CloseForClients Closing CompareAndSet Event Forbids Learned Message"
         " OpenForClients PhaseChanged Proposes ReadRegister Refusal Sent ServeUpdate StartUpdate"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from joinproto.swarm.draw import draw
 from joinproto.swarm.run import run
 from joinproto.swarm.scenario import Deed, Scenario, What
 
@@ -47,3 +48,12 @@ def test_who_may_not_serve_says_for_whom_it_waits(scenario: Scenario, said: str)
 
     assert "" == outcome.claim
     assert any(said in line for line in outcome.story)
+
+
+@pytest.mark.parametrize("seed", [1061, 220004])
+def test_newcomers_do_not_end_view_after_view(seed: int) -> None:
+    """Whoever a ballot had left out said hello to all, all asked at once, and left others out."""
+    outcome = run(draw(seed))
+
+    assert "" == outcome.claim
+    assert outcome.events < 20_000  # 86,000 and 50,000 where they did, and nobody ever served

@@ -32,7 +32,7 @@ from joinproto.core.chain.messages import CompareAndSet, ReadRegister, Waiting
 from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.proposing import expected, proposal
 from joinproto.core.chain.state import Known
-from joinproto.core.chain.turns import is_out_of_turn, patience
+from joinproto.core.chain.turns import is_out_of_turn, patience, pause
 from joinproto.core.vocabulary import Reason
 
 IMPOSSIBLE = "what the stores say cannot be"
@@ -144,6 +144,9 @@ def take(m: Draft, now: float, step: Step) -> None:
                 m.patience_until = now + patience(m)
             case Free():
                 consider(m, now, is_patient=True)
+                if m.choice.is_free:
+                    # No longer: others give up their own ballots in that time, and begin another.
+                    m.wait_until(now + 2 * pause(m))
 
 
 def read_register(m: Draft, now: float) -> None:

@@ -40,6 +40,11 @@ class Draft(Known):
     actions: list[Action] = field(factory=list)
     events: list[Event] = field(factory=list)
 
+    def wait_until(self, at: float | None) -> None:
+        """Let patience end then, if not before; None: as it was."""
+        if at is not None and (self.patience_until is None or at < self.patience_until):
+            self.patience_until = at
+
     # -- what is to be done ----------------------------------------------------------------
 
     def send(self, to: str, message: Message) -> None:

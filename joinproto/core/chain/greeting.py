@@ -13,6 +13,7 @@ from joinproto.core.chain.lapses import Lapse
 from joinproto.core.chain.messages import Abort, Hello, Ready, Refusal, Refused, Welcome
 from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.state import Known
+from joinproto.core.chain.turns import taking_in
 from joinproto.core.vocabulary import Reason
 
 
@@ -78,7 +79,7 @@ def hear_hello(m: Draft, now: float, peer: str, heard: Hello) -> None:
             m.send(peer, Welcome(tip.id))
         case Admit.TAKE_IN if tip is not None and m.seat in tip.members:
             m.heard = m.heard.with_guest(heard.status.seat)
-            m.patience_until = now
+            m.wait_until(taking_in(m, now))
         case Admit.KNOWN if tip is not None and m.ready_in == tip.id:
             m.send(peer, Ready(tip.id, m.seat))
 

@@ -111,7 +111,7 @@ def peer_up(m: Draft, now: float, peer: str) -> None:
     m.tries = 0
     if m.phase in RUNNING:
         if m.patience_until is not None:
-            m.patience_until = min(m.patience_until, now + patience(m))
+            m.wait_until(now + patience(m))
         m.send(peer, hello(m))
         settle(m, now)
 
@@ -119,7 +119,7 @@ def peer_up(m: Draft, now: float, peer: str) -> None:
 def peer_down(m: Draft, now: float, peer: str) -> None:
     m.heard = m.heard.down(peer)
     if m.pace.holder == peer and m.patience_until is not None:
-        m.patience_until = min(m.patience_until, now + patience(m))
+        m.wait_until(now + patience(m))
     m.pace = m.pace.without(peer)
     if m.source == peer:
         m.source = None

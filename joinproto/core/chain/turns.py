@@ -6,6 +6,7 @@ Whose ballot has its time, and how long answers take, is measured in `pace.py`.
 from __future__ import annotations
 
 from joinproto.core.chain.choice_messages import Prepare
+from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.state import Known
 
 TRIES_MAX = 4
@@ -26,6 +27,20 @@ def patience(it: Known) -> float:
     # Longer each time: where disks are slow, a ballot takes longer than patience, and the
     # next one makes its promises worthless.  Two rivals fall out of step, too.
     return pause(it) * (1 + rank(it)) * 2.0 ** min(max(0, it.tries - 1), TRIES_MAX)
+
+
+def taking_in(it: Known, now: float) -> float | None:
+    """Return when it is this member's turn to begin a ballot for a newcomer that all hear.
+
+    All at once would end each other's ballots.  A view whose members are still getting ready
+    is not ended before its time: None.
+    """
+    tip = it.view
+    if tip is None or it.phase in (Phase.UPDATING, Phase.READY):
+        return None
+    here = {seat.member for seat in tip.members} & it.heard.in_reach
+    before = here - {seat.member for seat in it.heard.guests}
+    return now + pause(it) * sum(1 for name in before if name < it.config.member)
 
 
 def turn(it: Known, now: float) -> float | None:
