@@ -144,7 +144,7 @@ def undo(path: Path, *, host: str, made: Mapping[str, str], files: FileSystem = 
     require_reachable(gather(path, host=host, kind=Format.JOINPROTO, files=files))
     with _codes(), open_store(path, files=files) as store:
         entry = last_permission(store.contents)
-        if entry is None:
+        if entry is None or _is_taken_back(store.record, entry):
             said = f"{shown(str(path))}: nothing of the recovery tool stands here"
             return Deed(outcome=Outcome.NOTHING, said=(said,))
         former = _undone(path, store, entry)
@@ -265,6 +265,12 @@ def _stale(name: str, why: str = "", more: str = "") -> Stale:
         f"{name}: {why or 'changed since the plan was made'}\n  nothing was changed by this",
         next=f"joinproto recover pick, with the stores as they are now{more}",
     )
+
+
+def _is_taken_back(record: StoreRecord, entry: Mapping[str, Any]) -> bool:
+    """Return whether a mark stands there no more: two may have been written, and one taken back."""
+    tip = None if record.tip is None else str(record.tip.id)
+    return entry["what"] == "mark" and record.mark is None and tip == entry.get("tip")
 
 
 def _undone(path: Path, store: Store, entry: Mapping[str, Any]) -> StoreRecord:

@@ -134,3 +134,10 @@ def test_an_apply_that_was_killed_and_repeated_holds(kill_in: int) -> None:
 def test_a_missing_fsync_is_found() -> None:
     """An enumeration that finds nothing anywhere would prove nothing."""
     assert run([Step("apply")], WithoutDirectorySync()).bad is not None
+
+
+def test_of_two_marks_the_second_undo_finds_none() -> None:
+    """One undo takes back the mark of both; it was told that the restart had begun."""
+    steps = [Step("apply"), Step("apply"), Step("undo"), Step("undo")]
+
+    assert run(steps, Recording()).bad is None
