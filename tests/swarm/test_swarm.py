@@ -148,3 +148,8 @@ def _found(broken: Broken) -> Outcome | None:
             return outcome
         events, seed = events + outcome.events, seed + 1
     return None
+
+
+def test_a_newcomer_that_keeps_nothing_is_no_elector() -> None:
+    """Seed 28: known by its hello alone it became one, and then no view needed a store."""
+    assert "" == run(draw(28)).claim

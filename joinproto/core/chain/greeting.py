@@ -78,7 +78,7 @@ def hear_hello(m: Draft, now: float, peer: str, heard: Hello) -> None:
         case Admit.UPDATE if tip is not None and m.phase is Phase.ACTIVE:
             m.send(peer, Welcome(tip.id))
         case Admit.TAKE_IN if tip is not None and m.seat in tip.members:
-            m.heard = m.heard.with_guest(heard.status.seat)
+            m.heard = m.heard.with_guest(heard.status.seat, transient=heard.status.transient)
             m.wait_until(taking_in(m, now))
         case Admit.KNOWN if tip is not None and m.ready_in == tip.id:
             m.send(peer, Ready(tip.id, m.seat))

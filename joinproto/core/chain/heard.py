@@ -20,7 +20,8 @@ class Heard:
     """Of whom, and what.
 
     `in_reach`: names of peers to whom there is a connection.  `answers`: to the present ballot
-    about the tip.  `ready`: others that are ready in the tip.  `guests`: newcomers to take in.
+    about the tip.  `ready`: others that are ready in the tip.  `guests`: newcomers to take in;
+    `transients`: those of them that keep nothing.
     `beyond`: who is known to have answered a ballot about the tip, or to know a later view.
     `strangers`: names of peers with stores of another cluster.  `replaced`: names of members of
     the tip that are here with other stores.  `apart`: who said, when it answered, that it does
@@ -31,6 +32,7 @@ class Heard:
     answers: frozenset[Answer] = frozenset()
     ready: frozenset[Seat] = frozenset()
     guests: frozenset[Seat] = frozenset()
+    transients: frozenset[Seat] = frozenset()
     beyond: frozenset[Seat] = frozenset()
     strangers: frozenset[str] = frozenset()
     replaced: frozenset[str] = frozenset()
@@ -49,12 +51,13 @@ class Heard:
             strangers=self.strangers - {peer},
             replaced=self.replaced - {peer},
             guests=frozenset(seat for seat in self.guests if seat.member != peer),
+            transients=frozenset(seat for seat in self.transients if seat.member != peer),
         )
 
     def in_view(self, tip: View) -> Heard:
         """Return what still counts in a new tip."""
         guests = frozenset(seat for seat in self.guests if seat not in tip.members and tip.is_open)
-        return Heard(in_reach=self.in_reach, guests=guests)
+        return Heard(in_reach=self.in_reach, guests=guests, transients=self.transients & guests)
 
     def answered(self, answer: Answer, misses: frozenset[str] = frozenset()) -> Heard:
         """A member has one store: an answer of its former life is worth nothing now."""
@@ -77,9 +80,13 @@ class Heard:
     def without_ready(self) -> Heard:
         return evolve(self, ready=frozenset()) if self.ready else self
 
-    def with_guest(self, guest: Seat) -> Heard:
-        others = (seat for seat in self.guests if seat.member != guest.member)
-        return evolve(self, guests=frozenset({guest, *others}))
+    def with_guest(self, guest: Seat, *, transient: bool = False) -> Heard:
+        others = frozenset(seat for seat in self.guests if seat.member != guest.member)
+        return evolve(
+            self,
+            guests=others | {guest},
+            transients=(self.transients & others) | ({guest} if transient else frozenset()),
+        )
 
     def with_beyond(self, seat: Seat) -> Heard:
         return evolve(self, beyond=self.beyond | {seat})

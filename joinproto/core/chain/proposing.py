@@ -37,6 +37,7 @@ def proposal(m: Draft, now: float) -> View | None:
         config=m.config,
         seat=m.seat,
         guests=frozenset(seat for seat in m.heard.guests if not m.is_copy(seat)),
+        transients=m.heard.transients,
         apart=m.heard.apart,
         closes=m.closes,
         nonce=m.setup.seed if promised is None else f"{m.setup.seed}:{promised.round}",

@@ -43,13 +43,15 @@ class Shortcut(Enum):
 class Proposer:
     """Whoever is to propose, and what it wants.
 
-    `guests`: newcomers that are to be taken in.  `apart`: who does not hear whom.  `closes`: the
-    whole cluster is to stop.  `nonce`, `time`: see `Facts` of a view.
+    `guests`: newcomers to take in; `transients`: those that keep nothing.
+    `apart`: who does not hear whom.  `closes`: the whole cluster is to stop.  `nonce`, `time`:
+    see `Facts` of a view.
     """
 
     config: Config
     seat: Seat
     guests: frozenset[Seat] = frozenset()
+    transients: frozenset[Seat] = frozenset()
     apart: Apart = Apart()
     closes: bool = False
     nonce: str = "-"
@@ -349,7 +351,8 @@ class Proposer:
         """
         if _keeps_nothing(tip, answers):
             return members
-        transient = {item.seat for item in answers if item.transient}
+        # A guest that has not answered is known by its hello alone.
+        transient = self.transients | {item.seat for item in answers if item.transient}
         leaving = {item.seat for item in answers if item.leaves}
         names = self.config.electors | {seat.member for seat in tip.electors}
         voters = {seat for seat in members - transient if seat.member in names}
