@@ -32,7 +32,8 @@ def test_a_world_that_holds_exits_0(run: Run) -> None:
     assert 0 == done.code
     assert "8,832 distinct" in done.out
     assert "everything" in done.out
-    assert "" == done.err
+    # Nothing else, on a machine that compiles now, too.
+    assert done.err in ("", "compiling the search, once: up to half a minute\n")
 
 
 def test_a_violated_world_exits_1_and_shows_its_run(run: Run) -> None:
