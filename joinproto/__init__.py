@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         Abort,
         Action,
         Batch,
-        CloseForClients,
         Closing,
         CompareAndSet,
         Event,
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
         Stop,
         Waiting,
     )
+    from joinproto.core.chain.perform import Ports, perform, performing
     from joinproto.core.chain.phases import Phase
     from joinproto.core.chain.store import StoreRecord
     from joinproto.core.chain.view import Position, Seat, View
@@ -69,7 +69,6 @@ __all__ = [
     "Action",
     "Address",
     "Batch",
-    "CloseForClients",
     "Closing",
     "Cluster",
     "ClusteredBroker",
@@ -91,6 +90,7 @@ __all__ = [
     "Outcome",
     "Phase",
     "PhaseChanged",
+    "Ports",
     "Position",
     "Proposes",
     "ReadRegister",
@@ -116,6 +116,8 @@ __all__ = [
     "create_store",
     "log_to_stderr",
     "open_store",
+    "perform",
+    "performing",
     "read_settings",
     "run_node",
     "wire",
@@ -130,10 +132,11 @@ _PLACES = {
     "core.chain.malformed": "Malformed",
     "core.chain.member": "Member",
     "core.chain.messages": (
-        "Abort Action Batch CloseForClients Closing CompareAndSet Event Forbids Learned Message"
+        "Abort Action Batch Closing CompareAndSet Event Forbids Learned Message"
         " OpenForClients PhaseChanged Proposes ReadRegister Refusal Sent ServeUpdate StartUpdate"
         " Stop Waiting"
     ),
+    "core.chain.perform": "Ports perform performing",
     "core.chain.phases": "Phase",
     "core.chain.store": "StoreRecord",
     "core.chain.view": "Position Seat View",

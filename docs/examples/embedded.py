@@ -6,14 +6,51 @@ for, and what a real broker adds: frames and updates.
 """
 
 # ruff: noqa: T201 - a program of its own may print
+from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory, mkdtemp
 
-from joinproto import Config, Member, Message, Store, StoreRecord, create_store, open_store
+from joinproto import (
+    Action,
+    Closing,
+    Config,
+    Event,
+    Member,
+    Message,
+    Sent,
+    Store,
+    StoreRecord,
+    create_store,
+    open_store,
+    perform,
+)
 
 INBOXES: dict[str, list[tuple[str, Message]]] = {"a": [], "b": [], "c": []}
 NAMES = frozenset(INBOXES)
+
+
+@dataclass(frozen=True)
+class Host:
+    now: float
+    name: str
+    store: Store
+
+    def close(self, why: Closing) -> None:
+        print(f"{self.now} s, {self.name}: closes")
+
+    def persist(self, record: StoreRecord) -> None:
+        self.store.write(record)  # durable when this returns; only then anything is sent
+
+    def send_all(self, sends: tuple[Sent, ...]) -> None:
+        for sent in sends:
+            INBOXES[sent.to].append((self.name, sent.message))
+
+    def see(self, event: Event) -> None:
+        """A real broker logs and counts these."""
+
+    def act(self, action: Action) -> None:
+        print(f"{self.now} s, {self.name}: {type(action).__name__}")
 
 
 def start(name: str, store: Store) -> Member:
@@ -26,12 +63,7 @@ def step(now: float, name: str, member: Member, store: Store) -> None:
     while INBOXES[name]:
         member.receive(now, *INBOXES[name].pop(0))
     while batch := member.poll():
-        if batch.persist is not None:
-            store.write(batch.persist)  # durable when this returns; only then anything is sent
-        for sent in batch.sends:
-            INBOXES[sent.to].append((name, sent.message))
-        for action in batch.actions:
-            print(f"{now} s, {name}: {type(action).__name__}")
+        perform(batch, Host(now, name, store))
         member.advance(batch)
 
 

@@ -20,19 +20,19 @@ from joinproto.core.chain.malformed import Malformed
 from joinproto.core.chain.messages import (
     Abort,
     Action,
-    Batch,
-    CloseForClients,
     Closing,
     CompareAndSet,
     Event,
     Learned,
     OpenForClients,
     ReadRegister,
+    Sent,
     ServeUpdate,
     StartUpdate,
     Stop,
     Waiting,
 )
+from joinproto.core.chain.perform import performing
 from joinproto.core.chain.phases import RUNNING
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View
@@ -142,24 +142,18 @@ class Engine:
 
     def _perform(self) -> Iterator[Work]:
         while batch := self.member.poll():
-            self._close_first(batch)
-            if batch.persist is not None:
-                yield partial(self.host.store.write, batch.persist)
-            for sent in batch.sends:
-                data = encode(sent.message, speaks=self.speaks(sent.to))
-                self.host.transport.send(sent.to, Channel.MEMBER, data)
-            for event in batch.events:
-                self._see(event)
-            for action in batch.actions:
-                self._act(action)
+            yield from performing(batch, self)
             self.member.advance(batch)
 
-    def _close_first(self, batch: Batch) -> None:
-        for action in batch.actions:
-            if isinstance(action, CloseForClients):
-                self.close(action.why)
+    def persist(self, record: StoreRecord) -> Iterator[Work]:
+        yield partial(self.host.store.write, record)
 
-    def _act(self, action: Action) -> None:
+    def send_all(self, sends: tuple[Sent, ...]) -> None:
+        for sent in sends:
+            data = encode(sent.message, speaks=self.speaks(sent.to))
+            self.host.transport.send(sent.to, Channel.MEMBER, data)
+
+    def act(self, action: Action) -> None:
         match action:
             case OpenForClients(view, is_sequencer):
                 self.opened = view
@@ -178,8 +172,8 @@ class Engine:
             case Stop() | Abort():
                 self.close(Closing.STOPPED if isinstance(action, Stop) else Closing.ABORTED)
                 self.ended = action
-            case CloseForClients() | CompareAndSet() | ReadRegister():
-                pass  # the one is done before all else; for the other one `start` has refused
+            case CompareAndSet() | ReadRegister():
+                pass  # `start` has refused
 
     def _rest(self, then: Callable[[], None]) -> None:
         service = self.host.service
@@ -188,7 +182,7 @@ class Engine:
         else:
             then()
 
-    def _see(self, event: Event) -> None:
+    def see(self, event: Event) -> None:
         if isinstance(event, Learned):
             self.host.service.learned(event.view)
         if isinstance(event, Waiting):

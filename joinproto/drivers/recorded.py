@@ -186,10 +186,11 @@ def _message_as_json(message: Message) -> Any:
 
 def batch_as_json(batch: Batch, member: str) -> dict[str, Any]:
     """Return what a batch asks for; views by their ids, but a `Learned` shows them whole."""
+    closing = [] if batch.close is None else [["CloseForClients", batch.close.value]]
     return {
         "persist": None if batch.persist is None else step_as_json(batch.persist, member),
         "sends": [[sent.to, _message_as_json(sent.message)] for sent in batch.sends],
-        "actions": [value_as_json(action) for action in batch.actions],
+        "actions": [*closing, *map(value_as_json, batch.actions)],
         "events": [value_as_json(event) for event in batch.events],
     }
 

@@ -20,19 +20,21 @@ from joinproto.core.chain.member import Member
 from joinproto.core.chain.messages import (
     Abort,
     Action,
-    Batch,
-    CloseForClients,
     Closing,
     CompareAndSet,
+    Event,
     Learned,
     OpenForClients,
     ReadRegister,
+    Sent,
     ServeUpdate,
     StartUpdate,
     Stop,
     Waiting,
 )
+from joinproto.core.chain.perform import perform
 from joinproto.core.chain.phases import RUNNING
+from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View
 from joinproto.core.chain.wire import decode
 from joinproto.drivers.ports import Channel, Work
@@ -181,35 +183,32 @@ class Process:
 
     def _perform(self) -> None:
         while batch := self.member.poll():
-            self._close_first(batch)
-            if batch.persist is not None:
-                self.disk.keeps.write(batch.persist)
-                self.place.record = batch.persist
-                self.watcher.wrote(self)
-            for sent in batch.sends:
-                self.place.step()
-                self.world.send(sent.to, Channel.MEMBER, sent.message)
-            for event in batch.events:
-                if isinstance(event, Learned):
-                    self.log.learned(event.view)
-                if isinstance(event, Waiting):
-                    self.waiting = event
-                self.watcher.saw(self, event)
-            for action in batch.actions:
-                self._act(action)
+            perform(batch, self)
             self.member.advance(batch)
 
-    def _close_first(self, batch: Batch) -> None:
-        for action in batch.actions:
-            if isinstance(action, CloseForClients):
-                self._close(action.why)
-
-    def _close(self, why: Closing) -> None:
+    def close(self, why: Closing) -> None:
         if self.opened is not None:
             self.opened = None
             self.log.close(why)
 
-    def _act(self, action: Action) -> None:
+    def persist(self, record: StoreRecord) -> None:
+        self.disk.keeps.write(record)
+        self.place.record = record
+        self.watcher.wrote(self)
+
+    def send_all(self, sends: tuple[Sent, ...]) -> None:
+        for sent in sends:
+            self.place.step()
+            self.world.send(sent.to, Channel.MEMBER, sent.message)
+
+    def see(self, event: Event) -> None:
+        if isinstance(event, Learned):
+            self.log.learned(event.view)
+        if isinstance(event, Waiting):
+            self.waiting = event
+        self.watcher.saw(self, event)
+
+    def act(self, action: Action) -> None:
         match action:
             case OpenForClients(view, is_sequencer):
                 self.opened = view
@@ -227,7 +226,7 @@ class Process:
             case ReadRegister(parent, asked):
                 self.world.ask_register(parent, None, asked)
             case Stop() | Abort():
-                self._close(Closing.STOPPED)
+                self.close(Closing.STOPPED)
                 self.ended = action
 
     # -- what the log calls --------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """A member of the join worlds: the shipped member as a value, its store, and the host of both.
 
-Nothing is decided here.  The host does what a step asks for, in the order in which a
-broker must: persist, send, act.  Its store keeps frames, and the position is written with
-them.  Time is only "the deadline has come", at any moment.
+Nothing is decided here.  The host performs what a step asks for as those that ship do.  Its
+store keeps frames, and the position is written with them.  Time is only "the
+deadline has come", at any moment.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from joinproto.core.chain.greeting import row_of
 from joinproto.core.chain.ids import Name, ViewId, by_content
 from joinproto.core.chain.lapses import Lapse, Rule
 from joinproto.core.chain.messages import (
-    Abort,
+    Action,
     Batch,
+    Closing,
     CompareAndSet,
+    Event,
     Forbids,
     Heartbeat,
     Hello,
@@ -43,6 +45,7 @@ from joinproto.core.chain.messages import (
 )
 from joinproto.core.chain.outbox import both
 from joinproto.core.chain.pace import Pace
+from joinproto.core.chain.perform import performing
 from joinproto.core.chain.phases import RUNNING, Phase, standing
 from joinproto.core.chain.proposing import BETTER, SILENT
 from joinproto.core.chain.settling import facts
@@ -347,85 +350,15 @@ class Node:
         """Do what the member asks for, and go on from there."""
         ready_in = None if self.state is None else self.state.ready_in
         self._remember(member)
-        is_ready_now = member.ready_in not in (None, ready_in)
+        host = Host(self, member, member.ready_in not in (None, ready_in))
         if HostLapse.PERSIST_FIRST in self.plan.lapses:
-            yield from self._send(member, batch.sends, is_ready_now)
-        if batch.persist is not None:
-            before, self.kept = self.kept, batch.persist
-            yield Persist()
-            accepted = self.kept.accepted
-            if accepted is not None and accepted != before.accepted:
-                yield Record(Vote(member.seat, accepted))
-            tip = self.kept.tip
-            if tip is not None and tip != before.tip and self._votes_alone(before, tip):
-                yield Record(ChosenView(tip.id))
-        if is_ready_now and member.ready_in is not None:
-            yield Record(ReadyIn(member.seat, member.ready_in))
-        if HostLapse.PERSIST_FIRST not in self.plan.lapses:
-            yield from self._send(member, batch.sends, is_ready_now)
-        for action in batch.actions:
-            yield from self._act(member, action)
-        for event in batch.events:
-            match event:
-                case Waiting(case=case, detail=detail) if case == IMPOSSIBLE:
-                    if not self.plan.left_out and not self.plan.lapses:
-                        raise ProtocolBug(detail)
-                case PhaseChanged():
-                    yield Took(row("chain-standing", event.label, event.case))
-                case Waiting(case=case) if case in (SILENT, BETTER):
-                    pass  # of no table
-                case Waiting() | Proposes() | Forbids():
-                    yield Took(row(event.table, event.label, event.case))
+            yield from host.tell(batch.sends)
+            batch = evolve(batch, sends=())
+        yield from performing(batch, host)
         if member.phase in RUNNING:
             stands = STANDING.choose((facts(member),), 0)
             yield Took(row("chain-standing", stands.label, stands.name))
         self._remember(member)
-
-    def _send(
-        self, member: MemberState, sends: tuple[Sent, ...], is_ready_now: bool
-    ) -> Iterator[Any]:
-        """Send; what goes to all others is one message, and may still reach some of them only.
-
-        A set forgets no message that is of use, so who was told that it is ready, at the
-        moment when it became so, is not told again.
-        """
-        names = {
-            sent.message: {other.to for other in sends if other.message == sent.message}
-            for sent in sends
-        }
-        for message, told in names.items():
-            if isinstance(message, Ready) and not is_ready_now:
-                continue
-            if isinstance(message, Hello) and member.phase is Phase.UPDATING:
-                continue  # it asks who is ready; whoever is has said so to all
-            # A view that is chosen is no secret: telling all is one message instead of several.
-            to = self.plan.peers if isinstance(message, Chosen) else told
-            if to >= self.plan.peers and not self.plan.is_cut:
-                yield Broadcast(message)
-                continue
-            for name in sorted(to & self.plan.peers):
-                yield Send(name, message)
-
-    def _act(self, member: MemberState, action: Any) -> Iterator[Any]:
-        match action:
-            case CompareAndSet(_, view):
-                yield Record(Proposed(view.id))
-                yield Send(REGISTER, Cas(view))
-            case ServeUpdate(to, view) if to in self.plan.peers:
-                yield Send(to, Data(view.id, self._end(view), self.frames))
-            case StartUpdate() if Lapse.UPDATE_MARKED in self.plan.left_out:
-                # In place: the old data is gone before the new is there.
-                self.frames = ()
-                yield Persist()
-            case OpenForClients(view):
-                yield Record(Opened(view.id))
-            case Abort():
-                pass
-
-    def _end(self, view: View) -> Position | None:
-        """Return where its data ends, for whoever is fed with it."""
-        is_late = HostLapse.SAME_MOMENT in self.plan.lapses
-        return view.position if is_late else self.kept.position
 
     def _write(self, member: MemberState) -> Iterator[Any]:
         tip = member.view
@@ -514,13 +447,6 @@ class Node:
         choice = member.choice
         return isinstance(choice, Choice) and choice.next_ballot.round > self.plan.rounds
 
-    def _votes_alone(self, before: StoreRecord, tip: View) -> bool:
-        """Return whether this store's vote, which is never seen on its disk, chose `tip`."""
-        electors = tip.electors if before.tip is None else before.tip.electors
-        return not self.plan.config.outside and electors == {
-            Seat(self.plan.config.member, self.kept.store_id)
-        }
-
     def _is_restartable(self, tip: View) -> bool:
         return tip.number < self.plan.views
 
@@ -561,6 +487,93 @@ class Node:
         if member.heard.ready:
             told["ready"] = " ".join(sorted(item.member for item in member.heard.ready))
         return told
+
+
+@frozen
+class Host:
+    """What the host of `node` does while it performs one batch of its `member`."""
+
+    node: Node
+    member: MemberState
+    is_ready_now: bool
+
+    def close(self, why: Closing) -> None:
+        """Nothing: who is served is what the phase says."""
+
+    def persist(self, record: StoreRecord) -> Iterator[Any]:
+        before, self.node.kept = self.node.kept, record
+        yield Persist()
+        accepted = record.accepted
+        if accepted is not None and accepted != before.accepted:
+            yield Record(Vote(self.member.seat, accepted))
+        tip = record.tip
+        if tip is not None and tip != before.tip and self._votes_alone(before, tip):
+            yield Record(ChosenView(tip.id))
+
+    def send_all(self, sends: tuple[Sent, ...]) -> Iterator[Any]:
+        if self.is_ready_now and self.member.ready_in is not None:
+            yield Record(ReadyIn(self.member.seat, self.member.ready_in))
+        yield from self.tell(sends)
+
+    def tell(self, sends: tuple[Sent, ...]) -> Iterator[Any]:
+        """Send; what goes to all others is one message, and may still reach some of them only.
+
+        A set forgets no message that is of use, so who was told that it is ready, at the
+        moment when it became so, is not told again.
+        """
+        plan = self.node.plan
+        names = {
+            sent.message: {other.to for other in sends if other.message == sent.message}
+            for sent in sends
+        }
+        for message, told in names.items():
+            if isinstance(message, Ready) and not self.is_ready_now:
+                continue
+            if isinstance(message, Hello) and self.member.phase is Phase.UPDATING:
+                continue  # it asks who is ready; whoever is has said so to all
+            # A view that is chosen is no secret: telling all is one message instead of several.
+            to = plan.peers if isinstance(message, Chosen) else told
+            if to >= plan.peers and not plan.is_cut:
+                yield Broadcast(message)
+                continue
+            for name in sorted(to & plan.peers):
+                yield Send(name, message)
+
+    def see(self, event: Event) -> Iterator[Any]:
+        plan = self.node.plan
+        match event:
+            case Waiting(case=case, detail=detail) if case == IMPOSSIBLE:
+                if not plan.left_out and not plan.lapses:
+                    raise ProtocolBug(detail)
+            case PhaseChanged():
+                yield Took(row("chain-standing", event.label, event.case))
+            case Waiting(case=case) if case in (SILENT, BETTER):
+                pass  # of no table
+            case Waiting() | Proposes() | Forbids():
+                yield Took(row(event.table, event.label, event.case))
+
+    def act(self, action: Action) -> Iterator[Any]:
+        node = self.node
+        match action:
+            case CompareAndSet(_, view):
+                yield Record(Proposed(view.id))
+                yield Send(REGISTER, Cas(view))
+            case ServeUpdate(to, view) if to in node.plan.peers:
+                is_late = HostLapse.SAME_MOMENT in node.plan.lapses
+                position = view.position if is_late else node.kept.position
+                yield Send(to, Data(view.id, position, node.frames))
+            case StartUpdate() if Lapse.UPDATE_MARKED in node.plan.left_out:
+                # In place: the old data is gone before the new is there.
+                node.frames = ()
+                yield Persist()
+            case OpenForClients(view):
+                yield Record(Opened(view.id))
+
+    def _votes_alone(self, before: StoreRecord, tip: View) -> bool:
+        """Return whether this store's vote, which is never seen on its disk, chose `tip`."""
+        electors = tip.electors if before.tip is None else before.tip.electors
+        config = self.node.plan.config
+        return not config.outside and electors == {Seat(config.member, before.store_id)}
 
 
 def _at_once(m: Draft, what: Callable[[Draft, float], None]) -> None:

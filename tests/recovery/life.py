@@ -1,8 +1,8 @@
 """A small cluster of real members: their disks are values, everything else may fail.
 
-Nothing is decided here.  The host does what `Member.poll` asks for: persist, send, act.  A
-frame is written with the position in one piece, and is acknowledged when every member of
-its view has it, which the ledger counts.
+Nothing is decided here.  The host does what `Member.poll` asks for.  A frame is written with
+the position in one piece, and is acknowledged when every member of its view has it, which the
+ledger counts.
 
     life = Life("abc", wait_for=2)
     life.start("a"), ...; life.settle()      the members found the cluster
@@ -13,19 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from attrs import Factory, define, evolve, field
+from attrs import Factory, define, evolve, field, frozen
 
 from joinproto.core.chain.config import Config
 from joinproto.core.chain.frames import Frame
 from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.member import Member
 from joinproto.core.chain.messages import (
+    Action,
+    Closing,
+    Event,
     Message,
+    Sent,
     ServeUpdate,
-    StartUpdate,
     Stop,
     Waiting,
 )
+from joinproto.core.chain.perform import perform
 from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position
@@ -101,7 +105,7 @@ class Life:
             options="o",
             heartbeat=0.0,
         )
-        peers = frozenset(other for other in self.members if self._reaches(name, other))
+        peers = frozenset(other for other in self.members if self.reaches(name, other))
         member = Member.start(
             self.now,
             config,
@@ -124,7 +128,7 @@ class Life:
             return
         self.letters = [one for one in self.letters if name not in (one.sender, one.to)]
         for other in sorted(self.members):
-            if self._reaches(name, other):
+            if self.reaches(name, other):
                 self.members[other].peer_down(self.now, name)
                 self.perform(other)
 
@@ -134,7 +138,7 @@ class Life:
             (one, other)
             for one in self.members
             for other in self.members
-            if one < other and self._reaches(one, other)
+            if one < other and self.reaches(one, other)
         }
         self.split = tuple(map(frozenset, sides))
         for one in sorted(self.members):
@@ -142,18 +146,18 @@ class Life:
                 if one == other or one not in self.members or other not in self.members:
                     continue
                 was = (min(one, other), max(one, other)) in before
-                if was and not self._reaches(one, other):
+                if was and not self.reaches(one, other):
                     self.members[one].peer_down(self.now, other)
-                elif not was and self._reaches(one, other):
+                elif not was and self.reaches(one, other):
                     self.members[one].peer_up(self.now, other)
                 self.perform(one)
-        self.letters = [one for one in self.letters if self._reaches(one.sender, one.to)]
+        self.letters = [one for one in self.letters if self.reaches(one.sender, one.to)]
 
     def deliver(self, at: int = 0) -> None:
         """Deliver one letter."""
         letter = self.letters.pop(at)
         member = self.members.get(letter.to)
-        if member is None or not self._reaches(letter.sender, letter.to):
+        if member is None or not self.reaches(letter.sender, letter.to):
             return
         match letter.content:
             case FrameSent(view, seq):
@@ -187,7 +191,7 @@ class Life:
                     continue
                 self._append(name, tip.id, seq)
                 for seat in sorted(tip.members, key=lambda one: one.member):
-                    if seat.member != name and self._reaches(name, seat.member):
+                    if seat.member != name and self.reaches(name, seat.member):
                         self.letters.append(Letter(name, seat.member, FrameSent(tip.id, seq)))
                 return True
         return False
@@ -216,33 +220,17 @@ class Life:
         """Do what a member asks for."""
         while name in self.members and (batch := self.members[name].poll()):
             member = self.members[name]
-            if batch.persist is not None:
-                self._persist(name, batch.persist)
-            self.letters += [
-                Letter(name, sent.to, sent.message)
-                for sent in batch.sends
-                if sent.to in self.members and self._reaches(name, sent.to)
-            ]
-            for action in batch.actions:
-                match action:
-                    case ServeUpdate(to, view):
-                        data = DataSent(view.id, self.disks[name].position, self.frames[name])
-                        self.letters.append(Letter(name, to, data))
-                    case StartUpdate():
-                        pass
-                    case Stop():
-                        self.members.pop(name)
-            self.waiting += [event for event in batch.events if isinstance(event, Waiting)]
+            perform(batch, Host(self, name))
             member.advance(batch)
 
-    def _persist(self, name: str, record: StoreRecord) -> None:
+    def persist(self, name: str, record: StoreRecord) -> None:
         self.disks[name] = record
         self.on_write(name, record)
 
     def _append(self, name: str, view: ViewId, seq: int) -> None:
         self.frames[name] = (*self.frames[name], (view, seq))
         self.members[name].appended(view, seq)
-        self._persist(name, evolve(self.disks[name], position=Position(view, seq)))
+        self.persist(name, evolve(self.disks[name], position=Position(view, seq)))
         tip = self.members[name].view
         assert tip is not None
         holders = {other for other in self.names if (view, seq) in self.frames[other]}
@@ -264,7 +252,7 @@ class Life:
         self.frames[name] = data.frames
         member.update_done(self.now, data.position)
 
-    def _reaches(self, one: str, other: str) -> bool:
+    def reaches(self, one: str, other: str) -> bool:
         if not self.split:
             return True
         return any({one, other} <= side for side in self.split)
@@ -279,6 +267,41 @@ class Life:
     def lost(self, name: str) -> list[Written]:
         """Return the acknowledged frames that this store does not have: the slow definition."""
         return [one for one in self.acknowledged if one not in self.frames[name]]
+
+
+@frozen
+class Host:
+    """What a batch of the member `name` needs."""
+
+    life: Life
+    name: str
+
+    def close(self, why: Closing) -> None:
+        """Nothing: who serves is what the phase says."""
+
+    def persist(self, record: StoreRecord) -> None:
+        self.life.persist(self.name, record)
+
+    def send_all(self, sends: tuple[Sent, ...]) -> None:
+        life = self.life
+        life.letters += [
+            Letter(self.name, sent.to, sent.message)
+            for sent in sends
+            if sent.to in life.members and life.reaches(self.name, sent.to)
+        ]
+
+    def see(self, event: Event) -> None:
+        if isinstance(event, Waiting):
+            self.life.waiting.append(event)
+
+    def act(self, action: Action) -> None:
+        life, name = self.life, self.name
+        match action:
+            case ServeUpdate(to, view):
+                data = DataSent(view.id, life.disks[name].position, life.frames[name])
+                life.letters.append(Letter(name, to, data))
+            case Stop():
+                life.members.pop(name)
 
 
 def alive(life: Life, names: Iterable[str]) -> None:

@@ -16,7 +16,6 @@ from joinproto.core.chain.lapses import Lapse
 from joinproto.core.chain.messages import (
     Action,
     Batch,
-    CloseForClients,
     Closing,
     Event,
     Message,
@@ -35,6 +34,7 @@ Happened = TypeVarTuple("Happened")
 class Draft(Known):
     """The next state in the making, and what is to be done: see `Batch`."""
 
+    closing: Closing | None = None
     persist: StoreRecord | None = None
     sends: list[Sent] = field(factory=list)
     actions: list[Action] = field(factory=list)
@@ -58,15 +58,20 @@ class Draft(Known):
 
     @property
     def batch(self) -> Batch:
-        if self.persist is None and not (self.sends or self.actions or self.events):
-            return NOTHING
-        return Batch(self.persist, tuple(self.sends), tuple(self.actions), tuple(self.events))
+        batch = Batch(
+            self.closing,
+            self.persist,
+            tuple(self.sends),
+            tuple(self.actions),
+            tuple(self.events),
+        )
+        return batch or NOTHING
 
     def close(self, why: Closing) -> None:
         """Close for clients, before all else that is to be done."""
         # What waits to open must not open again behind it.
-        others = [item for item in self.actions if not isinstance(item, OpenForClients)]
-        self.actions = [CloseForClients(why), *others]
+        self.actions = [item for item in self.actions if not isinstance(item, OpenForClients)]
+        self.closing = why
 
     # -- small changes that several topics make --------------------------------------------
 

@@ -3,7 +3,7 @@
 A host tells it what happens, asks what is to be done, does that, and says so:
 
     member.receive(now, peer, message)     also peer_up, peer_down, tick, update_done, ...
-    batch = member.poll()                  persist, then sends, then actions; events any time
+    batch = member.poll()                  close, persist, send, act: see `perform.py`
     member.advance(batch)                  once `persist` is durable
 
 `now` is in seconds, of any clock that never goes back; call `tick` when `deadline` has come.

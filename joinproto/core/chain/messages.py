@@ -146,13 +146,6 @@ class Closing(Enum):
 
 
 @frozen
-class CloseForClients:
-    """Serve clients no more, and acknowledge nothing, before anything else is done."""
-
-    why: Closing
-
-
-@frozen
 class Stop:
     """End the process, in order: left, or the whole cluster is closed (S2)."""
 
@@ -196,14 +189,7 @@ class ReadRegister:
 
 
 Action: TypeAlias = (
-    StartUpdate
-    | ServeUpdate
-    | OpenForClients
-    | CloseForClients
-    | Stop
-    | Abort
-    | CompareAndSet
-    | ReadRegister
+    StartUpdate | ServeUpdate | OpenForClients | Stop | Abort | CompareAndSet | ReadRegister
 )
 
 
@@ -282,15 +268,19 @@ class Sent:
 
 @frozen
 class Batch:
-    """What a host has to do now, in this order: persist, send, act; then `advance`.
+    """What a host has to do now, field by field from the top; then `advance`.
 
-    `persist`: make this durable before anything else; None: nothing has changed.
+    `close`: serve clients no more, and acknowledge nothing, before anything else is done; None:
+    nothing of that.  `persist`: make this durable before anything is sent; None: nothing has
+    changed.  `events`: at any time.
     """
 
+    close: Closing | None = None
     persist: StoreRecord | None = None
     sends: tuple[Sent, ...] = ()
     actions: tuple[Action, ...] = ()
     events: tuple[Event, ...] = ()
 
     def __bool__(self) -> bool:
-        return self.persist is not None or bool(self.sends or self.actions or self.events)
+        is_to_do = self.close is not None or self.persist is not None
+        return is_to_do or bool(self.sends or self.actions or self.events)

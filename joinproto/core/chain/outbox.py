@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import define, evolve
 
-from joinproto.core.chain.messages import Batch, CloseForClients, OpenForClients
+from joinproto.core.chain.messages import Batch, OpenForClients
 from joinproto.core.chain.store import StoreRecord
 from joinproto.errors import MisuseError
 
@@ -49,15 +49,15 @@ class Outbox:
 
 def both(one: Batch, other: Batch) -> Batch:
     """Return what `one` and then `other` ask for; a later record takes an older one's place."""
-    first, later = one.actions, other.actions
-    if later and isinstance(later[0], CloseForClients):
+    first = one.actions
+    if other.close is not None:
         # What waits to open must not open again behind it: a member that was active and
         # froze between two polls is closed.
-        others = [item for item in first if not isinstance(item, OpenForClients)]
-        first, later = (later[0], *others), later[1:]
+        first = tuple(item for item in first if not isinstance(item, OpenForClients))
     return Batch(
+        other.close or one.close,
         other.persist or one.persist,
         one.sends + other.sends,
-        first + later,
+        first + other.actions,
         one.events + other.events,
     )

@@ -22,16 +22,18 @@ from joinproto.core.chain.member import Member
 from joinproto.core.chain.messages import (
     Abort,
     Action,
-    CloseForClients,
+    Closing,
     CompareAndSet,
     Event,
     Message,
     OpenForClients,
     ReadRegister,
+    Sent,
     ServeUpdate,
     StartUpdate,
     Stop,
 )
+from joinproto.core.chain.perform import perform
 from joinproto.core.chain.phases import RUNNING, Phase
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View
@@ -126,7 +128,8 @@ class Disk:
 
 @define
 class Host:
-    """One process with its member.  `told`: the actions since its start; `seen`: the events."""
+    """One process with its member.  `told`: what it was to close, open and do;
+    `seen`: the events."""
 
     bus: Bus
     config: Config
@@ -135,7 +138,7 @@ class Host:
     serves: View | None = None
     is_up: bool = True
     kept_by: dict[Position, set[Seat]] = field(factory=dict)
-    told: list[Action] = field(factory=list)
+    told: list[Action | Closing] = field(factory=list)
     seen: list[Event] = field(factory=list)
 
     @property
@@ -149,19 +152,25 @@ class Host:
     def perform(self) -> None:
         """Do what the member asks for."""
         while batch := self.member.poll():
-            if any(isinstance(action, CloseForClients) for action in batch.actions):
-                self.serves = None
-            if batch.persist is not None:
-                self.disk.write(batch.persist)
-                self.bus.wrote(self)
-            for sent in batch.sends:
-                self.bus.send(self.name, sent.to, encode(sent.message))
-            for action in batch.actions:
-                self._act(action)
-            self.seen += batch.events
+            perform(batch, self)
             self.member.advance(batch)
         if not self.runs:
             self.disk.close()
+
+    def close(self, why: Closing) -> None:
+        self.told.append(why)
+        self.serves = None
+
+    def persist(self, record: StoreRecord) -> None:
+        self.disk.write(record)
+        self.bus.wrote(self)
+
+    def send_all(self, sends: tuple[Sent, ...]) -> None:
+        for sent in sends:
+            self.bus.send(self.name, sent.to, encode(sent.message))
+
+    def see(self, event: Event) -> None:
+        self.seen.append(event)
 
     def told_by(self, what: Callable[[Member], None]) -> None:
         what(self.member)
@@ -223,7 +232,7 @@ class Host:
         self.disk.frames = data.frames
         member.update_done(self.bus.now, data.position)
 
-    def _act(self, action: Action) -> None:
+    def act(self, action: Action) -> None:
         self.told.append(action)
         match action:
             case OpenForClients(view):

@@ -20,7 +20,6 @@ from joinproto.core.chain.ids import by_content
 from joinproto.core.chain.member import Member
 from joinproto.core.chain.messages import (
     Abort,
-    CloseForClients,
     Closing,
     Heartbeat,
     Learned,
@@ -251,7 +250,7 @@ def test_a_frozen_member_takes_no_frame() -> None:
 
     assert Phase.FROZEN is bus["b"].member.phase
     assert Frame.FROZEN is bus["b"].member.may_append(frame.view, 2)
-    assert CloseForClients(Closing.NEXT_VIEW) == bus["b"].told[-1]
+    assert Closing.NEXT_VIEW is bus["b"].told[-1]
 
 
 def test_a_frame_of_an_older_view_is_refused() -> None:
@@ -851,8 +850,8 @@ def test_a_member_that_hears_no_majority_serves_no_client() -> None:
     bus.partition("ab", "c")
 
     assert bus["c"].serves is None
-    closed = all_of(CloseForClients, list(bus["c"].told))
-    assert Closing.NO_MAJORITY is closed[-1].why
+    closed = all_of(Closing, list(bus["c"].told))
+    assert Closing.NO_MAJORITY is closed[-1]
     assert Phase.SUSPENDED is bus["c"].member.phase
 
 
@@ -1317,7 +1316,7 @@ def test_what_happens_between_poll_and_advance_stays() -> None:
     left = member.poll()
     assert left.persist is not None
     assert Ballot(1, "b2") == left.persist.promised
-    assert isinstance(left.actions[0], CloseForClients)
+    assert Closing.NEXT_VIEW is left.close
     assert any(isinstance(sent.message, Promise) for sent in left.sends)
 
 
@@ -1498,9 +1497,9 @@ def test_a_member_that_froze_before_its_batch_was_polled_is_not_opened() -> None
 
     member.receive(0, "b", Prepare(found.id, Ballot(1, "b'")))
 
-    actions = list(member.poll().actions)
-    assert [CloseForClients(Closing.NEXT_VIEW)] == all_of(CloseForClients, actions)
-    assert [] == all_of(OpenForClients, actions)
+    batch = member.poll()
+    assert Closing.NEXT_VIEW is batch.close
+    assert [] == all_of(OpenForClients, list(batch.actions))
 
 
 def test_what_closes_while_a_batch_is_performed_is_in_the_next_one() -> None:
@@ -1515,7 +1514,7 @@ def test_what_closes_while_a_batch_is_performed_is_in_the_next_one() -> None:
     assert member.poll() is opening
     member.advance(opening)
 
-    assert all_of(CloseForClients, list(member.poll().actions))
+    assert Closing.NEXT_VIEW is member.poll().close
 
 
 def test_a_batch_that_was_not_given_cannot_be_performed() -> None:
