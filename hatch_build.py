@@ -18,9 +18,25 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 # imported from there, because the build environment holds no dependencies.
 ROOMS = ("models", "proofs", "spark_explore", "tools")
 
+# What measures, tortures and documents the project is run from a checkout, as its tests are: no
+# command imports it (tests/project/test_arrows.py), so no installation carries it.
+STAYS = (
+    "tools/bench",
+    "tools/docs.py",
+    "tools/docs_api.py",
+    "tools/docs_tables.py",
+    "tools/faults",
+    "tools/fixtures",
+    "tools/mutate",
+    "tools/soundness",
+    "tools/spark_archive.py",
+    "tools/torture",
+    "tools/torture.py",
+)
+
 
 class RoomsHook(BuildHookInterface[Any]):
-    """Adds every file of every room to a standard wheel, and nothing to an editable one."""
+    """Adds the rooms, without what stays, to a standard wheel, and nothing to an editable one."""
 
     PLUGIN_NAME = "custom"
 
@@ -35,11 +51,13 @@ class RoomsHook(BuildHookInterface[Any]):
             if not folder.is_dir():
                 self.app.display_warning(f"this wheel lacks the room {room}: no folder {folder}")
             for file in sorted(folder.rglob("*")):
-                if file.is_file() and is_source(file.relative_to(folder)):
-                    target = Path("joinproto", "_rooms", room, file.relative_to(folder))
+                path = file.relative_to(self.root)
+                if file.is_file() and travels(path):
+                    target = Path("joinproto", "_rooms", path)
                     build_data["force_include"][str(file)] = target.as_posix()
 
 
-def is_source(path: Path) -> bool:
-    """Say whether `path` (relative to its room) was written, not left by a run."""
-    return "__pycache__" not in path.parts and not any(p.startswith(".") for p in path.parts)
+def travels(path: Path) -> bool:
+    """Say whether the wheel carries `path` (from the checkout): not what a run left, nor STAYS."""
+    left = "__pycache__" in path.parts or any(part.startswith(".") for part in path.parts)
+    return not left and not any(path.is_relative_to(place) for place in STAYS)

@@ -58,6 +58,10 @@ if TYPE_CHECKING:
     from joinproto.drivers.threads import ThreadCluster
     from joinproto.drivers.tls import TlsFiles
     from joinproto.errors import JoinprotoError
+    from joinproto.log.disk import Disk, open_disk
+    from joinproto.log.entry import Entry
+    from joinproto.log.keeper import Keeping, Remembering
+    from joinproto.log.replicated import Application, ReplicatedLog
     from joinproto.node.process import run_node
     from joinproto.node.settings import read_settings
     from joinproto.node.telling import log_to_stderr
@@ -68,17 +72,21 @@ __all__ = [
     "Aborted",
     "Action",
     "Address",
+    "Application",
     "Batch",
     "Closing",
     "Cluster",
     "ClusteredBroker",
     "CompareAndSet",
     "Config",
+    "Disk",
+    "Entry",
     "Event",
     "Forbids",
     "Frame",
     "Host",
     "JoinprotoError",
+    "Keeping",
     "Learned",
     "Malformed",
     "Member",
@@ -96,6 +104,8 @@ __all__ = [
     "ReadRegister",
     "Reason",
     "Refusal",
+    "Remembering",
+    "ReplicatedLog",
     "Seat",
     "Sent",
     "ServeUpdate",
@@ -115,6 +125,7 @@ __all__ = [
     "__version__",
     "create_store",
     "log_to_stderr",
+    "open_disk",
     "open_store",
     "perform",
     "performing",
@@ -151,6 +162,10 @@ _PLACES = {
     "drivers.threads": "ThreadCluster",
     "drivers.tls": "TlsFiles",
     "errors": "JoinprotoError",
+    "log.disk": "Disk open_disk",
+    "log.entry": "Entry",
+    "log.keeper": "Keeping Remembering",
+    "log.replicated": "Application ReplicatedLog",
     "node.process": "run_node",
     "node.settings": "read_settings",
     "node.telling": "log_to_stderr",

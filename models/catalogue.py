@@ -7,6 +7,8 @@ options of `joinproto check` (members, wait_for, crashes, ...) are the function'
 from __future__ import annotations
 
 import inspect
+import shlex
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +16,8 @@ from attrs import evolve
 
 from models.entry import Entry
 from models.files import is_file, load_file
+from models.loaded import Loaded
+from models.options import converted, listed, words_of
 from models.problems import ModelProblem
 from models.world import World
 from models.worlds import join_entries
@@ -240,30 +244,53 @@ def load_world(name: str, **options: Any) -> World:
 
     `name` may also be a file of one's own: it ends in `.py`, or holds a `/`.
     """
-    if is_file(name):
-        return load_file(name, options).world
-    item = entry(name)
+    return load(name, options).world
+
+
+def load(target: str, options: Mapping[str, Any]) -> Loaded:
+    """Return the same with the way to it, for commands; options may be `Words`, or None."""
     options = {key: value for key, value in options.items() if value is not None}
+    if is_file(target):
+        return load_file(target, options)
+    item = entry(target)
+    options = converted(options, builder(item))
+    has_sizes = "members" in parameters(item)
+    return Loaded(
+        _built(item, options),
+        target,
+        options,
+        members=options.get("members", item.usual) if has_sizes else None,
+        sized=(lambda size: _built(item, {**options, "members": size})) if has_sizes else None,
+        least=item.members[0],
+    )
+
+
+def _built(item: Entry, options: Mapping[str, Any]) -> World:
     allowed = parameters(item)
     for key in options:
         if key not in allowed:
-            takes = ", ".join(f"--{word.replace('_', '-')}" for word in allowed)
             raise ModelProblem(
-                f"world {name} takes no --{key.replace('_', '-')}", next=f"it takes {takes}"
+                f"world {item.name} takes no {listed([key])}", next=f"it takes {listed(allowed)}"
             )
-    options.setdefault("members", item.usual)
     least, most = item.members
-    if not least <= options["members"] <= most:
+    members = options.get("members", item.usual)
+    if not least <= members <= most:
         raise ModelProblem(
-            f"world {name} cannot have {options['members']} members",
-            next=f"give it {least} to {most}",
+            f"world {item.name} cannot have {members} members", next=f"give it {least} to {most}"
         )
     mutant = options.get("mutant")
     if mutant is not None and mutant not in item.mutants:
         raise ModelProblem(
-            f"world {name} has no mutant {mutant!r}",
+            f"world {item.name} has no mutant {mutant!r}",
             next="it has " + (", ".join(item.mutants) or "none"),
         )
-    world: World = builder(item)(**{**item.given, **options})
+    source = {**item.given, "members": members, **options}
+    try:
+        world: World = builder(item)(**source)
+    except (ValueError, TypeError) as error:
+        raise ModelProblem(
+            f"world {item.name} cannot be built with {shlex.join(words_of(options))}: {error}",
+            next=f"joinproto models   lists what {item.name} takes",
+        ) from error
     expected: Any = "violated" if mutant else item.expected
-    return evolve(world, name=item.name, expected=expected, source={**item.given, **options})
+    return evolve(world, name=item.name, expected=expected, source=source)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
-from models.report import Report
+from models.report import Coverage, Report
 from models.world import World
+
+if TYPE_CHECKING:
+    from models.engine.findings import Findings
 
 
 def check(
@@ -48,39 +52,51 @@ def conclude(search: Any, *, began: float, cpu: float, witnesses: bool = False) 
     from models.engine.coverage import coverage_of
     from models.engine.findings import findings_of
 
-    world, explored = search.world, search.found
     search.tables.codes.ask_again()
     coverage = coverage_of(search)
     found = findings_of(search, witnesses=witnesses)
-    properties = tuple(found.results.values())
-    broken = any(item.result in ("violated", "not-reached") for item in properties)
-    result: Literal["holds", "violated", "incomplete"] = (
-        "violated" if broken else "incomplete" if found.stopped_by else "holds"
-    )
-    levels = tuple(b - a for a, b in zip(explored.levels, explored.levels[1:], strict=False))
-    distinct = search.states.count
-    return Report(
-        world=world.name,
-        result=result,
-        distinct=distinct,
-        generated=explored.generated,
-        depth=len(levels),
-        levels=levels,
+    starts = search.found.levels
+    return report_of(
+        search,
+        found,
+        coverage,
+        engine="local",
+        levels=tuple(b - a for a, b in pairwise(starts)),
+        distinct=search.states.count,
+        generated=search.found.generated,
         seconds=time.perf_counter() - began,
         cpu_seconds=time.process_time() - cpu,
         peak_rss_bytes=memory.peak_bytes(),
+        numbered_bytes=search.numbered_bytes,
+        bytes_per_state=(search.states.bytes_used + search.judge.bytes_used) / search.states.count,
+    )
+
+
+def report_of(
+    search: Any, found: Findings, coverage: Coverage, *, levels: tuple[int, ...], **measured: Any
+) -> Report:
+    """Return the report of a search, wherever its states are.
+
+    `levels`: distinct states at each depth.  `measured`: the engine, what it counted, and what
+    that cost, by the names of `Report`.
+    """
+    world, properties = search.world, tuple(found.results.values())
+    broken = any(item.result in ("violated", "not-reached") for item in properties)
+    return Report(
+        world=world.name,
+        result="violated" if broken else "incomplete" if found.stopped_by else "holds",
+        depth=len(levels),
+        levels=levels,
         calls=search.tables.codes.calls,
-        engine="local",
         reductions=reductions_of(search),
         properties=properties,
         coverage=coverage,
         members=world.size,
         expected=world.expected,
         row_bits=search.row_bits,
-        numbered_bytes=search.numbered_bytes,
-        bytes_per_state=(search.states.bytes_used + search.judge.bytes_used) / distinct,
         trace=found.shown(),
         stopped_by=found.stopped_by,
+        **measured,
     )
 
 

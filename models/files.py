@@ -7,46 +7,24 @@ whatever is wrong with it is told with file and line: whoever reads it wrote it.
 from __future__ import annotations
 
 import ast
-import hashlib
 import inspect
 import sys
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
-from joinproto.errors import JoinprotoError
-from models.options import converted
+from models.blame import its_own_fault, private_name, short
+from models.loaded import Loaded
+from models.options import converted, listed, typed
 from models.problems import ModelProblem
 from models.world import World
 
 EXPECTED = "`world = World(...)`, or a function `world(*, members=3)` that returns one"
-
-FLAGS = ("members", "wait_for", "crashes", "partitions", "lose", "register", "mutant")
-"""Parameters that are options of the command line; any other is given by `--set`."""
-
-
-@frozen
-class FileWorld:
-    """The world in a file.  `file`, `place`: where it is, the latter as file:line.
-
-    `build` makes it with other options; None if it is one fixed world.  `takes`: their names.
-    `members`: how many were asked for, where that is an option.  `options`: as values.
-    """
-
-    world: World
-    file: Path
-    place: str
-    build: Callable[[Mapping[str, Any]], World] | None = field(default=None, repr=False)
-    takes: frozenset[str] = frozenset()
-    members: int | None = None
-    options: Mapping[str, Any] = field(factory=dict)
 
 
 def is_file(target: str) -> bool:
@@ -55,12 +33,10 @@ def is_file(target: str) -> bool:
     return path.endswith(".py") or "/" in path or target != path
 
 
-def load_file(target: str, options: Mapping[str, Any]) -> FileWorld:
+def load_file(target: str, options: Mapping[str, Any]) -> Loaded:
     """Return the world that `target` names, built with `options`; raises `ModelProblem`."""
     path, _, wanted = target.partition("::")
-    file = _existing(path)
-    with its_own_fault(file):
-        module = _module(file, path)
+    module, file = load_module(path)
     name = wanted or _only_world(module, path, file)
     made = getattr(module, name, None)
     place = f"{path}:{_line_of(module, name)}"
@@ -71,11 +47,12 @@ def load_file(target: str, options: Mapping[str, Any]) -> FileWorld:
     if isinstance(made, World):
         if options:
             raise ModelProblem(
-                f"{name} is one fixed world and takes no {_listed(options)}",
+                f"{name} is one fixed world and takes no {listed(options)}",
                 next=f"make it a function: def {name}(*, {', '.join(options)}): ...",
                 place=place,
             )
-        return FileWorld(_sound(made, place, target, options), file, place)
+        world = _sound(made, place, target, options)
+        return Loaded(world, target, options, file=file, place=place)
     if not callable(made) or isinstance(made, type):
         found = "a class" if isinstance(made, type) else _a(made)
         raise ModelProblem(f"{name} is {found}", next=f"expected {EXPECTED}", place=place)
@@ -100,8 +77,23 @@ def load_file(target: str, options: Mapping[str, Any]) -> FileWorld:
     members = options.get("members")
     if members is None and "members" in takes:
         members = inspect.signature(made).parameters["members"].default
-    sized = members if isinstance(members, int) else None
-    return FileWorld(build(options), file, place, build, takes, sized, options)
+    has_sizes = isinstance(members, int)
+    return Loaded(
+        build(options),
+        target,
+        options,
+        file=file,
+        place=place,
+        members=members if has_sizes else None,
+        sized=(lambda members: build({**options, "members": members})) if has_sizes else None,
+    )
+
+
+def load_module(path: str) -> tuple[ModuleType, Path]:
+    """Return the module in a file, under a name of its own; raises `ModelProblem`."""
+    file = _existing(path)
+    with its_own_fault(file):
+        return _module(file), file
 
 
 def _existing(path: str) -> Path:
@@ -128,11 +120,10 @@ def _existing(path: str) -> Path:
     return file.resolve()
 
 
-def _module(file: Path, path: str) -> ModuleType:
-    """Return the module in `file`, loaded under a name of its own."""
+def _module(file: Path) -> ModuleType:
     # Two files of one name are two modules, and neither hides an installed one; attrs and
     # pickle look theirs up by name.
-    name = _private_name(file)
+    name = private_name(file)
     # Not spec_from_file_location: it guesses the loader from the ending, and a path with
     # a slash may have any.
     spec = ModuleSpec(name, SourceFileLoader(name, str(file)), origin=str(file))
@@ -152,7 +143,7 @@ def _module(file: Path, path: str) -> ModuleType:
             raise ModelProblem(
                 f"syntax error: {error.msg}",
                 next=f"correct `{error.text.strip()}`" if error.text else "correct the file",
-                place=f"{_short(Path(str(error.filename)))}:{error.lineno or 1}",
+                place=f"{short(Path(str(error.filename)))}:{error.lineno or 1}",
             ) from error
         raise
     finally:
@@ -160,85 +151,6 @@ def _module(file: Path, path: str) -> ModuleType:
         # Last, where it can hide nothing: a member may import when it first runs.
         sys.path.append(folder)
     return module
-
-
-def _private_name(file: Path) -> str:
-    digest = hashlib.sha256(str(file).encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    return f"{file.stem}@{digest}"
-
-
-def _in_its_words(file: Path, text: str) -> str:
-    """Return `text` with the file's own name where its module's private one stands."""
-    return text.replace(_private_name(file), file.stem)
-
-
-@contextmanager
-def its_own_fault(file: Path, *, what: str = "") -> Iterator[None]:
-    """Turn what goes wrong in code of `file` into a `ModelProblem` with file and line.
-
-    `what`: whose call it is; empty while the file is loaded.  What goes wrong outside of
-    the file and its folder is not its fault, and goes through.
-    """
-    try:
-        yield
-    except (MemoryError, BrokenPipeError, KeyboardInterrupt):
-        raise
-    except ModelProblem as problem:
-        place = _shorter(problem.place) or _place_in(file, problem)
-        message = problem.message.removeprefix(f"{problem.place}: ")
-        raise ModelProblem(
-            _in_its_words(file, message), next=problem.next, place=place
-        ) from problem
-    except JoinprotoError:
-        raise
-    except BaseException as error:
-        # Not only Exception: a model that calls exit() must not end us as if all were well.
-        place = _place_in(file, error) or ("" if what else f"{_short(file)}:1")
-        if not place:
-            raise
-        raised = _in_its_words(file, traceback.format_exception_only(error)[-1].strip())
-        hint = "correct the file"
-        if isinstance(error, SystemExit):
-            hint = "a model only answers; put what runs under `if __name__ == '__main__':`"
-        if isinstance(error, ModuleNotFoundError):
-            hint = f"install {error.name}, or put it beside the file"
-        raise ModelProblem(
-            f"{what or 'loading the file'} raised {raised}", next=hint, place=place
-        ) from error
-
-
-def _shorter(place: str) -> str:
-    """Return file:line with the file from the working folder."""
-    path, colon, line = place.rpartition(":")
-    return f"{_short(Path(path))}{colon}{line}" if path else place
-
-
-def _place_in(file: Path, error: BaseException) -> str:
-    """Return file:line of the deepest frame in `file` or its folder, or nothing."""
-    own = ""
-    for frame in traceback.extract_tb(error.__traceback__):
-        at = Path(frame.filename)
-        beside = at.is_relative_to(file.parent) and not any(map(at.is_relative_to, _NOT_OWN))
-        if at == file or (beside and "site-packages" not in at.parts):
-            own = f"{_short(at)}:{frame.lineno}"
-    return own
-
-
-# A file may well lie in the folder that holds our rooms, or the whole of Python.
-_ROOMS = Path(__file__).resolve().parents[1]
-_NOT_OWN = (
-    *(_ROOMS / room for room in ("joinproto", "models", "proofs", "spark_explore", "tools")),
-    Path(sys.base_prefix),
-    Path(sys.base_prefix).resolve(),
-)
-
-
-def _short(path: Path) -> str:
-    """Return `path` from the working folder, where it lies below it."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except (ValueError, OSError):
-        return str(path)
 
 
 # -- choosing and checking -------------------------------------------------------------
@@ -311,8 +223,8 @@ def _check_options(
     for key in options:
         if key not in named and not takes_all:
             raise ModelProblem(
-                f"{name}() takes no {_listed([key])}",
-                next=f"it takes {_listed(named)}" if named else "it takes no options",
+                f"{name}() takes no {listed([key])}",
+                next=f"it takes {listed(named)}" if named else "it takes no options",
                 place=place,
             )
     missing = [
@@ -323,7 +235,7 @@ def _check_options(
         and key not in options
     ]
     if missing:
-        hint = f"give {_listed(missing)}" if set(missing) <= named.keys() else "use keywords"
+        hint = f"give {listed(missing)}" if set(missing) <= named.keys() else "use keywords"
         raise ModelProblem(
             f"{name}() has no default for {', '.join(missing)}",
             next=f"{hint}, or give it a default",
@@ -343,29 +255,14 @@ def _to_blame(made: Callable[..., Any], options: Mapping[str, Any]) -> str:
             raise
         except BaseException:  # noqa: BLE001  only asked whether it can be built
             continue
-        return " ".join(_typed(key, options[key]) for key in left_out)
+        return " ".join(word for key in left_out for word in typed(key, options[key]))
     return ""
-
-
-def _typed(name: str, value: Any) -> str:
-    flag = name.replace("_", "-")
-    if name not in FLAGS:
-        return f"--set {name}={value}"
-    if isinstance(value, bool):
-        return f"--{flag}" if value else f"--no-{flag}"
-    return f"--{flag} {value}"
 
 
 def _raised(problem: ModelProblem) -> str:
     """Return what went wrong, without place and without whose call it was."""
     message = problem.message.removeprefix(f"{problem.place}: ")
     return message.partition("() raised ")[2] or message
-
-
-def _listed(names: Sequence[str] | Mapping[str, Any]) -> str:
-    return ", ".join(
-        f"--{name.replace('_', '-')}" if name in FLAGS else f"--set {name}=..." for name in names
-    )
 
 
 def _sound(

@@ -12,7 +12,7 @@ import enum
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from models.problems import ModelProblem
@@ -20,10 +20,36 @@ from models.problems import ModelProblem
 YES, NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
+FLAGS = ("members", "wait_for", "crashes", "partitions", "lose", "register", "mutant")
+"""Parameters that are options of the command line; any other is given by `--set`."""
+
+
 class Words(str):
     """What was typed for a parameter, not yet a value."""
 
     __slots__ = ()
+
+
+def words_of(options: Mapping[str, Any]) -> list[str]:
+    """Return options as words of a command line."""
+    return [word for name, value in options.items() for word in typed(name, value)]
+
+
+def typed(name: str, value: Any) -> list[str]:
+    """Return one option as it is typed."""
+    flag = name.replace("_", "-")
+    if name not in FLAGS:
+        return ["--set", f"{name}={value}"]
+    if isinstance(value, bool):
+        return [f"--{flag}" if value else f"--no-{flag}"]
+    return [f"--{flag}", str(value)]
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return how options of these names are given."""
+    return ", ".join(
+        f"--{name.replace('_', '-')}" if name in FLAGS else f"--set {name}=..." for name in names
+    )
 
 
 class Misfit(Exception):

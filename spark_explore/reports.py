@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from attrs import evolve
 
-from models.check import conclude, reductions_of
+from models.check import conclude, report_of
 from models.engine.coverage import coverage_of
 from models.engine.findings import Findings, findings_of
 from models.engine.search import Search
@@ -38,34 +38,18 @@ def of_frontier(frontier: Frontier, context: Any, spent: Spent) -> Report:
     search = frontier.search
     search.tables.codes.ask_again()
     coverage = coverage_of(search, outcomes=frontier.outcomes)
-    found = _findings(frontier, context)
-    properties = tuple(found.results.values())
-    broken = any(item.result in ("violated", "not-reached") for item in properties)
-    result: Literal["holds", "violated", "incomplete"] = (
-        "violated" if broken else "incomplete" if found.stopped_by else "holds"
-    )
-    world = search.world
-    return Report(
-        world=world.name,
-        result=result,
+    return report_of(
+        search,
+        _findings(frontier, context),
+        coverage,
+        engine="spark",
+        levels=tuple(frontier.levels),
         distinct=frontier.distinct,
         generated=frontier.generated,
-        depth=len(frontier.levels),
-        levels=tuple(frontier.levels),
         seconds=spent.seconds,
         cpu_seconds=spent.cpu_seconds,
         peak_rss_bytes=spent.peak_bytes,
-        calls=search.tables.codes.calls,
-        engine="spark",
-        reductions=reductions_of(search),
-        properties=properties,
-        coverage=coverage,
-        members=world.size,
-        expected=world.expected,
-        row_bits=search.row_bits,
         bytes_per_state=frontier.bytes_per_state,
-        trace=found.shown(),
-        stopped_by=found.stopped_by,
     )
 
 

@@ -138,8 +138,8 @@ def explained() -> Iterator[None]:
         if absent:
             raise EnvironmentProblem(
                 f"an executor's Python has no module {absent[1]}",
-                next="install joinproto[check] for it, or send it along: python -m"
-                " tools.spark_archive, then spark-submit --archives (see docs/spark.md)",
+                next="install joinproto[check] for it, or, from a checkout, send it along: python"
+                " -m tools.spark_archive, then spark-submit --archives (see docs/spark.md)",
             ) from error
         raise EnvironmentProblem(
             f"Spark gave up: {_reason(text)}",

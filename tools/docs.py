@@ -3,8 +3,7 @@
 A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `files` (a room's
 files, each with the first line of its docstring), `trace` (the shortest failing run of a
 world, as the command shows it), `include` (a file as it is: Python, or Markdown), `api` (public
-names, as `tools.docs_api` describes them).  Tables and drawings are made by `tools.docs_tables`.
-A test compares.
+names), `drawing` (a shipped table), `json` (what commands print).  A test compares.
 """
 
 from __future__ import annotations
@@ -15,15 +14,20 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import click
+
 from joinproto.errors import UsageProblem
 from models.catalogue import load_world
 from models.check import check
 from tools import docs_api, docs_tables
+from tools.cli import schema
 from tools.show.chart import chart
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 88
-BLOCK = re.compile(r"(<!-- (files|trace|include|api): ([^>\n]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(
+    r"(<!-- (files|trace|include|api|drawing|json): ([^>\n]+) -->\n).*?(<!-- end -->)", re.DOTALL
+)
 
 
 def files_of(room: str) -> list[Path]:
@@ -72,6 +76,8 @@ MAKERS: dict[str, Callable[[str], str]] = {
     "trace": _trace,
     "include": _include,
     "api": _api,
+    "drawing": docs_tables.table,
+    "json": schema.document,
 }
 
 
@@ -99,12 +105,12 @@ def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+@click.command(epilog="Example: python -m tools.docs")
 def main() -> None:
-    """Rewrite what is stale."""
-    docs_tables.main()
+    """Write the generated parts of the documents anew, where they are stale."""
     for path in stale():
         path.write_text(regenerate(_read(path)), encoding="utf-8")
-        print(f"rewritten: {path.relative_to(ROOT)}")
+        click.echo(f"rewritten: {path.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Three members in one program, over real sockets, with real disks and real time.
 
 A service without data: it only hears when it may serve.  One that has frames is
-`joinproto.log.replicated.ReplicatedLog`; `docs/running.md` says more.
+`joinproto.ReplicatedLog`; `docs/running.md` says more.
 """
 
 # ruff: noqa: T201 - a program of its own may print

@@ -43,7 +43,7 @@ from joinproto.drivers.failures import NotActive
 from joinproto.drivers.ports import Host
 from joinproto.drivers.tcp import Network, TcpTransport
 from joinproto.log.disk import open_disk
-from joinproto.log.entry import unpacked
+from joinproto.log.entry import Entry
 from joinproto.log.journal import FRAME_BYTES_MAX, Frame
 from joinproto.log.replicated import ReplicatedLog
 
@@ -178,7 +178,7 @@ class ClusteredBroker(Broker):  # type: ignore[misc]  # amqtt ships no types
 
     def apply(self, frame: Frame) -> None:
         """Keep a retained message that is committed; an empty one removes it."""
-        entry = unpacked(frame.data)
+        entry = Entry.of(frame.data)
         topic, qos, data = read_message(entry.body)
         if data:
             self._retained[topic] = (data, qos)

@@ -19,19 +19,19 @@ class Entry:
     number: int
     body: bytes
 
+    @classmethod
+    def of(cls, data: bytes) -> Entry:
+        """Return what a frame's data hold, whatever they hold."""
+        head, newline, body = data.partition(b"\n")
+        origin, space, number = head.decode("utf-8", "replace").rpartition(" ")
+        if newline and space and number.isascii() and number.isdigit() and len(number) < 20:
+            return cls(origin, int(number), body)
+        return cls("", 0, data)
+
 
 def packed(origin: str, number: int, body: bytes) -> bytes:
     """Return the data of the frame."""
     return f"{origin} {number}\n".encode() + body
-
-
-def unpacked(data: bytes) -> Entry:
-    """Return what a frame holds, whatever it holds."""
-    head, newline, body = data.partition(b"\n")
-    origin, space, number = head.decode("utf-8", "replace").rpartition(" ")
-    if newline and space and number.isascii() and number.isdigit() and len(number) < 20:
-        return Entry(origin, int(number), body)
-    return Entry("", 0, data)
 
 
 def digest_of(data: bytes) -> str:

@@ -25,7 +25,7 @@ from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.messages import Closing, ServeUpdate, StartUpdate
 from joinproto.core.chain.view import Position, View
 from joinproto.drivers.ports import Brief, Strand, Work
-from joinproto.log.entry import digest_of, unpacked
+from joinproto.log.entry import Entry, digest_of
 from joinproto.log.journal import Frame, Journal
 from joinproto.log.keeper import Keeping, keeper_of, kind_of
 from joinproto.log.letters import (
@@ -477,7 +477,7 @@ class ReplicatedLog:
 
     def _took(self, frame: Frame) -> None:
         """Recognize what a client of ours wrote, whichever way the frame came here."""
-        entry = unpacked(frame.data)
+        entry = Entry.of(frame.data)
         pending = self._pending.get(entry.number) if entry.origin == self.origin else None
         if pending is not None and pending.seq is None:
             pending.seq = frame.seq

@@ -32,7 +32,7 @@ from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.direct import listening
 from joinproto.drivers.failures import NotActive
 from joinproto.errors import EnvironmentProblem
-from joinproto.log.entry import unpacked
+from joinproto.log.entry import Entry
 from joinproto.log.journal import Frame
 from joinproto.log.replicated import ReplicatedLog
 from joinproto.node.connection import PIECE_BYTES, Connection
@@ -235,7 +235,7 @@ class ClientPort:
                     continue
                 await client.send(self._refused(at))
                 return
-            shown = (b"%d %s\n" % (frame.seq, unpacked(frame.data).body) for frame in frames)
+            shown = (b"%d %s\n" % (frame.seq, Entry.of(frame.data).body) for frame in frames)
             await client.send(b"".join(shown))
             at = frames[-1].seq + 1
         await client.send(self._refused(at) if upto is None else b"end %d\n" % upto)
@@ -245,7 +245,7 @@ class ClientPort:
         frames = None if upto is None else await self._frames(number, min(number, upto))
         if frames is None:
             return self._refused(number)
-        return b"ok %s\n" % unpacked(frames[0].data).body if frames else b"no such frame\n"
+        return b"ok %s\n" % Entry.of(frames[0].data).body if frames else b"no such frame\n"
 
     async def _committed(self) -> int | None:
         """Return up to where all is committed that was acknowledged before; None: closed."""

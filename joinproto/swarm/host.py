@@ -39,8 +39,8 @@ from joinproto.core.chain.view import Position, Seat, View
 from joinproto.core.chain.wire import decode
 from joinproto.drivers.ports import Channel, Work
 from joinproto.drivers.session import VERSIONS
-from joinproto.log.entry import unpacked
-from joinproto.log.journal import Frame as Entry
+from joinproto.log.entry import Entry
+from joinproto.log.journal import Frame as Kept
 from joinproto.log.replicated import ReplicatedLog
 from joinproto.swarm.place import Died, Opened, Place
 
@@ -295,9 +295,9 @@ class Clients:
 
     process: Process | None = None
 
-    def apply(self, frame: Entry) -> None:
+    def apply(self, frame: Kept) -> None:
         assert self.process is not None
-        self.process.watcher.applied(self.process, frame.seq, unpacked(frame.data).body)
+        self.process.watcher.applied(self.process, frame.seq, Entry.of(frame.data).body)
 
     def opened(self, view: View) -> None:
         assert self.process is not None

@@ -20,7 +20,7 @@ from joinproto.core.chain.view import Position, View
 from joinproto.drivers.engine import Engine
 from joinproto.drivers.ports import Call, Came, Channel, Down, Host, Item, Up
 from joinproto.log.disk import Disk, open_disk
-from joinproto.log.entry import unpacked
+from joinproto.log.entry import Entry
 from joinproto.log.journal import Frame
 from joinproto.log.keeper import Keeping
 from joinproto.log.replicated import ReplicatedLog
@@ -45,7 +45,7 @@ class Applied:
         self.since = len(self.texts)
 
     def apply(self, frame: Frame) -> None:
-        self.texts.append(unpacked(frame.data).body.decode())
+        self.texts.append(Entry.of(frame.data).body.decode())
 
     def opened(self, view: View) -> None:
         pass

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from joinproto.core.chain.malformed import Malformed
-from joinproto.log.entry import packed, unpacked
+from joinproto.log.entry import Entry, packed
 from joinproto.log.journal import Frame, Run
 from joinproto.log.letters import (
     Ask,
@@ -104,11 +104,11 @@ def test_what_no_log_says_is_refused(said: str) -> None:
 
 @given(st.binary(max_size=50))
 def test_an_entry_comes_back(body: bytes) -> None:
-    entry = unpacked(packed("origin", 12, body))
+    entry = Entry.of(packed("origin", 12, body))
 
     assert ("origin", 12, body) == (entry.origin, entry.number, entry.body)
 
 
 @given(st.binary(max_size=50))
 def test_any_data_of_a_frame_can_be_looked_at(data: bytes) -> None:
-    assert unpacked(data).body in data
+    assert Entry.of(data).body in data

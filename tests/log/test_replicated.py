@@ -14,7 +14,7 @@ from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.messages import Closing, StartUpdate
 from joinproto.core.chain.view import Position, Seat, View, change, found
 from joinproto.drivers.session import VERSIONS
-from joinproto.log.entry import unpacked
+from joinproto.log.entry import Entry
 from joinproto.log.journal import Frame, Journal
 from joinproto.log.replicated import ReplicatedLog
 
@@ -52,7 +52,7 @@ class Applied:
     is_open: bool = False
 
     def apply(self, frame: Frame) -> None:
-        self.texts.append(unpacked(frame.data).body.decode())
+        self.texts.append(Entry.of(frame.data).body.decode())
 
     def opened(self, view: View) -> None:
         self.is_open = True
@@ -199,7 +199,7 @@ class Three:
         return view
 
     def texts(self, name: str) -> list[str]:
-        return [unpacked(frame.data).body.decode() for frame in self.logs[name].journal.read(1)]
+        return [Entry.of(frame.data).body.decode() for frame in self.logs[name].journal.read(1)]
 
 
 @pytest.fixture

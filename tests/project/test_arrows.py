@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
+from hatch_build import STAYS
+
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("joinproto", "models", "proofs", "spark_explore", "tools")
 ERRORS = "joinproto.errors"
@@ -237,6 +239,22 @@ def test_every_import_follows_the_arrows() -> None:
     found = [line for file in files for line in problems(dotted(file), file.read_text("utf-8"))]
 
     assert [] == found, "\n".join(found)
+
+
+def test_nothing_that_is_installed_imports_what_stays_in_the_checkout() -> None:
+    """The wheel carries no benchmark, no torture: a command must never be in need of them."""
+    stays = {place.removesuffix(".py").replace("/", ".") for place in STAYS}
+    files = [file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py"))]
+
+    found = [
+        f"{dotted(file)} imports {found.name}"
+        for file in files
+        if not any(covers(place, dotted(file)) for place in stays)
+        for found in imports(file.read_text("utf-8"))
+        if any(covers(place, found.name) for place in stays)
+    ]
+
+    assert [] == found
 
 
 def test_the_tables_name_the_same_places() -> None:

@@ -14,6 +14,7 @@ import pytest
 import joinproto
 from joinproto import checking, simulating
 from tools import docs
+from tools.faults.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLIC = {
@@ -90,6 +91,54 @@ def test_type_checkers_and_the_interpreter_are_told_the_same() -> None:
     assert {name: f"joinproto.{place}" for name, place in joinproto._PLACE_OF.items()} == places
     assert {*places, "__version__"} == set(joinproto.__all__)
     assert sorted(joinproto.__all__) == list(joinproto.__all__)
+
+
+LOGGED = """
+from pathlib import Path
+import sys
+import anyio
+from joinproto import (
+    Address, Application, Closing, Cluster, Config, Entry, Frame, Host, Network, Position,
+    ReplicatedLog, TcpTransport, View, open_disk,
+)
+
+class Kept(Application):
+    def apply(self, frame: Frame) -> None:
+        print(Entry.of(frame.data).body.decode())
+    def opened(self, view: View) -> None: ...
+    def closed(self, why: Closing) -> None: ...
+
+async def main(path: Path, port: int) -> None:
+    disk = open_disk(path / "a", "a", "demo")
+    place, alone = Address("127.0.0.1", port), frozenset("a")
+    log = ReplicatedLog(disk.journal, Kept())
+    network = Network(
+        member="a", cluster_name="demo", electors=alone, listen=place, addresses={"a": place}
+    )
+    host = Host(store=disk.store, transport=TcpTransport(network), service=log, transfer=log)
+    config = Config(member="a", electors=alone, wait_for=1, cluster_name="demo")
+    async with Cluster(config, host) as cluster:
+        await cluster.wait_active(timeout=30)
+        committed = anyio.Event()
+        def done(at: Position) -> None:
+            committed.set()
+        log.submit(b"kept by all", done)
+        await committed.wait()
+    disk.close()
+
+anyio.run(main, Path(sys.argv[1]), int(sys.argv[2]))
+"""
+
+
+def test_a_host_over_a_replicated_log_needs_public_names_only(tmp_path: Path) -> None:
+    """`docs/running.md`: `open_disk`, `ReplicatedLog` and an `Application`; a member that runs."""
+    (port,) = free_ports(1)
+    words = [sys.executable, "-c", LOGGED, str(tmp_path), str(port)]
+
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert [] == deeper(LOGGED)
+    assert "kept by all\n" == done.stdout
 
 
 def test_an_unknown_name_is_refused_as_by_any_module() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from click.testing import CliRunner
 
 from tools import docs
+from tools.cli import schema
 
 
 @pytest.mark.parametrize("path", docs.documents(), ids=lambda path: str(path.name))
@@ -20,3 +24,22 @@ def test_a_stale_block_is_noticed() -> None:
     text = "<!-- include: LICENSE -->\nold\n<!-- end -->"
 
     assert docs.regenerate(text) != text
+
+
+def test_asking_for_help_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with every command: who does not know it yet asks it first."""
+    monkeypatch.setattr(docs, "stale", lambda: pytest.fail("it looks for what to write"))
+
+    done = CliRunner().invoke(docs.main, ["--help"])
+
+    assert 0 == done.exit_code
+    assert done.output.startswith("Usage: ")
+
+
+def test_every_schema_is_in_the_document() -> None:
+    """`docs/json.md` names the commands whose output it describes."""
+    (names,) = re.findall(
+        "<!-- json: (.+) -->", (docs.ROOT / "docs" / "json.md").read_text("utf-8")
+    )
+
+    assert [*schema.SCHEMAS] == names.split()

@@ -16,7 +16,7 @@ from joinproto.core.note.initialization import initialization
 from joinproto.core.note.machine import note_machine
 from joinproto.core.tables import Table
 from joinproto.core.vocabulary import Phase
-from tools import docs_tables
+from tools import docs
 from tools.cli.main import COMMANDS, Row
 from tools.diagrams.catalog import FORMATS, drawings
 from tools.diagrams.graph import graph_of_machine
@@ -185,19 +185,14 @@ def test_what_cannot_be_drawn_is_said(
     assert message in json.loads(capsys.readouterr().out)["error"]["message"]
 
 
-def test_the_documents_show_the_tables_as_shipped() -> None:
-    """`python -m tools.docs_tables` writes them anew."""
-    assert [] == docs_tables.stale()
-
-
 def test_a_block_that_is_out_of_date_is_found_and_written_anew() -> None:
     """The text around a block stays as it is."""
     text = "before\n<!-- drawing: note-joining -->\nold\n<!-- end -->\nafter\n"
 
-    made = docs_tables.regenerate(text)
+    made = docs.regenerate(text)
 
     assert made != text
-    assert made == docs_tables.regenerate(made)
+    assert made == docs.regenerate(made)
     assert "| J3 | wrong store |" in made
     assert made.startswith("before\n")
     assert made.endswith("after\n")

@@ -337,7 +337,6 @@ def test_a_file_can_be_loaded_without_the_command(tmp_path: Path) -> None:
     found = load_file(path, {"members": 3})
 
     assert 3 == len(found.world.members)
-    assert {"members", "top"} == found.takes
     with pytest.raises(ModelProblem, match="takes no --crashes"):
         load_file(path, {"crashes": 1})
 

@@ -89,8 +89,3 @@ def test_the_keys_of_the_contract_are_required() -> None:
 def test_output_that_is_not_as_documented_is_found(value: Any, reason: str) -> None:
     """A judge that finds nothing proves nothing."""
     assert [reason] == list(faults(value, schema.ERROR))
-
-
-def test_the_document_is_made_from_the_schemas() -> None:
-    """`python -m tools.cli.schema` writes it anew."""
-    assert schema.document() == schema.DOC.read_text(encoding="utf-8")

@@ -202,7 +202,7 @@ def test_a_swarm_runs_members_of_ones_own_and_tells_how_they_fail(run: Run, tmp_
 
 SWARM_USAGE = {
     "another world": (("two-phase-commit", "--swarm"), "members of the join protocol"),
-    "no such file": (("nowhere.py::start", "--swarm"), "there is no such file"),
+    "no such file": (("nowhere.py::start", "--swarm"), "there is no file nowhere.py"),
     "no such function": ((__file__ + "::nothing", "--swarm"), "has no function"),
     "steps": (("join", "--swarm", "--steps", "5"), "draws its configurations"),
     "a size": (("join", "--swarm", "--members", "5"), "draws its configurations"),

@@ -23,12 +23,14 @@ import click
 from attrs import evolve, frozen
 
 from joinproto.errors import LimitReached, UsageProblem
+from models import catalogue
 from models.entry import Entry
+from models.loaded import Loaded
+from models.options import words_of
 from models.report import Report, to_json
 from tools.cli import loading, results
 from tools.cli.estimate import estimate, smaller_reports
 from tools.cli.interrupting import Interrupt, interruptible
-from tools.cli.loading import Loaded
 from tools.cli.output import Terminal, alone_on_stdout, error_stream, is_terminal
 from tools.cli.tier import run_tier
 from tools.cli.warming import warm_up
@@ -192,7 +194,7 @@ def _refuse_with_tier(target: str | None, options: Mapping[str, Any], settings: 
         "--engine spark": settings.engine == "spark",
         "--symmetry": settings.symmetry,
         "--estimate": settings.estimate,
-        **{word: True for word in loading.words_of(options) if word.startswith("--")},
+        **{word: True for word in words_of(options) if word.startswith("--")},
     }
     for flag, is_given in one_world.items():
         if is_given:
@@ -210,7 +212,7 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
         format_of(settings.trace)
         _refuse_folder(settings.trace)
     with alone_on_stdout(settings.as_json):
-        loaded = loading.load(target, options)
+        loaded = catalogue.load(target, options)
         if settings.out is not None and not settings.resume:
             results.prepare(settings.out, _identity(loaded, settings))
         search = _on_spark if settings.engine == "spark" else _here
@@ -416,7 +418,7 @@ def _check_tier(tier: str, settings: Settings) -> int:
         warm_up()
 
         def search(item: Entry, mutant: str | None) -> Report:
-            loaded = loading.load(item.name, {"mutant": mutant} if mutant else {})
+            loaded = catalogue.load(item.name, {"mutant": mutant} if mutant else {})
             report = search_world(loaded.world, progress=progress, **settings.limits())
             progress.close()
             return report

@@ -11,7 +11,7 @@ import click
 
 from models import catalogue
 from models.entry import Entry
-from models.files import FLAGS
+from models.options import listed
 from tools.cli.output import Terminal
 from tools.show.pieces import Line, Piece, Role, line
 
@@ -51,8 +51,7 @@ def _facts(item: Entry) -> Iterator[str]:
     least, most = item.members
     yield f"--members {item.usual}" + (f" ({least} to {most})" if least < most else "")
     others = [name for name in catalogue.parameters(item) if name not in ("members", "mutant")]
-    for name in others:
-        yield f"--{name.replace('_', '-')}" if name in FLAGS else f"--set {name}=..."
+    yield from (listed([name]) for name in others)
     for mutant in item.mutants:
         yield f"--mutant {mutant}"
 

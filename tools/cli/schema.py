@@ -1,21 +1,18 @@
 """What `--json` prints, as JSON Schema (draft 2020-12), and as docs/json.md made from it.
 
 Keys are only ever added.  A program that reads these objects ignores keys it does not know;
-that is why no schema here forbids any.  `python -m tools.cli.schema` writes docs/json.md anew;
-a test compares, and another holds real output against these schemas.
+that is why no schema here forbids any.  `python -m tools.docs` writes docs/json.md anew; tests
+compare, and hold real output against these schemas.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from joinproto.recovery.schema import RESULT
 
 Schema = dict[str, Any]
-
-DOC = Path(__file__).resolve().parents[2] / "docs" / "json.md"
 
 
 def _of(kind: str | list[str], about: str, **more: Any) -> Schema:
@@ -627,26 +624,14 @@ SCHEMAS = {
 
 # -- as a document ---------------------------------------------------------------------
 
-_HEAD = """\
-# What `--json` prints
 
-Made from `tools/cli/schema.py` by `python -m tools.cli.schema`; do not edit.
-
-Every command takes `--json`.  It then prints one object on standard output and nothing else;
-progress, notes and what a model prints go to standard error.  Exit codes are the same as
-without.  Keys are only ever added: ignore those you do not know.
-
-    joinproto check two-phase-commit --json | python -m json.tool
-"""
-
-
-def document() -> str:
-    """Return docs/json.md."""
-    parts = [_HEAD]
-    for schema in SCHEMAS.values():
+def document(names: str) -> str:
+    """Return the part of docs/json.md about these commands, each of `SCHEMAS`."""
+    parts = []
+    for schema in map(SCHEMAS.__getitem__, names.split()):
         parts.append(f"## {schema['description']}\n")
         parts.append("\n".join(_rows(schema, 0)) + "\n")
-    return "\n".join(parts)
+    return "\n".join(parts).rstrip()
 
 
 def _rows(schema: Schema, depth: int) -> Iterator[str]:
@@ -668,12 +653,3 @@ def _type(schema: Schema) -> str:
         words = " or ".join(f"`{value}`" for value in schema["enum"] if value is not None)
         return f"{words} or null" if "null" in kinds else words
     return " or ".join(kinds)
-
-
-def main() -> None:
-    """Write docs/json.md."""
-    DOC.write_text(document(), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

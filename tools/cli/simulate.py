@@ -13,10 +13,11 @@ from typing import Any
 import click
 from attrs import define, field
 
+from models import catalogue
+from models.loaded import Loaded
 from models.simulate import ClaimMet, Simulation, Stride, to_json
 from models.simulate import simulate as walk
 from tools.cli import loading
-from tools.cli.loading import Loaded
 from tools.cli.output import Terminal, alone_on_stdout, error_stream
 from tools.cli.warming import warm_up
 from tools.show.amounts import count, duration, plural, short
@@ -118,7 +119,7 @@ def simulate(
         raise click.UsageError("--seconds and --jobs are options of --swarm")
     runs, steps = runs or RUNS, steps or STEPS
     with alone_on_stdout(as_json):
-        loaded = loading.load(target, options)
+        loaded = catalogue.load(target, options)
         found = _walk(loaded, runs, seed, steps)
     if as_json:
         click.echo(json.dumps({**to_json(found), "options": dict(loaded.options)}))

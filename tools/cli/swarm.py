@@ -6,10 +6,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -20,8 +17,7 @@ from joinproto.swarm.many import Tally, many
 from joinproto.swarm.oracle import CLAIMS
 from joinproto.swarm.run import Outcome, run
 from joinproto.swarm.shrink import shrink
-from models.files import is_file
-from models.problems import ModelProblem
+from models.files import is_file, load_module
 from tools.cli.interrupting import interruptible
 from tools.cli.output import error_stream
 from tools.show.amounts import count, duration, plural, short
@@ -57,18 +53,7 @@ def member_of(target: str) -> Start:
             f"a swarm runs members of the join protocol, not {target!r}: say `{TARGET}`, or"
             " FILE.py::NAME, a function that takes and returns what `Member.start` does"
         )
-    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
-    if spec is None or spec.loader is None or not Path(path).is_file():
-        raise click.UsageError(f"{path}: there is no such file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # so that other processes find the function in it
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ModelProblem(
-            f"{type(error).__name__}: {error}", next="mend the file", place=path
-        ) from error
-    found = getattr(module, name, None)
+    found = getattr(load_module(path)[0], name, None)
     if not callable(found):
         raise click.UsageError(f"{path}: has no function {name!r}")
     return found  # type: ignore[no-any-return]

@@ -16,8 +16,8 @@ from attrs import frozen
 
 from models import catalogue
 from models.entry import Entry
+from models.options import words_of
 from models.report import Report
-from tools.cli.loading import words_of
 from tools.show.amounts import count, duration, plural
 
 
