@@ -1,7 +1,7 @@
 """`make docs`: write the generated parts of the documentation anew.
 
-A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `files` (a room's
-files, each with the first line of its docstring), `trace` (the shortest failing run of a
+A block stands between `<!-- KIND: NAME -->` and `<!-- end -->`.  Kinds: `files` (a room's files
+by folders, each with the first line of its docstring), `trace` (the shortest failing run of a
 world, as the command shows it), `include` (a file as it is: Python, or Markdown), `api` (public
 names), `drawing` (a shipped table), `json` (what commands print).  A test compares.
 """
@@ -12,6 +12,7 @@ import ast
 import re
 import subprocess
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 
 import click
@@ -41,17 +42,25 @@ def files_of(room: str) -> list[Path]:
     return sorted(ROOT / name for name in set(listed.split("\0")) if (ROOT / name).is_file())
 
 
-def line_of(path: Path) -> str | None:
-    """Return the line of one file, None for a package that holds only a docstring."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    about = (ast.get_docstring(tree) or "").split("\n\n")[0].replace("\n", " ").strip()
-    if path.name == "__init__.py" and all(isinstance(part, ast.Expr) for part in tree.body):
-        return None
-    return f"- `{path.relative_to(ROOT).as_posix()}` {about}"
+def about(path: Path) -> str:
+    """Return the first sentence or two of a file: its docstring down to the first empty line."""
+    said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return said.split("\n\n")[0].replace("\n", " ").strip()
 
 
 def _files(room: str) -> str:
-    return "\n".join(line for line in map(line_of, files_of(room)) if line is not None)
+    """Return the room's folders, each with what it is, and their files."""
+    lines = []
+    for folder, inside in groupby(sorted(files_of(room), key=_place), key=lambda one: one.parent):
+        first, *others = inside
+        lines.append(f"\n**`{folder.relative_to(ROOT).as_posix()}/`**: {about(first)}\n")
+        lines += [f"- `{path.name}` {about(path)}" for path in others]
+    return "\n".join(lines).strip()
+
+
+def _place(path: Path) -> tuple[Path, bool, str]:
+    """Return what sorts files by their folders, and the one that says what its folder is first."""
+    return path.parent, path.name != "__init__.py", path.name
 
 
 def _trace(world: str) -> str:

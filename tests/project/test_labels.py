@@ -18,7 +18,12 @@ ROOMS = ("joinproto", "models", "proofs", "spark_explore", "tools")
 TABLES: dict[str, Table[Any]] = {item.table.name: item.table for item in shipped()} | {
     awaiting().name: awaiting()
 }
-DOCUMENTS = {"chain": "protocol.md", "note": "note.md", "qpid": "note.md", "recover": "recovery.md"}
+DOCUMENTS = {
+    "chain": "protocol.md",
+    "note": "protocol.md",  # its rules are the first section there
+    "qpid": "note.md",
+    "recover": "recovery.md",
+}
 
 NUMBER = re.compile(r"\b\d(?:\.\d)?\b")
 RULE = re.compile(r"\b[WIJSPR]\d\b")

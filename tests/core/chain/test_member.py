@@ -28,7 +28,6 @@ from joinproto.core.chain.messages import (
     Ready,
     Refusal,
     Refused,
-    StartUpdate,
     Stop,
     Waiting,
     WantUpdate,
@@ -42,7 +41,7 @@ from joinproto.core.chain.wire import decode
 from joinproto.core.vocabulary import Reason, Store
 from joinproto.errors import MisuseError
 from tests.core.chain import pictures
-from tests.core.chain.bus import AUTOMATIC, Bus, Host, Letter, cluster, config, start_all
+from tests.core.chain.bus import Bus, Host, Letter, cluster, config, start_all
 
 OPTIONS = config("a").digest
 lineage = partial(pictures.lineage, options=OPTIONS)
@@ -113,19 +112,6 @@ def after_many_views(*, keep: int) -> Bus:
 # -- founding ------------------------------------------------------------------------------------
 
 
-def test_three_empty_members_found_a_cluster_and_become_active() -> None:
-    """I3: if all stores are empty, a new cluster is founded."""
-    bus = Bus()
-
-    start_all(bus, "abc")
-    bus.wait()
-
-    assert "a active, b active, c active" == bus.phases()
-    assert {"FOUND 1 of a b c"} == bus.tips()
-    assert all(1 == len(all_of(OpenForClients, list(bus[name].told))) for name in "abc")
-    assert all(Store.DIRTY is bus.disks[name].record.state for name in "abc")
-
-
 def test_one_member_alone_founds_its_own_cluster() -> None:
     bus = Bus()
 
@@ -133,17 +119,6 @@ def test_one_member_alone_founds_its_own_cluster() -> None:
     bus.wait()
 
     assert "a active" == bus.phases()
-
-
-def test_a_founding_waits_for_all_electors() -> None:
-    """A majority of names would not do: one of them may have lost its disk."""
-    bus = Bus()
-
-    start_all(bus, "ab")
-    bus.wait()
-
-    assert {"None"} == bus.tips()
-    assert set() == {host.serves for host in bus.hosts.values()} - {None}
 
 
 def test_a_founding_with_a_majority_is_possible_where_it_is_configured() -> None:
@@ -154,35 +129,6 @@ def test_a_founding_with_a_majority_is_possible_where_it_is_configured() -> None
 
     assert {"FOUND 1 of a b"} == bus.tips()
     assert "a active, b active" == bus.phases()
-
-
-def test_the_founders_wait_for_n_members() -> None:
-    """I1: a member waits until there are N members."""
-    bus = Bus()
-    start_all(bus, "abc", wait_for=4)
-    bus.wait()
-    assert {"None"} == bus.tips()
-    assert Reason.TOO_FEW_MEMBERS is waits(bus["a"]).reason
-
-    bus.start(config("d", wait_for=4))
-    bus.wait()
-
-    assert {"FOUND 1 of a b c d"} == bus.tips()
-    assert "a active, b active, c active, d active" == bus.phases()
-
-
-def test_members_with_different_options_abort_and_nothing_is_founded() -> None:
-    """I2: all members have the same options, or all abort."""
-    bus = Bus()
-
-    start_all(bus, "ab")
-    bus.start(config("c", options="others"))
-    bus.wait()
-
-    assert "a aborted, b aborted, c aborted" == bus.phases()
-    assert Reason.OPTIONS_DIFFER is abort(bus["a"]).reason
-    assert not abort(bus["a"]).needs_recovery
-    assert all(Store.EMPTY is disk.record.state for disk in bus.disks.values())
 
 
 def test_n_is_an_option_that_must_match() -> None:
@@ -210,25 +156,6 @@ def test_nobody_serves_before_all_members_of_the_view_are_ready() -> None:
 
 
 # -- frames --------------------------------------------------------------------------------------
-
-
-def test_a_frame_is_acknowledged_when_all_members_have_it() -> None:
-    bus = cluster()
-
-    frame = bus["a"].write()
-
-    assert frame is not None
-    assert not bus["a"].is_acknowledged(frame)
-    bus.settle()
-    assert bus["a"].is_acknowledged(frame)
-    assert all((frame,) == disk.frames for disk in bus.disks.values())
-
-
-def test_only_the_least_member_orders_frames() -> None:
-    bus = cluster()
-
-    assert ["a"] == [name for name in "abc" if bus[name].member.is_sequencer]
-    assert bus["b"].write() is None
 
 
 def test_a_member_says_whether_it_takes_a_frame() -> None:
@@ -309,35 +236,6 @@ def test_a_record_that_waits_to_be_written_does_not_take_a_frame_back() -> None:
 # -- crashes, joining, leaving -------------------------------------------------------------------
 
 
-def test_a_crashed_member_is_given_up_and_the_others_go_on() -> None:
-    bus = cluster()
-    written(bus)
-
-    bus.crash("c")
-    bus.wait()
-
-    assert "a active, b active, c down" == bus.phases()
-    assert {"CHANGE 2 of a b"} == bus.tips()
-    assert 2 == written(bus).seq
-
-
-def test_a_crashed_member_rejoins_with_its_old_store_and_gets_what_it_missed() -> None:
-    """P1: a dirty store's data is replaced by the cluster's."""
-    bus = cluster()
-    written(bus)
-    bus.crash("c")
-    bus.wait()
-    frame = written(bus)
-
-    bus.start(config("c"))
-    bus.wait()
-
-    assert "a active, b active, c active" == bus.phases()
-    assert {"CHANGE 3 of a b c"} == bus.tips()
-    assert frame == bus.disks["c"].frames[-1]
-    assert bus.disks["a"].frames == bus.disks["c"].frames
-
-
 def test_a_member_that_returns_before_it_is_missed_goes_on_through_a_new_view() -> None:
     bus = cluster()
     frame = written(bus)
@@ -349,36 +247,6 @@ def test_a_member_that_returns_before_it_is_missed_goes_on_through_a_new_view() 
     assert "a active, b active, c active" == bus.phases()
     assert {"CHANGE"} == {tip.split()[0] for tip in bus.tips()}
     assert frame == bus.disks["c"].frames[-1]
-
-
-def test_a_tail_that_nobody_acknowledged_is_dropped() -> None:
-    """The sequencer wrote a frame, sent it to nobody, and died: P1 drops it."""
-    bus = cluster()
-    kept = written(bus)
-    bus["a"].write()
-    bus.wire.clear()
-    bus.crash("a")
-    bus.wait()
-    other = written(bus, "b")
-
-    bus.start(config("a"))
-    bus.wait()
-
-    assert "a active, b active, c active" == bus.phases()
-    assert (kept, other) == bus.disks["a"].frames
-
-
-def test_a_frame_that_everybody_has_is_never_lost() -> None:
-    """The sequencer dies before it hears that all have it; its client may have been told."""
-    bus = cluster()
-    frame = bus["a"].write()
-    bus.settle()
-    bus.crash("a")
-    bus.wait()
-
-    assert all(frame in bus.disks[name].frames for name in "bc")
-    assert frame is not None
-    assert 2 == written(bus, "b").seq
 
 
 def test_a_wiped_member_joins_as_somebody_new() -> None:
@@ -404,28 +272,6 @@ def changed() -> tuple[Bus, Position]:
     bus.crash("c")
     bus.wait()
     return bus, written(bus)
-
-
-def test_a_newcomer_joins() -> None:
-    """J1: it is updated beside the running view, and then taken in."""
-    bus, frame = changed()
-
-    bus.start(config("d"))
-    bus.wait()
-
-    assert "a active, b active, c down, d active" == bus.phases()
-    assert frame == bus.disks["d"].frames[-1]
-    assert all_of(StartUpdate, list(bus["d"].told))[0].beside
-
-
-def test_a_newcomer_does_not_disturb_those_who_serve_while_it_is_updated() -> None:
-    bus, _ = changed()
-    bus.start(config("d"))
-    while bus["d"].member.source is None:
-        bus.deliver()
-
-    assert all(bus[name].serves is not None for name in "ab")
-    assert not bus.disks["d"].record.update_unfinished
 
 
 def test_two_newcomers_at_once_both_join() -> None:
@@ -483,44 +329,6 @@ def test_a_member_that_is_not_in_the_view_may_leave() -> None:
     bus.wait()
 
     assert "a active, b active, c down, d stopped" == bus.phases()
-
-
-def test_a_newcomer_with_other_options_is_refused_and_the_cluster_goes_on() -> None:
-    bus = cluster()
-
-    bus.start(config("d", options="others"))
-    bus.wait()
-
-    assert "a active, b active, c active, d aborted" == bus.phases()
-    assert Reason.OPTIONS_DIFFER is abort(bus["d"]).reason
-    assert {"FOUND 1 of a b c"} == bus.tips()
-
-
-def test_a_store_of_another_cluster_is_refused() -> None:
-    """J3: the wrong store; nothing on it is changed."""
-    bus = cluster()
-    other = lineage("F1:de")
-    foreign = StoreRecord(store_id="d'", lineage=other, held=other.initial)
-
-    bus.start(config("d"), record=foreign)
-    bus.wait()
-
-    assert "a active, b active, c active, d aborted" == bus.phases()
-    said = abort(bus["d"])
-    assert Reason.WRONG_STORE is said.reason
-    assert "initial signature" in said.found
-    assert foreign.lineage == bus.disks["d"].record.lineage
-    assert any(isinstance(event, Refusal) for event in bus["a"].seen)
-
-
-def test_a_member_of_a_cluster_with_another_name_is_refused() -> None:
-    bus = cluster()
-
-    bus.start(config("d", cluster_name="another"))
-    bus.wait()
-
-    assert "a active, b active, c active, d aborted" == bus.phases()
-    assert "cluster another" in abort(bus["d"]).found
 
 
 def test_a_store_of_a_branch_is_refused() -> None:
@@ -629,19 +437,6 @@ def test_members_that_only_wait_follow_a_store_that_is_newer() -> None:
     assert {"CHANGE 2 of a b"} == bus.tips()
 
 
-def test_a_member_leaves_and_the_others_go_on() -> None:
-    bus = cluster()
-    frame = written(bus)
-
-    bus.tell("c", lambda member: member.leave(bus.now))
-    bus.wait()
-
-    assert "a active, b active, c stopped" == bus.phases()
-    assert {"CHANGE 2 of a b"} == bus.tips()
-    assert [Stop(False)] == all_of(Stop, list(bus["c"].told))
-    assert frame in bus.disks["a"].frames
-
-
 def test_a_member_that_left_may_come_back() -> None:
     bus = cluster()
     bus.tell("c", lambda member: member.leave(bus.now))
@@ -655,52 +450,7 @@ def test_a_member_that_left_may_come_back() -> None:
     assert bus.disks["a"].frames == bus.disks["c"].frames
 
 
-def test_the_sequencer_may_leave() -> None:
-    bus = cluster()
-    written(bus)
-
-    bus.tell("a", lambda member: member.leave(bus.now))
-    bus.wait()
-
-    assert "a stopped, b active, c active" == bus.phases()
-    assert 2 == written(bus, "b").seq
-
-
-def test_all_but_one_leave_and_the_last_one_goes_on() -> None:
-    """N counts until the first activation only."""
-    bus = cluster()
-    for name in "ab":
-        bus.tell(name, lambda member: member.leave(bus.now))
-        bus.wait()
-
-    assert "a stopped, b stopped, c active" == bus.phases()
-
-
 # -- orderly shutdown ----------------------------------------------------------------------------
-
-
-def test_after_an_orderly_shutdown_all_stores_are_clean() -> None:
-    """S2: the final signature is on every disk."""
-    bus = stopped_in_order()
-
-    assert "a stopped, b stopped, c stopped" == bus.phases()
-    assert all([Stop(True)] == all_of(Stop, list(bus[name].told)) for name in "abc")
-    assert all(Store.CLEAN is disk.record.state for disk in bus.disks.values())
-    assert 1 == len({disk.record.lineage.final for disk in bus.disks.values()})
-
-
-def test_a_closed_cluster_restarts_with_its_data() -> None:
-    """P2: restart from clean stores, without an operator."""
-    bus = stopped_in_order()
-
-    start_all(bus, "abc")
-    bus.wait()
-
-    assert "a active, b active, c active" == bus.phases()
-    assert {"RESTART 3 of a b c"} == bus.tips()
-    assert [1, 1, 1] == [len(disk.frames) for disk in bus.disks.values()]
-    assert 2 == written(bus).seq
-    assert all(Store.DIRTY is disk.record.state for disk in bus.disks.values())
 
 
 def test_a_closed_cluster_restarts_with_n_members_and_the_last_one_joins() -> None:
@@ -715,35 +465,6 @@ def test_a_closed_cluster_restarts_with_n_members_and_the_last_one_joins() -> No
 
     assert "a active, b active, c active" == bus.phases()
     assert bus.disks["b"].frames == bus.disks["a"].frames
-
-
-def test_a_closed_cluster_waits_for_n_members() -> None:
-    bus = stopped_in_order()
-
-    bus.start(config("a"))
-    bus.wait()
-
-    assert bus["a"].serves is None
-    assert Store.CLEAN is bus.disks["a"].record.state
-
-
-def test_a_closed_cluster_restarts_with_an_empty_and_a_dirty_store_beside_a_clean_one() -> None:
-    """I7: initial members that are not clean are updated from one that is."""
-    bus = cluster()
-    written(bus)
-    bus.crash("c")
-    bus.wait()
-    frame = written(bus)
-    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
-    bus.wait()
-    assert Store.DIRTY is bus.disks["c"].record.state
-
-    start_all(bus, "abcd")
-    bus.wait()
-
-    assert "a active, b active, c active, d active" == bus.phases()
-    assert frame == bus.disks["c"].frames[-1]
-    assert bus.disks["a"].frames == bus.disks["d"].frames
 
 
 def test_stores_that_are_all_not_clean_wait_behind_a_close() -> None:
@@ -789,31 +510,10 @@ def test_a_shutdown_while_a_member_is_away_closes_the_others() -> None:
 # -- total failure -------------------------------------------------------------------------------
 
 
-def test_after_total_failure_members_wait_for_the_operators_mark() -> None:
-    """P3: nobody goes on by itself."""
-    bus = all_failed()
-
-    assert set() == {host.serves for host in bus.hosts.values()} - {None}
-    assert {"FOUND 1 of a b c"} == bus.tips()
-    assert any(
-        Reason.NO_CLEAN_STORE is event.reason
-        for host in bus.hosts.values()
-        for event in all_of(Waiting, list(host.seen))
-    )
-
-
 @pytest.mark.parametrize("mark", ["a", "b", "c"])
 def test_after_total_failure_one_mark_permits_the_restart(mark: str) -> None:
     """R3: the mark permits; it does not choose whose data it is."""
     bus = all_failed(mark)
-
-    assert "a active, b active, c active" == bus.phases()
-    assert {"RESTART"} == {tip.split()[0] for tip in bus.tips()}
-    assert [1, 1, 1] == [len(disk.frames) for disk in bus.disks.values()]
-
-
-def test_after_total_failure_automatic_members_go_on_by_themselves() -> None:
-    bus = all_failed(total_failure=AUTOMATIC)
 
     assert "a active, b active, c active" == bus.phases()
     assert {"RESTART"} == {tip.split()[0] for tip in bus.tips()}
@@ -841,34 +541,6 @@ def test_after_total_failure_a_committed_frame_is_there_whoever_is_marked() -> N
 
 
 # -- hearing nobody ------------------------------------------------------------------------------
-
-
-def test_a_member_that_hears_no_majority_serves_no_client() -> None:
-    bus = cluster()
-    written(bus)
-
-    bus.partition("ab", "c")
-
-    assert bus["c"].serves is None
-    closed = all_of(Closing, list(bus["c"].told))
-    assert Closing.NO_MAJORITY is closed[-1]
-    assert Phase.SUSPENDED is bus["c"].member.phase
-
-
-def test_the_majority_goes_on_and_the_minority_comes_back() -> None:
-    bus = cluster()
-    written(bus)
-    bus.partition("ab", "c")
-    bus.wait()
-    assert "a active, b active" in bus.phases()
-    assert bus["c"].serves is None
-    written(bus)
-
-    bus.partition()
-    bus.wait()
-
-    assert "a active, b active, c active" == bus.phases()
-    assert bus.disks["a"].frames == bus.disks["c"].frames
 
 
 @pytest.mark.parametrize("lost", ["ab", "bc", "ac"])
@@ -1026,18 +698,6 @@ def test_one_that_is_cut_off_does_not_stop_those_who_went_on() -> None:
     bus.wait()
 
     assert "a active, b active, c active" == bus.phases()
-
-
-def test_a_copied_store_is_refused_and_disturbs_nobody() -> None:
-    """Duty 7: its id under two names would count twice."""
-    bus = cluster()
-
-    bus.start(config("d"), record=bus.disks["a"].record)
-    bus.wait()
-
-    assert "a active, b active, c active, d aborted" == bus.phases()
-    assert "another member has as well" in abort(bus["d"]).found
-    assert {"FOUND 1 of a b c"} == bus.tips()
 
 
 def test_of_two_empty_copies_of_one_disk_one_joins() -> None:
@@ -1361,22 +1021,6 @@ def test_an_outside_register_chooses_and_n_may_be_anything() -> None:
 
     assert "a active, b active, c active" == bus.phases()
     assert 1 == len(bus.tips())
-
-
-def test_a_member_that_cannot_ask_the_register_closes_in_time_and_comes_back() -> None:
-    """3.7: the others may go on without it, and only the register would tell."""
-    bus = cluster(outside=True, wait_for=1)
-    bus.off_register = {"a"}
-    bus.wait(0.75)
-    assert "a active, b active, c active" == bus.phases()
-
-    bus.wait(1)
-    assert "a suspended, b active, c active" == bus.phases()
-    assert bus["a"].serves is None
-
-    bus.off_register = set()
-    bus.wait(1)
-    assert "a active, b active, c active" == bus.phases()
 
 
 def test_what_the_register_says_of_another_view_changes_nothing() -> None:

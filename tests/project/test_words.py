@@ -1,0 +1,27 @@
+"""One word for one thing: docs/glossary.md against itself and against the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from joinproto.core.chain.phases import Phase
+from joinproto.core.chain.view import Kind
+
+ROOT = Path(__file__).resolve().parents[2]
+ROW = re.compile(r"(?m)^\| (?!word |-)(.+?) \| (.+) \|$")
+MEANS = dict(ROW.findall((ROOT / "docs" / "glossary.md").read_text("utf-8")))
+
+
+def test_no_word_has_two_meanings() -> None:
+    rows = ROW.findall((ROOT / "docs" / "glossary.md").read_text("utf-8"))
+    words = [word for row, _ in rows for word in row.split(", ")]
+
+    assert len(words) > 80
+    assert len(words) == len(set(words))
+
+
+def test_phases_and_kinds_of_views_are_those_of_the_code() -> None:
+    """Who adds one says what it is."""
+    assert MEANS["phase"] == ", ".join(phase.value for phase in Phase) + " (3.5)"
+    assert ", ".join(kind.name for kind in Kind) in MEANS
