@@ -35,7 +35,7 @@ from joinproto.core.chain.messages import (
 from joinproto.core.chain.phases import RUNNING, Phase
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View
-from joinproto.core.chain.wire import decode, encode
+from joinproto.core.chain.wire import MISSES, decode, encode
 from joinproto.store.handle import Store, create_store, open_store
 
 # -- what hosts say to each other beside messages of members ---------------------------------
@@ -155,7 +155,7 @@ class Host:
                 self.disk.write(batch.persist)
                 self.bus.wrote(self)
             for sent in batch.sends:
-                self.bus.send(self.name, sent.to, encode(sent.message))
+                self.bus.send(self.name, sent.to, encode(sent.message, speaks=MISSES))
             for action in batch.actions:
                 self._act(action)
             self.seen += batch.events

@@ -8,6 +8,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from joinproto.core.chain.config import TotalFailure
+from joinproto.core.chain.phases import Phase
 from tests.core.chain.bus import Bus, Data, Letter, cluster, config
 
 
@@ -307,3 +308,26 @@ def test_with_the_clean_store_lost_automatic_recovery_goes_on() -> None:
     bus = _closed_with_a_tail(total_failure=TotalFailure.AUTOMATIC)
 
     assert "a active, b active, c active" == bus.phases()
+
+
+# -- links that are cut ----------------------------------------------------------------------------
+
+
+def test_who_is_apart_by_now_is_not_taken_in_again_and_again() -> None:
+    """3.4: `d` was to be taken in when its link to `c` broke; each view left it out once more."""
+    bus = cluster()
+    bus.start(config("d"))
+    while bus["d"].member.phase is not Phase.JOINING:
+        bus.step()
+    bus.partition("abc", "abd")  # what `d` said of itself is on its way
+    bus.wait()
+
+    assert "a active, b active, c active, d joining" == bus.phases()
+    view = bus["a"].member.view
+    assert view is not None
+    assert view.number <= 2
+
+    bus.partition()
+    bus.wait()
+
+    assert "a active, b active, c active, d active" == bus.phases()
