@@ -34,6 +34,11 @@ ALWAYS = {
 
 QUICK_SEEDS = range(300, 306)
 
+ONCE_FAILED = (
+    900_080,  # seven founders kept each other's ballots from being heard
+    900_093,  # a guest that became apart was asked for in each view, and left out of it
+)
+
 
 def test_plain_runs_keep_what_is_always_claimed_and_serve() -> None:
     """Each run has its own configuration; beside the *always* a *sometimes*: they serve."""
@@ -138,6 +143,16 @@ def test_members_start_late_and_serve() -> None:
     assert not done.failed
     assert done.acked > 5
     assert any("serves FOUND 1 of a b c" in line for line in done.story)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", ONCE_FAILED)
+def test_a_seed_that_once_failed_serves_and_ends(seed: int) -> None:
+    """What went wrong, and the same on a bus, stands in `tests/core/chain/test_runs.py`."""
+    done = run(draw(seed))
+
+    assert "" == done.claim, done.what
+    assert done.acked > 0
 
 
 def _found(broken: Broken) -> Outcome | None:

@@ -74,12 +74,28 @@ def begin(m: Draft, now: float) -> None:
     if m.choice.attempt is not None:
         ballot = m.choice.attempt.ballot
         m.pace = m.pace.given_to(now, m.config.member).asking(now, ballot)
+    if is_unheard(m):
+        m.wait_until(now + pause(m) / 2)
 
 
 def ask_again(m: Draft, now: float) -> None:
     """Ask those who have not answered the own ballot, if it still waits for somebody."""
     if m.choice.is_free:
         take(m, now, m.choice.ask(m.heard.silent(set(m.heard.in_reach))))
+
+
+def is_unheard(it: Known) -> bool:
+    """Return whether the own ballot lasts, and may not have been heard: see `is_out_of_turn`."""
+    return bool(it.config.heartbeat) and it.choice.is_asking
+
+
+def insist(m: Draft, now: float) -> None:
+    """Ask in the own ballot once more, before the others' turns: a new one would begin all anew."""
+    attempt = m.choice.attempt
+    if attempt is not None and attempt.answered != {m.seat}:
+        m.pace = m.pace.insisting(attempt.ballot)
+    take(m, now, m.choice.ask(m.heard.in_reach))
+    m.wait_until(now + pause(m) / 2)
 
 
 def consider(m: Draft, now: float, *, is_patient: bool) -> None:

@@ -61,6 +61,11 @@ class Choice(Chooser):
         return is_open and self._binding is None and self._is_prepared
 
     @property
+    def is_asking(self) -> bool:
+        # Whoever heard of a later ballot has given up its own.
+        return self.attempt is not None
+
+    @property
     def next_ballot(self) -> Ballot:
         """Return a ballot later than every one this store has used, promised or heard of."""
         known = [ballot.round for ballot in (self.record.promised, self.latest) if ballot]
@@ -79,6 +84,16 @@ class Choice(Chooser):
         persisted = self._persist(record, unless=Seam.BALLOTS_PERSISTED)
         asked = self._send({*self._all, *also}, Prepare(self.parent, ballot))
         return Step(begun, (*persisted, *asked)).then(begun._go_on())
+
+    def ask(self, names: Iterable[str]) -> Step:
+        attempt = self.attempt
+        if attempt is None or attempt.proposed is None:
+            answered = {seat.member for seat in attempt.answered} if attempt else set()
+            return super().ask(set(names) - answered)
+        view = attempt.proposed
+        missing = {seat.member for seat in self._electors(view) - attempt.voted}
+        asked = Accept(self.parent, attempt.ballot, view)
+        return Step(self, self._send(missing & set(names), asked))
 
     def propose(self, view: View) -> Step:
         attempt = self.attempt

@@ -130,6 +130,11 @@ class Chooser(ABC):
         """Return whether the own attempt waits for a view of the host's: see `Free`."""
 
     @property
+    def is_asking(self) -> bool:
+        """Return whether the own attempt can still end in a view, and `ask` is all it needs."""
+        return False
+
+    @property
     def may_begin(self) -> bool:
         """Return whether this store may propose what follows its tip."""
         tip = self.record.tip

@@ -80,6 +80,9 @@ def hear_hello(m: Draft, now: float, peer: str, heard: Hello) -> None:
         case Admit.TAKE_IN if tip is not None and m.seat in tip.members:
             m.heard = m.heard.with_guest(heard.status.seat, transient=heard.status.transient)
             m.wait_until(taking_in(m, now))
+        case Admit.WAIT if row.is_apart:
+            # It was heard by all when it was to be taken in, and is not now.
+            m.heard = m.heard.without_guest(heard.status.seat)
         case Admit.KNOWN if tip is not None and m.ready_in == tip.id:
             m.send(peer, Ready(tip.id, m.seat))
 

@@ -88,6 +88,12 @@ class Heard:
             transients=(self.transients & others) | ({guest} if transient else frozenset()),
         )
 
+    def without_guest(self, guest: Seat) -> Heard:
+        if guest not in self.guests:
+            return self
+        guests = self.guests - {guest}
+        return evolve(self, guests=guests, transients=self.transients & guests)
+
     def with_beyond(self, seat: Seat) -> Heard:
         return evolve(self, beyond=self.beyond | {seat})
 

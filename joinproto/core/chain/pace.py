@@ -57,6 +57,13 @@ class Pace:
         spread = self.spread + (abs(self.trip - found) - self.spread) / 4
         return evolve(self, trip=self.trip + (found - self.trip) / 8, spread=spread)
 
+    def insisting(self, ballot: Ballot) -> Pace:
+        """It is asked once more, and some have answered: whoever is late left others their time.
+
+        How long that was says nothing about messages (Karn and Partridge 1987).
+        """
+        return evolve(self, asked=tuple(item for item in self.asked if item[0] != ballot))
+
     def patience(self, configured: float) -> float:
         """Return the seconds to wait for a ballot, which asks twice: `configured` at least."""
         return max(configured, 2 * self.trip + 4 * self.spread)

@@ -14,6 +14,8 @@ from joinproto.core.chain.balloting import (
     begin,
     consider,
     hear_choice,
+    insist,
+    is_unheard,
     read_register,
     reason_to_begin,
     take,
@@ -49,7 +51,7 @@ from joinproto.core.chain.proposing import say_who_is_silent
 from joinproto.core.chain.settling import say_for_whom, settle
 from joinproto.core.chain.state import Known, MemberState, Setup
 from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.turns import patience, turn
+from joinproto.core.chain.turns import patience, pause, turn
 from joinproto.core.chain.updating import hear_want_update, hear_welcome, require_thawed
 from joinproto.core.chain.view import Position, View
 from joinproto.errors import MisuseError
@@ -166,6 +168,10 @@ def tick(m: Draft, now: float) -> None:
         if m.choice.is_free:
             consider(m, now, is_patient=False)
             ask_again(m, now)
+        elif is_unheard(m):
+            if now >= m.pace.since + pause(m):
+                say_who_is_silent(m)
+            insist(m, now)
         elif (at := turn(m, now)) is not None and now < at:
             m.patience_until = at
         elif reason_to_begin(m) is not None:

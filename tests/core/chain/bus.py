@@ -37,7 +37,7 @@ from joinproto.core.chain.perform import perform
 from joinproto.core.chain.phases import RUNNING, Phase
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View
-from joinproto.core.chain.wire import decode, encode
+from joinproto.core.chain.wire import MISSES, decode, encode
 from joinproto.store.handle import Store, create_store, open_store
 
 # -- what hosts say to each other beside messages of members ---------------------------------
@@ -167,7 +167,7 @@ class Host:
 
     def send_all(self, sends: tuple[Sent, ...]) -> None:
         for sent in sends:
-            self.bus.send(self.name, sent.to, encode(sent.message))
+            self.bus.send(self.name, sent.to, encode(sent.message, speaks=MISSES))
 
     def see(self, event: Event) -> None:
         self.seen.append(event)

@@ -818,9 +818,12 @@ def test_a_ballot_that_takes_longer_than_patience_ends_all_the_same() -> None:
 
 
 def test_patience_begins_anew_with_a_new_connection() -> None:
-    """After a long time alone, a member does not sleep while the others come back."""
+    """After a long time alone, a member does not sleep while the others come back.
+
+    With heartbeats it never does: its ballot lasts, and is asked in again.
+    """
     bus = stopped_in_order()
-    bus.start(config("a"))
+    bus.start(config("a", heartbeat=0))
     bus.wait(300)
     member = bus["a"].member
     assert member.state.patience_until is not None

@@ -142,6 +142,16 @@ def test_patience_follows_what_answers_take() -> None:
     assert pace == pace.answered(3.0, Ballot(9, "s")), "nobody asked in it"
 
 
+def test_an_answer_to_what_was_asked_twice_says_nothing() -> None:
+    """Others answered: whoever is late left another ballot its time, and the way is not longer."""
+    pace, one, two = Pace(), Ballot(1, "s"), Ballot(2, "s")
+
+    pace = pace.asking(1.0, one).asking(1.5, two).insisting(one)
+
+    assert pace == pace.answered(60.0, one)
+    assert pytest.approx(0.3) == pace.answered(1.8, two).trip
+
+
 def test_a_holder_cannot_prolong_its_time() -> None:
     pace = Pace().given_to(1.0, "a").given_to(1.4, "a")
 

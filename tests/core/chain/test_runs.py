@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from joinproto.core.chain.choice_messages import Accept, Prepare
 from joinproto.core.chain.config import TotalFailure
-from tests.core.chain.bus import Bus, Data, Letter, cluster, config
+from joinproto.core.chain.phases import Phase
+from joinproto.core.chain.wire import decode
+from tests.core.chain.bus import Bus, Data, Letter, cluster, config, start_all
 
 
 def _write_without(bus: Bus, name: str) -> None:
@@ -307,3 +310,76 @@ def test_with_the_clean_store_lost_automatic_recovery_goes_on() -> None:
     bus = _closed_with_a_tail(total_failure=TotalFailure.AUTOMATIC)
 
     assert "a active, b active, c active" == bus.phases()
+
+
+# -- ballots that are not heard --------------------------------------------------------------------
+
+
+def _asked(bus: Bus, to: str, kind: type = Prepare) -> list[object]:
+    letters = [one.content for one in bus.wire if one.to == to and isinstance(one.content, bytes)]
+    return [one for one in map(decode, letters) if isinstance(one, kind)]
+
+
+def test_a_ballot_that_was_not_heard_lasts_and_is_asked_in_again() -> None:
+    """3.3: seven founders began ballot after ballot, each of which some left for another one.
+
+    All must answer, and whoever leaves another ballot its time does not hear this one.
+    """
+    bus = Bus()
+    start_all(bus, "abc")
+    while not _asked(bus, "c"):
+        bus.step()
+    (first,) = _asked(bus, "c")
+    for letter in [one for one in bus.wire if one.to == "c"]:
+        bus.wire.remove(letter)
+    bus.settle()
+    while not _asked(bus, "c"):
+        bus.step()
+
+    assert [first] == _asked(bus, "c")
+    assert [] == _asked(bus, "b"), "it has answered"
+
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+def test_a_view_that_was_not_voted_for_is_asked_for_again() -> None:
+    """3.3: whoever has voted is not asked once more, and no later ballot is begun."""
+    bus = Bus()
+    start_all(bus, "abc")
+    while not _asked(bus, "c", Accept):
+        bus.step()
+    first = _asked(bus, "c", Accept)
+    bus.wire.clear()
+    while not _asked(bus, "c", Accept):
+        bus.step()
+
+    assert first == _asked(bus, "c", Accept)
+
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+# -- links that are cut ----------------------------------------------------------------------------
+
+
+def test_who_is_apart_by_now_is_not_taken_in_again_and_again() -> None:
+    """3.4: `d` was to be taken in when its link to `c` broke; each view left it out once more."""
+    bus = cluster()
+    bus.start(config("d"))
+    while bus["d"].member.phase is not Phase.JOINING:
+        bus.step()
+    bus.partition("abc", "abd")  # what `d` said of itself is on its way
+    bus.wait()
+
+    assert "a active, b active, c active, d joining" == bus.phases()
+    view = bus["a"].member.view
+    assert view is not None
+    assert view.number <= 2
+
+    bus.partition()
+    bus.wait()
+
+    assert "a active, b active, c active, d active" == bus.phases()
