@@ -7,6 +7,7 @@ from joinproto.core import sets
 from joinproto.core.chain import succession
 from joinproto.core.markdown import legend
 from joinproto.errors import UsageProblem
+from joinproto.reconcile.tables import SETS as RECONCILE
 from tools.diagrams.catalog import drawings
 
 SETS = {
@@ -20,6 +21,7 @@ SETS = {
         succession.C,
         succession.STAYING,
     ),
+    "reconcile-sets": RECONCILE,
 }
 
 

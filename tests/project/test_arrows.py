@@ -50,6 +50,10 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.core",
         ERRORS,
     },
+    # Questions and answers in JSON; it names the systems' questions and imports none of them
+    # before one is asked.
+    "joinproto.ask": {"joinproto.ask", ERRORS},
+    "joinproto.reconcile": {"joinproto.reconcile", "joinproto.ask", "joinproto.core", ERRORS},
     # A member as a process; only `tools` imports it.
     "joinproto.node": {
         "joinproto.node",
@@ -118,6 +122,8 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.drivers": BASE | {"anyio", "prometheus_client"},
     "joinproto.log": {"attr", "attrs"},
     "joinproto.swarm": {"attr", "attrs"},
+    "joinproto.ask": {"attr", "attrs", "cattrs", "fastjsonschema"},
+    "joinproto.reconcile": {"attr", "attrs"},
     "joinproto.node": BASE | {"anyio", "prometheus_client", "uvicorn"},
     # From the base install alone: operators run it on broken machines.
     "joinproto.recovery": BASE,

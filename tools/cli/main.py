@@ -61,6 +61,8 @@ COMMANDS: dict[str, Row] = {
     "prove": Row("tools.cli.prove:prove", "Prove claims for any number of members."),
     "draw": Row("tools.cli.draw:draw", "Draw state machines and decision tables."),
     "decide": Row("tools.cli.decide:decide", "Judge a given set of members."),
+    "ask": Row("tools.cli.ask:ask", "Ask for one decision of a system, by JSON."),
+    "reconcile": Row("tools.cli.reconcile:reconcile", "Why a queue has the replicas it has."),
     "node": Row("tools.cli.node:node", "Run a member on this machine."),
     "status": Row("tools.cli.node:status", "Say what a node is doing."),
     "shutdown": Row("tools.cli.node:shutdown", "Shut down the whole cluster in order."),

@@ -21,6 +21,8 @@ from joinproto.core.note.shutdown import STORE_CHANGES
 from joinproto.core.qpid.machine import qpid_machine
 from joinproto.core.qpid.store_status import STORE_STATUS
 from joinproto.core.tables import Table
+from joinproto.reconcile import timers
+from joinproto.reconcile.tables import OURS, REAL, SEED
 from tools.diagrams.graph import Graph, graph_of_machine, graph_of_settling, graph_of_stores
 from tools.diagrams.mermaid import graph_as_mermaid, table_as_mermaid
 from tools.diagrams.svg import graph_as_svg, table_as_svg
@@ -53,6 +55,7 @@ def drawings() -> dict[str, Drawing]:
         "chain": _machine(
             "a member as it ships", graph_of_settling(chain_machine(), "any running phase")
         ),
+        "reconcile-clock": _machine("when a queue is looked at", graph_of_machine(timers.CLOCK)),
     }
     tables: list[Table[Any]] = [
         *_tables_of(note_machine()),
@@ -65,6 +68,10 @@ def drawings() -> dict[str, Drawing]:
         going_on(),
         admission(),
         awaiting(),
+        SEED,
+        REAL,
+        OURS,
+        *_tables_of(timers.CLOCK),
     ]
     return found | {table.name: _table(table) for table in tables}
 

@@ -1,0 +1,27 @@
+"""All questions, in the order of the list; a system is imported when one of its is asked."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from joinproto.ask.question import Question
+from joinproto.errors import UsageProblem
+
+SYSTEMS = {"reconcile": "joinproto.reconcile.questions"}
+"""The first part of a question's name, and the module whose `QUESTIONS` it is among."""
+
+
+def questions(system: str | None = None) -> list[Question[Any, Any]]:
+    """Return the questions of a system, or of all."""
+    modules = [SYSTEMS[system]] if system else list(SYSTEMS.values())
+    return [one for module in modules for one in import_module(module).QUESTIONS]
+
+
+def question(name: str) -> Question[Any, Any]:
+    """Return the question of this name; raises `UsageProblem` where there is none."""
+    system = name.partition(".")[0]
+    for one in questions(system) if system in SYSTEMS else ():
+        if one.name == name:
+            return one
+    raise UsageProblem(f"there is no question {name!r}", next="joinproto ask   lists the questions")

@@ -1,0 +1,130 @@
+"""JSON to attrs values and back: nothing is guessed, what does not fit is named by its path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import fastjsonschema
+from cattrs import Converter
+
+from joinproto.ask.schema import schema_of
+from joinproto.errors import UsageProblem
+
+T = TypeVar("T")
+_CONVERTER = Converter()
+EXPECTED = {
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+class DoesNotFit(UsageProblem):
+    """Input that is not what was asked for; `path`: of the field at fault, "" for the whole."""
+
+    def __init__(self, path: str, message: str, *, next: str) -> None:
+        super().__init__(message, next=next)
+        self.path = path
+
+
+def parse(text: str | bytes) -> Any:
+    """Return the JSON value; raises `DoesNotFit` for text that is none."""
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8-sig")
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        raise DoesNotFit("", f"the input is not UTF-8: {error}", next="save it as UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise DoesNotFit(
+            "",
+            f"the input is not JSON that can be read: {error}",
+            next="--schema prints an example",
+        ) from None
+
+
+class Reader(Generic[T]):
+    """Reads JSON values as one type."""
+
+    def __init__(self, kind: type[T]) -> None:
+        self.kind = kind
+        self._check: Callable[[Any], Any] = fastjsonschema.compile(
+            schema_of(kind), use_default=False
+        )
+
+    def read(self, value: Any) -> T:
+        """Return the value; raises `DoesNotFit` with the path of a field at fault."""
+        try:
+            self._check(value)
+        except fastjsonschema.JsonSchemaValueException as error:
+            raise _said(error) from None
+        return _CONVERTER.structure(value, self.kind)
+
+
+_READERS: dict[type[Any], Reader[Any]] = {}
+
+
+def reader_of(kind: type[T]) -> Reader[T]:
+    """Return the reader of one type, made once: it is compiled."""
+    if kind not in _READERS:
+        _READERS[kind] = Reader(kind)
+    return _READERS[kind]
+
+
+def write(value: object) -> Any:
+    """Return an attrs value as JSON values: enums as their text."""
+    return _CONVERTER.unstructure(value)
+
+
+def _said(error: fastjsonschema.JsonSchemaValueException) -> DoesNotFit:
+    path = _path(error.path[1:])
+    schema = "--schema prints what fits"
+    match error.rule:
+        case "additionalProperties":
+            unknown = sorted(set(error.value) - set(error.definition["properties"]))
+            known = ", ".join(error.definition["properties"])
+            first = f"{path}.{unknown[0]}" if path else unknown[0]
+            return DoesNotFit(first, "there is no such field", next=f"fields: {known}")
+        case "required":
+            missing = next(one for one in error.rule_definition if one not in error.value)
+            return DoesNotFit(path, f"{missing} is missing", next=schema)
+        case "minimum":
+            wanted = f"a number from {error.rule_definition} on"
+        case "enum":
+            wanted = "one of " + ", ".join(map(_shown, error.rule_definition))
+        case _:
+            kinds = error.definition.get("type", "")
+            kinds = [kinds] if isinstance(kinds, str) else kinds
+            wanted = " or ".join(EXPECTED.get(one, "something else") for one in kinds)
+    return DoesNotFit(path, f"expected {wanted}, found {_shown(error.value)}", next=schema)
+
+
+def _path(parts: list[str]) -> str:
+    said = ""
+    for part in parts:
+        said += f"[{part}]" if part.isdigit() else f".{part}" if said else part
+    return said
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        double = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{double!r} stands twice in one object")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number of JSON")

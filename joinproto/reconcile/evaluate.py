@@ -1,0 +1,109 @@
+"""One evaluation: `evaluate(situation) -> Decision`, the table's answer with its reason.
+
+Source: reconciliation, Q1 to Q4.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve, frozen
+
+from joinproto.core.evaluate import members_of
+from joinproto.core.tables import Case
+from joinproto.core.terms import Group
+from joinproto.reconcile.placement import Choice, Placement, placement_of
+from joinproto.reconcile.queue import Node, Situation, Variant
+from joinproto.reconcile.tables import CANDIDATES, GONE, TABLES, Action, Spot
+from joinproto.reconcile.target import Wanted, wanted
+
+
+@frozen
+class Decision:
+    """What to do now, and everything its explanation is made of.
+
+    `nodes`: whom to add or to remove; more than one only where the shipped broker removes.
+    `spots`, `me`: the rows that the table read.
+    """
+
+    situation: Situation
+    wanted: Wanted
+    case: Case[Action]
+    spots: tuple[Spot, ...]
+    me: int
+    nodes: tuple[str, ...] = ()
+    choice: Choice | None = None
+
+    @property
+    def action(self) -> Action:
+        return self.case.outcome
+
+    @property
+    def rule(self) -> str:
+        return self.case.label
+
+    def names(self, group: Group) -> tuple[str, ...]:
+        """Return who is in one of the sets of the tables, by name."""
+        return tuple(self.spots[at].name for at in members_of(group, self.spots, self.me))
+
+
+def evaluate(situation: Situation, place: Placement | None = None) -> Decision:
+    """Return what this variant does with the queue now.  `place`: instead of the settings'."""
+    target = wanted(situation.queue.target, situation.variant)
+    spots = spots_of(situation, target.count)
+    here = situation.evaluates or ""
+    me = next(at for at, spot in enumerate(spots) if spot.name == here)
+    decision = Decision(situation, target, TABLES[situation.variant].choose(spots, me), spots, me)
+    if decision.action is Action.ADD:
+        takes = decision.names(CANDIDATES)
+        candidates = tuple(node for node in situation.nodes if node.name in takes)
+        choice = (place or placement_of(situation))(candidates, situation)
+        return evolve(decision, nodes=(choice.node,), choice=choice)
+    if decision.action is Action.REMOVE:
+        gone = decision.names(GONE)
+        return evolve(decision, nodes=gone if situation.variant is Variant.REAL else gone[:1])
+    return decision
+
+
+def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
+    """Return the rows of the tables, by name: facts, nothing is decided here."""
+    nodes = {node.name: node for node in situation.nodes}
+    queue, here = situation.queue, situation.evaluates or ""
+    members = frozenset(situation.members)
+    running = sum(name in nodes and nodes[name].running for name in members)
+    spots = []
+    for name in sorted({here, *nodes, *members}):
+        node = nodes.get(name)
+        spots.append(
+            Spot(
+                name=name,
+                has_replica=name in members,
+                in_cluster=node is not None,
+                running=node is not None and node.running,
+                drained=node is not None and node.drained,
+                lost=name in members and _is_lost(situation, name, node),
+                takes=node is not None and name not in members and _takes(situation, node),
+                behind=name in queue.behind,
+                knows_nodes=bool(nodes),
+                knows_members=queue.members is not None,
+                leads=queue.leader in (None, here),
+                removes=situation.removes,
+                changing=queue.changing is not None,
+                has_majority=2 * running > len(members),
+                is_odd=len(members) % 2 == 1,
+                target=target,
+            )
+        )
+    return tuple(spots)
+
+
+def _is_lost(situation: Situation, name: str, node: Node | None) -> bool:
+    """Say whether this replica counts no more: its node has left, or is away for too long."""
+    if node is None:
+        return True
+    if node.running or situation.variant is Variant.REAL:
+        return False
+    return situation.queue.away.get(name, 0.0) >= situation.settings.failure_interval
+
+
+def _takes(situation: Situation, node: Node) -> bool:
+    is_full = node.full and situation.variant is Variant.OURS
+    return node.running and not node.drained and not is_full

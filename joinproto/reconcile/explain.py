@@ -1,0 +1,105 @@
+"""A decision in words: why, and what would have to change.
+
+Source: reconciliation, "Explaining"; the question that operators ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from joinproto.reconcile.evaluate import Decision
+from joinproto.reconcile.queue import Variant
+from joinproto.reconcile.tables import AWAY, CATCHING_UP, GONE, LOST, Action
+
+WHY = {
+    "the nodes are not known": "the nodes of the cluster are not known: the question failed",
+    "the members are not known": "the queue did not say who its members are",
+    "another node leads": "{leader} leads the queue and evaluates it, not {here}",
+    "in maintenance": "{here} is in maintenance and evaluates nothing",
+    "nobody asks": "{wanted}",
+    "a change is under way": "a change of its members is not committed yet: {changing}",
+    "no majority": "{running} of {size} replicas run, and a change needs {majority}",
+    "one catches up": "{behind} still catches up",
+    "drop who left": "{gone} has a replica and is not in the cluster any more",
+    "enough": "{kept} of {target} wanted replicas are there{although}",
+    "nobody takes it": "{kept} of {target} wanted replicas are there, and no node can take one",
+    "it would be even": "one more would make {next_size}, and no second node could take another",
+    "a member is down": "{down} has a replica and does not run",
+    "one more": "{kept} of {target} wanted replicas are there; {choice}",
+    "away, not for long": "{away} is away, for {away_for:g} of {interval:g} seconds",
+}
+"""By the name of the case: why it was taken."""
+
+CHANGES = {
+    "the nodes are not known": "an answer with the cluster's nodes",
+    "the members are not known": "an answer of the queue",
+    "another node leads": "{leader} evaluates it at its next turn",
+    "in maintenance": "the end of the maintenance of {here}",
+    "nobody asks": "an argument, a policy or a setting that says how many",
+    "a change is under way": "the commit of that change, or its failure",
+    "no majority": "{missing} more of {down} running",
+    "one catches up": "{behind} being caught up, or lost",
+    "enough": "a higher number, or the loss of a replica",
+    "nobody takes it": "a running node without a replica that is not in maintenance{or_full}",
+    "it would be even": "a second node that can take a replica",
+    "a member is down": "{down} running again{or_forgotten}",
+    "away, not for long": "{away} staying away for {left:g} more seconds",
+}
+"""For each case that adds and removes nothing: what would change that."""
+
+
+def why(decision: Decision) -> str:
+    """Return the reason as one sentence without its full stop."""
+    return WHY[decision.case.name].format_map(_words(decision))
+
+
+def would_change(decision: Decision) -> str | None:
+    """Return what would make this a change; None where it is one already."""
+    if decision.action in (Action.ADD, Action.REMOVE):
+        return None
+    return CHANGES[decision.case.name].format_map(_words(decision))
+
+
+def _words(decision: Decision) -> dict[str, object]:
+    situation = decision.situation
+    queue, size = situation.queue, len(situation.members)
+    alive = {node.name for node in situation.nodes if node.running}
+    down = [name for name in situation.members if name not in alive]
+    interval = situation.settings.failure_interval
+    away, gone = decision.names(AWAY), decision.names(GONE)
+    longest = max((queue.away.get(name, 0.0) for name in away), default=0.0)
+    counts_all = situation.variant is Variant.REAL
+    counted = size if counts_all else size - len(decision.names(LOST))
+    forgets = "" if situation.removes else ", or removed from the queue by hand"
+    return {
+        "leader": queue.leader,
+        "here": situation.evaluates,
+        "wanted": decision.wanted.why,
+        "changing": queue.changing,
+        "size": size,
+        "running": size - len(down),
+        "majority": size // 2 + 1,
+        "missing": max(0, size // 2 + 1 - (size - len(down))),
+        "kept": counted,
+        "target": decision.wanted.count,
+        "next_size": size + 1,
+        "behind": listed(decision.names(CATCHING_UP)),
+        "gone": listed(gone),
+        "down": listed(down),
+        "away": listed(away),
+        "away_for": longest,
+        "interval": interval,
+        "left": max(0.0, interval - longest),
+        "choice": "" if decision.choice is None else decision.choice.why,
+        "or_forgotten": f", or gone from the cluster{forgets}",
+        "although": f", as {listed(gone)} counts, which left the cluster"
+        if gone and counts_all
+        else "",
+        "or_full": " and has room" if situation.variant is Variant.OURS else "",
+    }
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return `a`, `a and b`, `a, b and c`."""
+    *front, last = names or ("nobody",)
+    return f"{', '.join(front)} and {last}" if front else last

@@ -1,0 +1,69 @@
+"""Q3: on which node a new replica goes.  A port: any function of this shape may take its place.
+
+Source: reconciliation, Q3.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeAlias
+
+from attrs import frozen
+
+from joinproto.reconcile.queue import Node, Placing, Situation, Variant
+
+
+@frozen
+class Choice:
+    """A node, and why it."""
+
+    node: str
+    why: str
+
+
+Placement: TypeAlias = "Callable[[tuple[Node, ...], Situation], Choice]"
+"""From the candidates (at least one, by name) to one of them."""
+
+
+def random(candidates: tuple[Node, ...], situation: Situation) -> Choice:
+    """Return any, as the dice of the situation say."""
+    node = candidates[situation.dice % len(candidates)]
+    return Choice(node.name, f"{node.name} is one of {len(candidates)}, taken at random")
+
+
+def least_loaded(candidates: tuple[Node, ...], _situation: Situation) -> Choice:
+    """Return the node with the least load; of equals the first by name."""
+    node = min(candidates, key=lambda one: (one.load, one.name))
+    return Choice(node.name, f"{node.name} has the least load, {node.load:g}")
+
+
+def zone_aware(candidates: tuple[Node, ...], situation: Situation) -> Choice:
+    """Return a node of the zone with the fewest replicas that run; there the least loaded."""
+    zones = {node.name: node.zone for node in situation.nodes}
+    running = {node.name for node in situation.nodes if node.running}
+    there = Counter(zones[name] for name in situation.members if name in running)
+    node = min(candidates, key=lambda one: (there[one.zone], one.load, one.name))
+    if node.zone is None:
+        return Choice(
+            node.name, f"no zone is told, and {node.name} has the least load, {node.load:g}"
+        )
+    count = there[node.zone]
+    others = "no replica runs" if count == 0 else f"{count} run" + "s" * (count == 1)
+    return Choice(
+        node.name, f"{node.name} is in zone {node.zone}, where {others}; its load is {node.load:g}"
+    )
+
+
+PLACEMENTS: dict[Placing, Placement] = {
+    Placing.RANDOM: random,
+    Placing.LEAST_LOADED: least_loaded,
+    Placing.ZONE_AWARE: zone_aware,
+}
+
+
+def placement_of(situation: Situation) -> Placement:
+    """Return the function that chooses; the shipped broker has only chance."""
+    if situation.variant is Variant.REAL:
+        return random
+    return PLACEMENTS[situation.settings.placement]

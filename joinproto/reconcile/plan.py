@@ -1,0 +1,198 @@
+"""All changes of all queues, in an order that loads no node with more than it may copy.
+
+Each queue changes one replica at a time and waits until it is done; the queue with the fewest
+replicas to spare goes first; a node sends and receives so many copies at once.  It is a plan:
+nothing is foreseen but what is told, and every copy is taken to succeed.
+
+Source: reconciliation, Q4 and Q5.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Sequence
+
+from attrs import evolve, field, frozen
+
+from joinproto.reconcile.evaluate import Decision, evaluate
+from joinproto.reconcile.explain import why
+from joinproto.reconcile.placement import Placement
+from joinproto.reconcile.queue import Situation, Variant
+from joinproto.reconcile.tables import Action
+
+STEPS_MAX = 100
+"""No queue needs so many changes; a variant that does is stopped, and said to be unfinished."""
+
+
+@frozen(kw_only=True)
+class Limits:
+    """What repairing may cost (Q5)."""
+
+    copies_at_once: int = field(
+        default=2, metadata={"about": "copies that a node sends and receives at a time", "least": 1}
+    )
+    bytes_per_second: float = field(default=50e6, metadata={"about": "of one copy", "least": 1})
+
+
+@frozen(kw_only=True)
+class Change:
+    """One replica more or less, in seconds from the start of the plan."""
+
+    queue: str
+    action: Action
+    node: str
+    starts: float
+    ends: float
+    bytes: int
+    rule: str
+    why: str
+
+
+@frozen(kw_only=True)
+class Load:
+    """What a node gets to do."""
+
+    node: str
+    adds: int
+    removes: int
+    bytes_in: int
+    bytes_out: int
+    load: float = field(metadata={"about": "as told, and 1 for each replica more"})
+
+
+@frozen(kw_only=True)
+class Plan:
+    """The changes in their order, what they cost, and how each queue ends."""
+
+    changes: tuple[Change, ...]
+    loads: tuple[Load, ...]
+    seconds: float
+    bytes: int
+    ends: tuple[Decision, ...]
+    """The last evaluation of each queue, in the order of the queues."""
+
+
+class _Copies:
+    """Which nodes copy until when."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._busy: dict[str, list[float]] = {}
+
+    def free_at(self, node: str, now: float) -> float:
+        """Return when this node may begin another copy."""
+        busy = sorted(end for end in self._busy.get(node, ()) if end > now)
+        return (
+            now if len(busy) < self._limits.copies_at_once else busy[-self._limits.copies_at_once]
+        )
+
+    def take(self, nodes: Sequence[str], ends: float) -> None:
+        """Note a copy between these nodes."""
+        for node in nodes:
+            self._busy.setdefault(node, []).append(ends)
+
+
+def plan(situations: Sequence[Situation], limits: Limits, place: Placement | None = None) -> Plan:
+    """Return the changes that end with nothing left to do, or with what cannot be done."""
+    loads = {node.name: node.load for one in situations for node in one.nodes}
+    copies = _Copies(limits)
+    coming = [(0.0, _spare(one), at, 0) for at, one in enumerate(situations)]
+    heapq.heapify(coming)
+    current = list(situations)
+    ends: list[Decision | None] = [None] * len(current)
+    changes: list[Change] = []
+    while coming:
+        now, spare, at, steps = heapq.heappop(coming)
+        situation = _with_loads(current[at], loads)
+        decision = evaluate(situation, place)
+        if not decision.nodes or steps == STEPS_MAX:
+            ends[at] = decision
+            continue
+        end = now
+        for node in decision.nodes:
+            size = situation.queue.size if decision.action is Action.ADD else 0
+            if size:
+                both = (node, situation.evaluates or node)
+                free = max(copies.free_at(one, now) for one in both)
+                if free > now:
+                    heapq.heappush(coming, (free, spare, at, steps))
+                    break
+                end = now + size / limits.bytes_per_second
+                copies.take(both, end)
+            changes.append(_change(decision, node, now, end, size))
+            loads[node] = loads.get(node, 0.0) + (1 if decision.action is Action.ADD else -1)
+            current[at] = _changed(current[at], decision.action, node)
+        else:
+            heapq.heappush(coming, (end, _spare(current[at]), at, steps + 1))
+    return Plan(
+        changes=tuple(changes),
+        loads=_loads(changes, situations, loads),
+        seconds=max((one.ends for one in changes), default=0.0),
+        bytes=sum(one.bytes for one in changes),
+        ends=tuple(one for one in ends if one is not None),
+    )
+
+
+def _spare(situation: Situation) -> int:
+    """Return how many replicas may still be lost before no majority is left; less is worse."""
+    running = {node.name for node in situation.nodes if node.running}
+    size = len(situation.members)
+    return sum(name in running for name in situation.members) - (size // 2 + 1)
+
+
+def _with_loads(situation: Situation, loads: dict[str, float]) -> Situation:
+    nodes = tuple(evolve(node, load=max(0.0, loads[node.name])) for node in situation.nodes)
+    return evolve(situation, nodes=nodes)
+
+
+def _changed(situation: Situation, action: Action, node: str) -> Situation:
+    left = tuple(name for name in situation.members if name != node)
+    members = (*left, node) if action is Action.ADD else left
+    here = situation.evaluates
+    return evolve(situation, at=here, queue=evolve(situation.queue, members=members, leader=here))
+
+
+def _change(decision: Decision, node: str, now: float, end: float, size: int) -> Change:
+    return Change(
+        queue=decision.situation.queue.name,
+        action=decision.action,
+        node=node,
+        starts=now,
+        ends=end,
+        bytes=size,
+        rule=decision.rule,
+        why=why(decision),
+    )
+
+
+def _loads(
+    changes: Sequence[Change], situations: Sequence[Situation], loads: dict[str, float]
+) -> tuple[Load, ...]:
+    sources = {one.queue.name: one.evaluates for one in situations}
+    adds: Counter[str] = Counter()
+    removes: Counter[str] = Counter()
+    received: Counter[str] = Counter()
+    sent: Counter[str] = Counter()
+    for one in changes:
+        (adds if one.action is Action.ADD else removes)[one.node] += 1
+        received[one.node] += one.bytes
+        sent[sources[one.queue] or one.node] += one.bytes
+    return tuple(
+        Load(
+            node=node,
+            adds=adds[node],
+            removes=removes[node],
+            bytes_in=received[node],
+            bytes_out=sent[node],
+            load=max(0.0, loads[node]),
+        )
+        for node in sorted(loads)
+    )
+
+
+def is_settled(decision: Decision) -> bool:
+    """Say whether the queue has what is wanted: `enough`, or nobody asks."""
+    if decision.situation.variant is Variant.REAL:
+        return decision.case.name == "enough"
+    return decision.case.name in ("enough", "nobody asks")

@@ -1,0 +1,213 @@
+"""What `joinproto ask reconcile.*` answers.
+
+Source: reconciliation, Q1 to Q3.
+"""
+
+from __future__ import annotations
+
+from attrs import asdict, field, frozen
+
+from joinproto.ask.question import Question
+from joinproto.ask.strict import DoesNotFit
+from joinproto.reconcile import timers
+from joinproto.reconcile.evaluate import Decision, evaluate
+from joinproto.reconcile.explain import why, would_change
+from joinproto.reconcile.queue import Node, Queue, Settings, Situation, Target, Variant
+from joinproto.reconcile.tables import CANDIDATES, Action
+from joinproto.reconcile.target import RULE, wanted
+from joinproto.reconcile.timers import Event, Pace
+
+WHOSE = {"about": "whose rules: the design's, those of the broker that shipped, ours"}
+
+
+@frozen(kw_only=True)
+class AskTarget(Target):
+    """Who wants how many replicas of one queue."""
+
+    variant: Variant = field(default=Variant.OURS, metadata=WHOSE)
+
+
+@frozen(kw_only=True)
+class TargetAnswer:
+    """How many replicas are kept."""
+
+    target: int = field(metadata={"about": "0: nobody asks, nothing is added"})
+    said_by: str | None = field(metadata={"about": "who decided; null: nobody"})
+    rule: str = field(metadata={"about": "the rule that decided"})
+    why: str = field(metadata={"about": "the reason, in a sentence"})
+
+
+def answer_target(asked: AskTarget) -> TargetAnswer:
+    """Return how many replicas this variant keeps."""
+    found = wanted(asked, asked.variant)
+    return TargetAnswer(target=found.count, said_by=found.said_by, rule=RULE, why=found.why)
+
+
+@frozen(kw_only=True)
+class AskQueue(Queue):
+    """One evaluation of one queue, by its leader."""
+
+    nodes: tuple[Node, ...] = field(metadata={"about": "of the cluster; none: not known"})
+    settings: Settings = field(default=Settings(), metadata={"about": "what holds for all queues"})
+    variant: Variant = field(default=Variant.OURS, metadata=WHOSE)
+    at: str | None = field(default=None, metadata={"about": "who evaluates; null: the leader"})
+    dice: int = field(
+        default=0, metadata={"about": "which candidate a random placement takes", "least": 0}
+    )
+
+    def situation(self) -> Situation:
+        """Return what is evaluated; raises `UsageProblem` for nodes or members told twice."""
+        _once("nodes", [node.name for node in self.nodes])
+        _once("members", list(self.members or ()))
+        told = asdict(self, recurse=False)
+        more = {one: told.pop(one) for one in ("nodes", "settings", "variant", "at", "dice")}
+        return Situation(queue=Queue(**told), **more)
+
+
+@frozen(kw_only=True)
+class QueueAnswer:
+    """What the evaluation does, and why."""
+
+    action: Action = field(metadata={"about": "what is done now"})
+    nodes: tuple[str, ...] = field(metadata={"about": "whom it adds or removes"})
+    candidates: tuple[str, ...] = field(metadata={"about": "who could take a replica"})
+    target: int = field(metadata={"about": "how many are wanted"})
+    rule: str = field(metadata={"about": "the rule that decided"})
+    case: str = field(metadata={"about": "the case of the variant's table"})
+    why: str = field(metadata={"about": "the reason, in a sentence"})
+    would_change: str | None = field(
+        metadata={"about": "what would make this a change; null: it is one"}
+    )
+
+
+def answer_queue(asked: AskQueue) -> QueueAnswer:
+    """Return what one evaluation ends with."""
+    return answered(evaluate(asked.situation()))
+
+
+def answered(found: Decision) -> QueueAnswer:
+    """Return a decision as it is answered."""
+    return QueueAnswer(
+        action=found.action,
+        nodes=found.nodes,
+        candidates=found.names(CANDIDATES),
+        target=found.wanted.count,
+        rule=found.rule,
+        case=found.case.name,
+        why=why(found),
+        would_change=would_change(found),
+    )
+
+
+@frozen(kw_only=True)
+class AskTimer:
+    """When evaluations happen, for a list of timed events."""
+
+    variant: Variant = field(default=Variant.OURS, metadata=WHOSE)
+    pace: Pace = field(default=Pace(), metadata={"about": "how often"})
+    events: tuple[Event, ...] = field(default=(), metadata={"about": "what happens, and when"})
+    until: float = field(
+        default=3600.0, metadata={"about": "seconds that are looked at", "least": 0}
+    )
+    queue: str = field(
+        default="", metadata={"about": "whose turn: sets the first look (seed, ours)"}
+    )
+    changes: tuple[float, ...] = field(
+        default=(),
+        metadata={"about": "for each, the first look from this second on changes something"},
+    )
+
+
+@frozen(kw_only=True)
+class LookAnswer:
+    """One evaluation."""
+
+    at: float = field(metadata={"about": "seconds from the start"})
+    because: str = field(metadata={"about": "interval, change, or the event"})
+
+
+@frozen(kw_only=True)
+class TimerAnswer:
+    """All evaluations in their order."""
+
+    looks: tuple[LookAnswer, ...] = field(metadata={"about": "in their order"})
+    rule: str = field(metadata={"about": "the rule that decided"})
+    why: str = field(metadata={"about": "the reason, in a sentence"})
+
+
+WHEN = {
+    Variant.SEED: "each queue looks once in an interval, at a time of its own",
+    Variant.REAL: "one timer a node; an event arms it anew",
+    Variant.OURS: "each queue looks once in an interval, and an event brings that forward",
+}
+
+
+def answer_timer(asked: AskTimer) -> TimerAnswer:
+    """Return when the variant looks."""
+    if asked.until / max(asked.pace.between(asked.variant), 1e-9) > 1e5:
+        raise DoesNotFit("until", "more than 100,000 looks", next="less time or a longer interval")
+    found = timers.looks(
+        asked.variant,
+        asked.pace,
+        asked.events,
+        asked.until,
+        queue=asked.queue,
+        changes=asked.changes,
+    )
+    looks = tuple(LookAnswer(at=one.at, because=one.because) for one in found)
+    off = "reconciliation is switched off"
+    return TimerAnswer(
+        looks=looks, rule="Q2", why=WHEN[asked.variant] if asked.pace.enabled else off
+    )
+
+
+def _once(field_name: str, names: list[str]) -> None:
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            place = f"{field_name}[{at}]"
+            raise DoesNotFit(place, f"{name!r} is there twice", next="name each once")
+
+
+QUESTIONS = (
+    Question(
+        name="reconcile.target",
+        about="How many replicas a queue is to have, and who says so.",
+        asks=AskTarget,
+        answers=TargetAnswer,
+        answer=answer_target,
+        example={"variant": "seed", "argument": 3, "policy": 5},
+    ),
+    Question(
+        name="reconcile.queue",
+        about="One evaluation of one queue: add, remove, wait or nothing, and why.",
+        asks=AskQueue,
+        answers=QueueAnswer,
+        answer=answer_queue,
+        example={
+            "variant": "ours",
+            "name": "qq.1",
+            "members": ["a", "b", "c"],
+            "target": {"policy": 3},
+            "away": {"c": 75},
+            "nodes": [
+                {"name": "a", "zone": "1"},
+                {"name": "b", "zone": "2"},
+                {"name": "c", "zone": "3", "running": False},
+                {"name": "d", "zone": "3"},
+            ],
+        },
+    ),
+    Question(
+        name="reconcile.timer",
+        about="When evaluations happen, for a list of timed events.",
+        asks=AskTimer,
+        answers=TimerAnswer,
+        answer=answer_timer,
+        example={
+            "variant": "real",
+            "pace": {"interval": 50, "trigger_interval": 10},
+            "events": [{"at": 1, "what": "node_down"}],
+            "until": 120,
+        },
+    ),
+)

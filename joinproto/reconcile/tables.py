@@ -1,0 +1,139 @@
+"""One evaluation of one queue, as decision tables: the seed's, the shipped broker's, ours.
+
+N are all nodes that matter, the evaluating one is `me`: nodes of the cluster, and those that
+have a replica and are no longer in it.
+
+Source: reconciliation, Q1 to Q4; the real table as read from the code that shipped.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import frozen
+
+from joinproto.core.tables import Case, Table
+from joinproto.core.terms import ALWAYS, Members
+from joinproto.reconcile.queue import Variant
+
+
+class Action(Enum):
+    """What an evaluation ends with."""
+
+    NOTHING = "noop"
+    WAIT = "wait"  # something is under way: look again soon
+    ADD = "add"
+    REMOVE = "remove"
+
+
+@frozen(kw_only=True)
+class Spot:
+    """One node, and the replica on it if it has one.
+
+    `in_cluster`: of the cluster now.  `lost`: its replica does not count any more.  `takes`:
+    it may be given a replica.  Of the evaluating node only: `knows_nodes`, `knows_members`,
+    `leads`, `drained`, `removes`, `changing`, `has_majority`, `is_odd` (the number of
+    replicas), `target`.
+    """
+
+    name: str
+    has_replica: bool = False
+    in_cluster: bool = True
+    running: bool = True
+    drained: bool = False
+    lost: bool = False
+    takes: bool = False
+    behind: bool = False
+    knows_nodes: bool = True
+    knows_members: bool = True
+    leads: bool = True
+    removes: bool = False
+    changing: bool = False
+    has_majority: bool = True
+    is_odd: bool = True
+    target: int = 0
+
+
+NODES = Members("N", Spot)
+M = NODES.where(has_replica=True).named("M")
+GONE = M.where(in_cluster=False).named("G")
+LOST = M.where(lost=True).named("L")
+KEPT = (M - LOST).named("K")
+CANDIDATES = NODES.where(takes=True).named("C")
+CATCHING_UP = KEPT.where(behind=True, running=True).named("B")
+AWAY = KEPT.where(running=False).named("A")
+PRESENT = (KEPT - AWAY).named("P")
+
+_here = NODES.fact
+_KNOWS_NO_NODES = _here("the cluster's nodes are not known", knows_nodes=False)
+_KNOWS_NO_MEMBERS = _here("the queue's members are not known", knows_members=False)
+_NOT_LEADER = _here("another node leads", leads=False)
+_ENOUGH_MEMBERS = ~M.fewer_than(NODES.mine("target"))
+_TOO_FEW = KEPT.fewer_than(NODES.mine("target"))
+_NOBODY_ASKS = _here("nobody says how many", target=0)
+_TOO_FEW_NOW = PRESENT.fewer_than(NODES.mine("target"))
+_REMOVES = _here("replicas of nodes that left are dropped", removes=True)
+
+
+def _table(variant: Variant, *cases: Case[Action]) -> Table[Action]:
+    return Table(f"reconcile-{variant.value}", f"reconciliation, {variant.value}", cases)
+
+
+REAL = _table(
+    Variant.REAL,
+    Case("Q2", "the nodes are not known", _KNOWS_NO_NODES, Action.NOTHING),
+    Case("Q2", "the members are not known", _KNOWS_NO_MEMBERS, Action.WAIT),
+    Case("Q2", "another node leads", _NOT_LEADER, Action.NOTHING),
+    Case("Q2", "in maintenance", _here("this node is drained", drained=True), Action.NOTHING),
+    Case("Q4", "drop who left", _REMOVES & ~GONE.is_empty, Action.REMOVE),
+    Case("Q4", "enough", _ENOUGH_MEMBERS, Action.NOTHING),
+    Case("Q3", "nobody takes it", CANDIDATES.is_empty, Action.NOTHING),
+    Case(
+        "Q4",
+        "it would be even",
+        CANDIDATES.fewer_than(2) & _here("the number of replicas is odd", is_odd=True),
+        Action.NOTHING,
+    ),
+    Case("Q4", "a member is down", ~M.every(running=True), Action.NOTHING),
+    Case("Q3", "one more", ALWAYS, Action.ADD),
+)
+"""The broker that shipped: only leaving the cluster counts as a loss, sizes stay odd."""
+
+SEED = _table(
+    Variant.SEED,
+    Case("Q2", "the nodes are not known", _KNOWS_NO_NODES, Action.NOTHING),
+    Case("Q2", "the members are not known", _KNOWS_NO_MEMBERS, Action.WAIT),
+    Case("Q2", "another node leads", _NOT_LEADER, Action.NOTHING),
+    Case("Q1", "nobody asks", _NOBODY_ASKS, Action.NOTHING),
+    Case("Q4", "one more", _TOO_FEW & ~CANDIDATES.is_empty, Action.ADD),
+    Case("Q3", "nobody takes it", _TOO_FEW, Action.NOTHING),
+    Case("Q4", "drop who left", _REMOVES & ~GONE.is_empty, Action.REMOVE),
+    Case("Q2", "away, not for long", _TOO_FEW_NOW, Action.WAIT),
+    Case("Q4", "enough", ALWAYS, Action.NOTHING),
+)
+"""The design: who is away for the failure interval is replaced; more than enough is fine."""
+
+OURS = _table(
+    Variant.OURS,
+    Case("Q2", "the nodes are not known", _KNOWS_NO_NODES, Action.NOTHING),
+    Case("Q2", "the members are not known", _KNOWS_NO_MEMBERS, Action.WAIT),
+    Case("Q2", "another node leads", _NOT_LEADER, Action.NOTHING),
+    Case("Q1", "nobody asks", _NOBODY_ASKS, Action.NOTHING),
+    Case(
+        "Q4",
+        "a change is under way",
+        _here("a change is not committed", changing=True),
+        Action.WAIT,
+    ),
+    Case("Q4", "no majority", _here("no majority runs", has_majority=False), Action.WAIT),
+    Case("Q4", "one catches up", ~CATCHING_UP.is_empty, Action.WAIT),
+    Case("Q4", "one more", _TOO_FEW & ~CANDIDATES.is_empty, Action.ADD),
+    Case("Q3", "nobody takes it", _TOO_FEW, Action.NOTHING),
+    Case("Q4", "drop who left", _REMOVES & ~GONE.is_empty, Action.REMOVE),
+    Case("Q2", "away, not for long", _TOO_FEW_NOW, Action.WAIT),
+    Case("Q4", "enough", ALWAYS, Action.NOTHING),
+)
+"""The design, with one change at a time: the next only when the last is done and caught up."""
+
+TABLES = {Variant.SEED: SEED, Variant.REAL: REAL, Variant.OURS: OURS}
+SETS = (NODES, M, GONE, LOST, KEPT, CANDIDATES, CATCHING_UP, AWAY, PRESENT)

@@ -1,0 +1,245 @@
+"""Q2: when evaluations happen.  A state machine over times; whoever runs it has the clock.
+
+Seed: each queue looks for itself, once in each interval, at a time of its own within it.
+Real: one timer a node; an event arms it anew, so events that keep coming put it off for ever,
+and one that is handled after the timer has fired, but before its message is read, leaves two
+timers.  Ours: as the seed, and an event brings the next look forward, never back.
+
+Source: reconciliation, Q2 and Q5; the real machine as read from the code that shipped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from enum import Enum
+
+from attrs import evolve, field, frozen
+
+from joinproto.core.machine import Arrow, StateMachine
+from joinproto.core.tables import Case, Table
+from joinproto.core.terms import ALWAYS, Members
+from joinproto.reconcile.queue import Variant
+
+
+class Happens(Enum):
+    """What the broker tells the machine."""
+
+    NODE_UP = "node_up"
+    NODE_DOWN = "node_down"
+    QUEUE_CREATED = "queue_created"
+    POLICY_SET = "policy_set"
+    POLICY_CLEARED = "policy_cleared"
+    NODE_DRAINED = "node_drained"
+    NODE_UNDRAINED = "node_undrained"
+    MEMBER_LEFT = "member_left"
+
+
+@frozen(kw_only=True)
+class Pace:
+    """Seconds between evaluations, and after an event."""
+
+    enabled: bool = field(default=True, metadata={"about": "false: nothing is ever evaluated"})
+    interval: float | None = field(
+        default=None,
+        metadata={
+            "about": "seconds between two looks; null: real 3600, seed and ours 60",
+            "least": 0,
+        },
+    )
+    trigger_interval: float = field(
+        default=10.0, metadata={"about": "seconds from an event to a look", "least": 0}
+    )
+
+    def between(self, variant: Variant) -> float:
+        """Return the seconds between two looks at a queue where nothing is to be done."""
+        return self.interval or (3600.0 if variant is Variant.REAL else 60.0)
+
+
+class Armed(Enum):
+    """What the machine waits for."""
+
+    OFF = "off"
+    RESTING = "resting"  # the next look is an interval away
+    ALERT = "alert"  # something happened, or the last look changed something
+
+
+@frozen(kw_only=True)
+class Tick:
+    """What the machine's tables read."""
+
+    enabled: bool = True
+    hears: bool = True
+    changed: bool = False
+
+
+_ROWS = Members("T", Tick)
+_ON = _ROWS.fact("reconciliation is switched on", enabled=True)
+_HEARS = _ROWS.fact("the variant listens to such events", hears=True)
+_CHANGED = _ROWS.fact("the look changed something, or could not see", changed=True)
+
+START = Table(
+    "reconcile-start",
+    "reconciliation, Q2",
+    (
+        Case("Q2", "switched on", _ON, Armed.RESTING),
+        Case("Q2", "switched off", ALWAYS, Armed.OFF),
+    ),
+)
+HEARD = Table(
+    "reconcile-event",
+    "reconciliation, Q2",
+    (
+        Case("Q2", "an event", _HEARS, Armed.ALERT),
+        Case("Q2", "nothing to hear", ALWAYS, Armed.RESTING),
+    ),
+)
+LOOKED = Table(
+    "reconcile-looked",
+    "reconciliation, Q2",
+    (
+        Case("Q2", "again soon", _CHANGED, Armed.ALERT),
+        Case("Q2", "rest", ALWAYS, Armed.RESTING),
+    ),
+)
+CLOCK = StateMachine(
+    "reconcile-clock",
+    Armed,
+    (
+        Arrow("start", (Armed.OFF,), START),
+        Arrow("event", (Armed.RESTING,), HEARD),
+        Arrow("look", (Armed.RESTING, Armed.ALERT), LOOKED),
+    ),
+)
+"""An event while one is alert changes nothing; what it does to the time is the variant's."""
+
+HEARD_BY = {
+    Variant.SEED: frozenset[Happens](),
+    Variant.REAL: frozenset(Happens)
+    - {Happens.NODE_DRAINED, Happens.NODE_UNDRAINED, Happens.MEMBER_LEFT},
+    Variant.OURS: frozenset(Happens),
+}
+"""Who listens to what: the seed looks periodically, real hears nothing of maintenance."""
+
+
+@frozen(kw_only=True)
+class Clock:
+    """One machine: a node's in the real variant, a queue's in the others.
+
+    `looks_at`: the times of the timers that are armed, in seconds; the real variant may have
+    more than one.
+    """
+
+    variant: Variant
+    pace: Pace
+    queue: str = ""
+    phase: Armed = Armed.OFF
+    looks_at: tuple[float, ...] = ()
+
+    @property
+    def next(self) -> float | None:
+        """Return the time of the next look, None if there is none."""
+        return min(self.looks_at, default=None)
+
+    def start(self, now: float) -> Clock:
+        """Return the machine switched on, or off for good."""
+        clock = self._step("start", Tick(enabled=self.pace.enabled))
+        if clock.phase is Armed.OFF:
+            return clock
+        between = self.pace.between(self.variant)
+        first = between if self.variant is Variant.REAL else between * _share(self.queue)
+        return evolve(clock, looks_at=(now + first,))
+
+    def hear(self, what: Happens, now: float) -> Clock:
+        """Return the machine after an event, handled at `now`.
+
+        Real: a timer whose time has come fires all the same, and another one is armed.
+        """
+        if self.phase is Armed.OFF or what not in HEARD_BY[self.variant]:
+            return self
+        clock = self if self.phase is Armed.ALERT else self._step("event", Tick())
+        soon = now + self.pace.trigger_interval
+        if self.variant is Variant.REAL:
+            fired = tuple(at for at in self.looks_at if at <= now)
+            return evolve(clock, looks_at=(*fired, soon))
+        return evolve(clock, looks_at=(min(soon, *self.looks_at),))
+
+    def looked(self, now: float, *, changed: bool) -> Clock:
+        """Return the machine after the look that was due; `changed`: it did or lacked something."""
+        clock = self._step("look", Tick(changed=changed))
+        rest = sorted(self.looks_at)[1:]
+        pause = self.pace.trigger_interval if changed else self.pace.between(self.variant)
+        return evolve(clock, looks_at=(*rest, now + pause))
+
+    def _step(self, trigger: str, tick: Tick) -> Clock:
+        model = _Model(self.phase)
+        CLOCK.step(model, trigger, (tick,), 0)
+        return evolve(self, phase=model.phase)
+
+
+class _Model:
+    """What `CLOCK` moves."""
+
+    def __init__(self, phase: Armed) -> None:
+        self.phase = phase
+
+
+@frozen(kw_only=True)
+class Event:
+    """Something that happens at a time; the machine may be busy and handle it later."""
+
+    at: float = field(metadata={"about": "seconds from the start", "least": 0})
+    what: Happens = field(metadata={"about": "what happens"})
+    handled: float | None = field(
+        default=None, metadata={"about": "when the machine gets to it; null: at once", "least": 0}
+    )
+
+
+@frozen(kw_only=True)
+class Look:
+    """One evaluation, and what it comes from: the timer, or an event."""
+
+    at: float
+    because: str
+
+
+def looks(
+    variant: Variant,
+    pace: Pace,
+    events: Sequence[Event],
+    until: float,
+    *,
+    queue: str = "",
+    changes: Sequence[float] = (),
+) -> list[Look]:
+    """Return the evaluations up to `until`, in seconds.
+
+    For each time in `changes` the first look from then on changes something.
+    """
+    clock = Clock(variant=variant, pace=pace, queue=queue).start(0.0)
+    coming = sorted(events, key=lambda one: one.at)
+    left = sorted(changes)
+    found: list[Look] = []
+    reason = "interval"
+    while True:
+        due = clock.next
+        if coming and (due is None or coming[0].at < due):
+            event = coming.pop(0)
+            before = clock.looks_at
+            clock = clock.hear(event.what, max(event.at, event.handled or 0.0))
+            if clock.looks_at != before:
+                reason = event.what.value
+            continue
+        if due is None or due > until:
+            return found
+        found.append(Look(at=due, because=reason))
+        changed = bool(left) and left[0] <= due
+        if changed:
+            left.pop(0)
+        clock = clock.looked(due, changed=changed)
+        reason = "change" if changed else "interval"
+
+
+def _share(queue: str) -> float:
+    """Return the part of the interval after which this queue looks first: from 0 to 1, fixed."""
+    return int.from_bytes(hashlib.blake2b(queue.encode(), digest_size=8).digest()) / 2**64

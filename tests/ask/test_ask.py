@@ -1,0 +1,164 @@
+"""`joinproto ask`: lists, schemas, answers, refusals; systems, section 2."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import fastjsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from joinproto.ask.catalogue import questions
+from joinproto.ask.question import Question
+from joinproto.ask.schema import schema_of
+from joinproto.ask.strict import DoesNotFit, parse, reader_of, write
+from tests.tools.running import Done, Run, run_here
+from tools.cli.ask import answered, described
+
+ALL = questions()
+NAMES = [one.name for one in ALL]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs `joinproto ask` here."""
+    return lambda *words: run_here(capsys, "ask", *words)
+
+
+@pytest.fixture
+def stream(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that asks line by line."""
+
+    def asked(name: str, *lines: str) -> Done:
+        text = io.TextIOWrapper(io.BytesIO("\n".join(lines).encode()))
+        monkeypatch.setattr(sys, "stdin", text)
+        return run(name, "-")
+
+    return asked
+
+
+def test_without_a_question_all_are_listed(run: Run) -> None:
+    """One line each, the name first."""
+    lines = run().out.splitlines()
+
+    assert NAMES == [line.split()[0] for line in lines]
+
+
+@pytest.mark.parametrize("asked", ALL, ids=NAMES)
+def test_schema_and_code_are_in_step(asked: Question[object, object]) -> None:
+    """The example fits the input's schema, and its answer the answer's; both are printed."""
+    shown = described(asked)
+    fastjsonschema.compile(shown["input"])(shown["input"]["examples"][0])
+    fastjsonschema.compile(shown["answer"])(shown["answer"]["examples"][0])
+    for name in ("rule", "why"):
+        assert shown["answer"]["examples"][0][name]
+    for side in ("input", "answer"):
+        for name, field in shown[side]["properties"].items():
+            assert field.get("description"), (asked.name, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_schema_is_one_json_object(run: Run, name: str) -> None:
+    """--schema: JSON Schema of input and answer, with an example of each."""
+    assert {"question", "about", "input", "answer"} == set(run(name, "--schema").object)
+
+
+def test_a_file_is_answered_in_one_line(run: Run, tmp_path: Path) -> None:
+    """A file holds one object, over as many lines as it likes."""
+    file = tmp_path / "asked.json"
+    file.write_text('{\n "argument": 3\n}\n')
+    done = run("reconcile.target", str(file))
+
+    assert (0, 3) == (done.code, done.object["target"])
+
+
+def test_a_bad_file_prints_its_error_object_and_no_answer(run: Run, tmp_path: Path) -> None:
+    """Exit 2, the path of the field at fault, nothing on standard output."""
+    file = tmp_path / "asked.json"
+    file.write_text('{"members": ["a"], "nodes": [{"name": "a"}, {"name": 3}]}')
+    done = run("reconcile.queue", str(file))
+
+    assert (2, "") == (done.code, done.out)
+    assert "nodes[1].name" == json.loads(done.err)["error"]["path"]
+
+
+def test_in_a_stream_an_error_takes_the_place_of_its_answer(stream: Run) -> None:
+    """The other lines are answered, and the exit code is 2 at the end."""
+    done = stream("reconcile.target", '{"argument": 3}', '{"argument": "3"}', '{"policy": 5}')
+    first, second, third = map(json.loads, done.out.splitlines())
+
+    assert 2 == done.code
+    assert (3, 5) == (first["target"], third["target"])
+    assert "argument" == second["error"]["path"]
+    assert 'expected a whole number or null, found "3"' == second["error"]["message"]
+
+
+def test_an_unknown_question_is_refused_with_the_list(run: Run) -> None:
+    """Exit 2, and how to see which there are."""
+    for name in ("reconcile.all", "nothing", "no.thing"):
+        done = run(name)
+        assert 2 == done.code
+        assert "joinproto ask   lists the questions" in done.err
+
+
+def test_input_that_is_missing_is_asked_for(run: Run, tmp_path: Path) -> None:
+    """Neither waits for a terminal nor ends in a traceback."""
+    assert 2 == run("reconcile.target").code
+    assert 2 == run("reconcile.target", str(tmp_path / "missing")).code
+
+
+BAD = [
+    ('{"argument": true}', "argument"),
+    ('{"argument": 1.5}', "argument"),
+    ('{"argument": -1}', "argument"),
+    ('{"argumen": 1}', "argumen"),
+    ('{"variant": "theirs"}', "variant"),
+    ('{"argument": 1, "argument": 2}', ""),
+    ('{"argument": NaN}', ""),
+    ("[]", ""),
+    ("", ""),
+    ("[" * 100_000, ""),
+]
+
+
+@pytest.mark.parametrize(("text", "path"), BAD, ids=range(len(BAD)))
+def test_what_does_not_fit_is_named_by_its_path(text: str, path: str) -> None:
+    """Nothing is guessed: no text for a number, no unknown field, no field twice."""
+    (asked,) = (one for one in ALL if one.name == "reconcile.target")
+    with pytest.raises(DoesNotFit) as refused:
+        answered(asked, text.encode())
+    assert path == refused.value.path
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("asked", ALL, ids=NAMES)
+@given(data=st.data())
+def test_any_json_is_answered_or_refused(
+    asked: Question[object, object], data: st.DataObject
+) -> None:
+    """The example with one field made something else: an answer that fits, or `DoesNotFit`."""
+    fields = list(schema_of(asked.asks)["properties"])
+    value = {**asked.example, data.draw(st.sampled_from(fields)): data.draw(JSON)}
+    try:
+        said = write(asked.answer(reader_of(asked.asks).read(value)))
+    except DoesNotFit:
+        return
+    fastjsonschema.compile(schema_of(asked.answers))(json.loads(json.dumps(said)))
+
+
+def test_a_text_that_is_not_utf_8_is_refused() -> None:
+    """Bytes of a foreign encoding."""
+    with pytest.raises(DoesNotFit, match="not UTF-8"):
+        parse(b'"\xff"')

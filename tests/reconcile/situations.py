@@ -1,0 +1,31 @@
+"""Situations drawn in letters, a node each: who has a replica, who is there, who runs."""
+
+from __future__ import annotations
+
+from joinproto.reconcile.queue import Node, Queue, Settings, Situation, Target, Variant
+
+
+def situation(
+    members: str,
+    nodes: str,
+    *,
+    running: str | None = None,
+    drained: str = "",
+    target: int | None = 3,
+    auto_remove: bool | None = None,
+    variant: Variant = Variant.OURS,
+    **queue: object,
+) -> Situation:
+    """Return what the first of the members evaluates; all run unless `running` says who."""
+    up = nodes if running is None else running
+    told: dict[str, object] = {
+        "members": tuple(members),
+        "target": Target(configuration=target),
+        **queue,
+    }
+    return Situation(
+        queue=Queue(**told),  # type: ignore[arg-type]
+        nodes=tuple(Node(name=n, running=n in up, drained=n in drained) for n in nodes),
+        settings=Settings(auto_remove=auto_remove),
+        variant=variant,
+    )

@@ -1,0 +1,199 @@
+"""One evaluation of one queue: reconciliation, Q2 to Q4, in each variant."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from joinproto.reconcile.evaluate import evaluate
+from joinproto.reconcile.explain import CHANGES, WHY, why, would_change
+from joinproto.reconcile.queue import Kind, Node, Queue, Settings, Situation, Variant
+from joinproto.reconcile.tables import TABLES, Action
+from tests.reconcile.situations import situation
+
+# Members, nodes, running, drained, auto_remove; then what each variant does.  The real column
+# is the worked table of the code that shipped.
+WORKED = [
+    ("A", "AB", "AB", "", None, ("noop", "add B", "add B")),
+    ("A", "ABC", "ABC", "", None, ("add B", "add B", "add B")),
+    ("A", "ABC", "ABC", "B", None, ("noop", "add C", "add C")),
+    ("ABC", "ABDE", "ABDE", "", True, ("remove C", "add D", "add D")),
+    ("ABC", "ABDE", "ABDE", "", False, ("noop", "add D", "add D")),
+    ("ABC", "ABCDE", "ABDE", "", None, ("noop", "wait", "wait")),
+    ("AB", "ABD", "ABD", "", None, ("add D", "add D", "add D")),
+    ("ABDE", "ABDE", "ABDE", "", None, ("noop", "noop", "noop")),
+    ("ABCD", "ABD", "ABD", "", None, ("noop", "remove C", "remove C")),
+]
+
+
+@pytest.mark.parametrize(("members", "nodes", "running", "drained", "removes", "does"), WORKED)
+def test_each_variant_does_what_its_worked_table_says(
+    members: str, nodes: str, running: str, drained: str, removes: bool | None, does: tuple[str]
+) -> None:
+    """Target 3: the table of the shipped code, and beside it what the design and ours do."""
+    found = []
+    for variant in (Variant.REAL, Variant.SEED, Variant.OURS):
+        asked = situation(
+            members, nodes, running=running, drained=drained, auto_remove=removes, variant=variant
+        )
+        decision = evaluate(asked)
+        found.append(" ".join((decision.action.value, *decision.nodes)))
+    assert list(does) == found
+
+
+def test_real_drops_all_that_left_at_once_and_ours_one_by_one() -> None:
+    """Q4: one change of one queue at a time."""
+    real = situation("ABCDE", "ABC", auto_remove=True, variant=Variant.REAL)
+    ours = situation("ABCDE", "ABC", auto_remove=True)
+
+    assert ("D", "E") == evaluate(real).nodes
+    assert ("D",) == evaluate(ours).nodes
+
+
+def test_a_replica_that_is_away_for_the_interval_is_replaced() -> None:
+    """Q2, the design: not before, and not because its node only restarts."""
+    soon = situation("ABC", "ABCDE", running="ABDE", away={"C": 59.9})
+    late = evolve(soon, queue=evolve(soon.queue, away={"C": 60.0}))
+
+    assert Action.WAIT is evaluate(soon).action
+    assert "C staying away for 0.1 more seconds" == would_change(evaluate(soon))
+    assert ("D",) == evaluate(late).nodes
+    assert Action.NOTHING is evaluate(evolve(late, variant=Variant.REAL)).action
+
+
+@pytest.mark.parametrize(
+    ("more", "case"),
+    [
+        ({"changing": "add D"}, "a change is under way"),
+        ({"running": "ACD"}, "no majority"),
+        ({"behind": ("B",)}, "one catches up"),
+    ],
+)
+def test_ours_begins_nothing_before_the_last_change_is_done(
+    more: dict[str, str], case: str
+) -> None:
+    """Q4: committed, caught up, and with a majority; the design's table alone would add."""
+    asked = situation("AB", "ABCD", **more)  # type: ignore[arg-type]
+
+    assert case == evaluate(asked).case.name
+    assert Action.WAIT is evaluate(asked).action
+    assert Action.ADD is evaluate(evolve(asked, variant=Variant.SEED)).action
+
+
+@pytest.mark.parametrize("variant", Variant)
+def test_what_is_not_known_changes_nothing(variant: Variant) -> None:
+    """Q2: an empty cluster is a question that failed; nobody is taken for gone."""
+    unknown = situation("ABC", "", auto_remove=True, variant=variant)
+    silent = evolve(unknown, nodes=(Node(name="A"),), queue=Queue(members=None, leader="A"))
+
+    assert "the nodes are not known" == evaluate(unknown).case.name
+    assert "the members are not known" == evaluate(silent).case.name
+    assert () == evaluate(unknown).nodes == evaluate(silent).nodes
+
+
+@pytest.mark.parametrize("variant", Variant)
+def test_only_the_leader_evaluates(variant: Variant) -> None:
+    """Q2: so no two nodes change one queue."""
+    asked = evolve(situation("AB", "ABC", variant=variant, leader="B"), at="A")
+
+    assert "another node leads" == evaluate(asked).case.name
+    assert "B leads the queue and evaluates it, not A" == why(evaluate(asked))
+
+
+def test_where_nobody_asks_the_queue_is_left_alone() -> None:
+    """Q1: all unset is 0; the shipped code drops who left all the same."""
+    asked = situation("ABC", "AB", target=None, auto_remove=True)
+
+    assert "nobody asks" == evaluate(asked).case.name
+    assert ("C",) == evaluate(evolve(asked, variant=Variant.REAL)).nodes
+
+
+def test_a_full_node_takes_no_replica() -> None:
+    """Q3, ours: no other variant looks."""
+    asked = situation("AB", "AB")
+    full = Node(name="C", full=True)
+    asked = evolve(asked, nodes=(*asked.nodes, full))
+
+    assert "nobody takes it" == evaluate(asked).case.name
+    assert "without a replica that is not in maintenance and has room" in str(
+        would_change(evaluate(asked))
+    )
+    assert ("C",) == evaluate(evolve(asked, variant=Variant.SEED)).nodes
+
+
+def test_streams_follow_the_same_rules() -> None:
+    """Q6."""
+    queue, stream = (situation("AB", "ABC", kind=kind) for kind in Kind)
+
+    assert evaluate(queue).nodes == evaluate(stream).nodes == ("C",)
+
+
+def test_every_case_has_its_words() -> None:
+    """Explaining: why, and for each case that changes nothing, what would change that."""
+    for table in TABLES.values():
+        for case in table.cases:
+            assert case.name in WHY
+            assert (case.name in CHANGES) == (case.outcome in (Action.NOTHING, Action.WAIT))
+
+
+def test_a_drained_leader_of_the_shipped_code_evaluates_nothing() -> None:
+    """Q2, real: it will not lead for long."""
+    asked = situation("A", "ABC", drained="A", variant=Variant.REAL)
+
+    assert "in maintenance" == evaluate(asked).case.name
+
+
+def test_the_even_rule_of_the_shipped_code_holds_a_queue_below_its_target() -> None:
+    """Real, scenario One with a target of 5 and four nodes left: 3 replicas for ever."""
+    asked = situation("ABC", "ABCD", target=5, variant=Variant.REAL)
+
+    assert "one more would make 4, and no second node could take another" == why(evaluate(asked))
+    assert ("D",) == evaluate(evolve(asked, variant=Variant.OURS)).nodes
+
+
+def test_who_left_keeps_the_shipped_code_from_repairing() -> None:
+    """Real: with auto_remove off, who was forgotten counts, and nothing is ever added."""
+    asked = situation("ABC", "ABDE", auto_remove=False, variant=Variant.REAL)
+
+    assert "3 of 3 wanted replicas are there, as C counts, which left the cluster" == why(
+        evaluate(asked)
+    )
+
+
+def test_settings_may_keep_replicas_of_nodes_that_left() -> None:
+    """Q4, ours: removing is on unless it is switched off."""
+    asked = situation("ABCD", "ABC")
+    kept = evolve(asked, settings=Settings(auto_remove=False))
+
+    assert ("D",) == evaluate(asked).nodes
+    assert "enough" == evaluate(kept).case.name
+
+
+def ended(asked: Situation) -> list[str]:
+    """Return who has a replica when nothing is left to do."""
+    for _ in range(20):
+        decision = evaluate(asked)
+        members = set(asked.members)
+        if not decision.nodes:
+            return sorted(members)
+        if decision.action is Action.ADD:
+            members |= set(decision.nodes)
+        else:
+            members -= set(decision.nodes)
+        asked = evolve(asked, queue=evolve(asked.queue, members=tuple(sorted(members))))
+    raise AssertionError("it never ends")
+
+
+@pytest.mark.parametrize("variant", [Variant.SEED, Variant.OURS])
+def test_the_scenarios_of_the_design_end_as_it_says(variant: Variant) -> None:
+    """One: A, B, D.  Two: one added by hand, one by itself.  Three: nothing."""
+    one = situation("ABC", "ABDE", variant=variant)
+    two = situation("ABCD", "ABDE", variant=variant, away={"C": 60.0})
+    three = situation("ABC", "ABCDE", variant=variant)
+
+    assert ["A", "B", "D"] == ended(one)
+    assert ["A", "B", "D"] == ended(two)
+    assert ["A", "B", "D", "E"] == ended(
+        evolve(two, queue=evolve(two.queue, members=tuple("ABCDE")))
+    )
+    assert ["A", "B", "C"] == ended(three)

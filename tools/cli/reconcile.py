@@ -1,0 +1,176 @@
+"""`joinproto reconcile`: why a queue has the replicas it has, and what would be done.
+
+Exit code 0 whatever the answer; 2 where the state cannot be read.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from typing import Any, BinaryIO, cast
+
+import click
+from cattrs import Converter
+
+from joinproto.ask.strict import DoesNotFit, parse, reader_of, write
+from joinproto.errors import UsageProblem
+from joinproto.reconcile.evaluate import evaluate
+from joinproto.reconcile.explain import why
+from joinproto.reconcile.placement import Placement
+from joinproto.reconcile.plan import Limits, Plan, is_settled
+from joinproto.reconcile.plan import plan as planned
+from joinproto.reconcile.questions import AskQueue, answered
+from joinproto.reconcile.queue import Situation
+
+EXAMPLE = """\b
+Example:
+  joinproto reconcile explain state.json
+  joinproto reconcile plan state.json --json
+"""
+OF_STATE = ("nodes", "settings", "variant")
+
+
+@click.group(epilog=EXAMPLE)
+def reconcile() -> None:
+    """Keep a minimum of replicas: explained and planned.
+
+    STATE is a JSON object: `nodes`, `queues` (inputs of `joinproto ask reconcile.queue`; what
+    one leaves out is taken from the state), `settings`, `variant`, `limits`.
+    """
+
+
+def _options(command: Any) -> Any:
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        click.option(
+            "--placement", metavar="MODULE:NAME", help="Your function that chooses a node."
+        ),
+        click.argument("state", type=click.File("rb")),
+    ):
+        command = option(command)
+    return command
+
+
+@reconcile.command()
+@_options
+def explain(state: BinaryIO, placement: str | None, as_json: bool) -> int:
+    """Say for each queue why a replica is, or is not, added or removed."""
+    situations, _ = read_state(state.read())
+    place = _function(placement)
+    found = [evaluate(one, place) for one in situations]
+    answers = [{"name": one.situation.queue.name, **write(answered(one))} for one in found]
+    if as_json:
+        click.echo(json.dumps({"queues": answers}, ensure_ascii=False))
+        return 0
+    for one in answers:
+        does = " ".join((one["action"], *one["nodes"]))
+        click.echo(f"{one['name']}: {does}: {one['why']} ({one['rule']})")
+        if one["would_change"]:
+            click.echo(f"  would change that: {one['would_change']}")
+    return 0
+
+
+@reconcile.command()
+@_options
+def plan(state: BinaryIO, placement: str | None, as_json: bool) -> int:
+    """Say what all queues together would do, in which order, and what that moves."""
+    situations, limits = read_state(state.read())
+    found = planned(situations, limits, _function(placement))
+    if as_json:
+        click.echo(json.dumps(_as_json(found), ensure_ascii=False))
+    else:
+        click.echo(_as_text(found))
+    return 0
+
+
+def read_state(text: bytes) -> tuple[list[Situation], Limits]:
+    """Return the queues' situations; raises `DoesNotFit` with the path of the field at fault."""
+    state = parse(text)
+    if not isinstance(state, dict) or not isinstance(state.get("queues"), list):
+        raise DoesNotFit(
+            "queues", "queues: expected a list of queues", next="joinproto reconcile --help"
+        )
+    unknown = sorted(set(state) - {"queues", "limits", *OF_STATE})
+    if unknown:
+        raise DoesNotFit(
+            unknown[0],
+            f"{unknown[0]}: there is no such field",
+            next=f"fields: queues, limits, {', '.join(OF_STATE)}",
+        )
+    shared = {name: state[name] for name in OF_STATE if name in state}
+    shared.setdefault("nodes", [])
+    limits = _read(Limits, state.get("limits", {}), "limits")
+    situations = []
+    for at, queue in enumerate(state["queues"]):
+        merged = {**shared, **queue} if isinstance(queue, dict) else queue
+        own = frozenset(queue) if isinstance(queue, dict) else frozenset()
+        try:
+            situations.append(reader_of(AskQueue).read(merged).situation())
+        except DoesNotFit as error:
+            top = error.path.partition(".")[0].partition("[")[0]
+            place = error.path if top in shared and top not in own else f"queues[{at}].{error.path}"
+            raise _at(place.rstrip("."), error) from None
+    return situations, limits
+
+
+def _read(kind: Any, value: Any, place: str) -> Any:
+    try:
+        return reader_of(kind).read(value)
+    except DoesNotFit as error:
+        raise _at(f"{place}.{error.path}".rstrip("."), error) from None
+
+
+def _at(place: str, error: DoesNotFit) -> DoesNotFit:
+    return DoesNotFit(place, f"{place}: {error.message}", next=error.next)
+
+
+def _function(name: str | None) -> Placement | None:
+    """Return the function that `--placement` names."""
+    if name is None:
+        return None
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageProblem(
+            f"--placement {name}: {error}", next="give MODULE:FUNCTION that Python can import"
+        ) from None
+    return cast("Placement", found)
+
+
+def _as_json(found: Plan) -> dict[str, Any]:
+    shown = Converter().unstructure
+    return {
+        "changes": [shown(one) for one in found.changes],
+        "nodes": [shown(one) for one in found.loads],
+        "seconds": found.seconds,
+        "bytes": found.bytes,
+        "left": [
+            {"name": one.situation.queue.name, **write(answered(one))}
+            for one in found.ends
+            if not is_settled(one)
+        ],
+    }
+
+
+def _as_text(found: Plan) -> str:
+    lines = [
+        f"{one.starts:8.0f} s  {one.queue}: {one.action.value} {one.node}"
+        + (f", {one.bytes:,} bytes until {one.ends:.0f} s" if one.bytes else "")
+        for one in found.changes
+    ]
+    lines.append(
+        f"{len(found.changes)} changes, {found.bytes:,} bytes, {found.seconds:.0f} s at least"
+    )
+    lines += [
+        f"  {load.node}: {load.adds} more, {load.removes} fewer;"
+        f" {load.bytes_in:,} bytes in, {load.bytes_out:,} out; load {load.load:g}"
+        for load in found.loads
+        if load.adds or load.removes
+    ]
+    lines += [
+        f"left: {one.situation.queue.name}: {why(one)} ({one.rule})"
+        for one in found.ends
+        if not is_settled(one)
+    ]
+    return "\n".join(lines)
