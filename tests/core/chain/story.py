@@ -21,7 +21,7 @@ from attrs import define, evolve, field, frozen
 from joinproto.core.chain.config import Config, TotalFailure
 from joinproto.core.chain.messages import (
     Action,
-    CloseForClients,
+    Closing,
     ReadRegister,
     Waiting,
 )
@@ -233,14 +233,14 @@ class Story:
             for event in host.seen[said_before:]:
                 self._say(name, self._words.event(event), once=isinstance(event, Waiting))
             actions = host.told[acted:]
-            self._acts(name, [one for one in actions if isinstance(one, CloseForClients)])
+            self._acts(name, [one for one in actions if isinstance(one, Closing)])
             self._look_at_disk(name)
             if self._all:
                 self._look_at_letters(name, letters)
-            self._acts(name, [one for one in actions if not isinstance(one, CloseForClients)])
+            self._acts(name, [one for one in actions if not isinstance(one, Closing)])
             self._seen[name] = (host, len(host.told), len(host.seen))
 
-    def _acts(self, name: str, actions: list[Action]) -> None:
+    def _acts(self, name: str, actions: list[Action | Closing]) -> None:
         for action in actions:
             if self._all or not isinstance(action, ReadRegister):
                 self._add(name, self._words.action(action))

@@ -11,7 +11,7 @@ from joinproto.core.chain.ids import ViewId, short
 from joinproto.core.chain.messages import (
     Abort,
     Action,
-    CloseForClients,
+    Closing,
     CompareAndSet,
     Event,
     Forbids,
@@ -73,13 +73,13 @@ class Words:
             case message:
                 return self.named(str(message))
 
-    def action(self, action: Action) -> str:
+    def action(self, action: Action | Closing) -> str:
         match action:
             case OpenForClients(view, orders):
                 order = ", and orders their frames" if orders else ""
                 return f"opens for clients in {self.id(view.id)}{order}"
-            case CloseForClients(why):
-                return f"closes for clients: {why.value}"
+            case Closing():
+                return f"closes for clients: {action.value}"
             case StartUpdate(source, view, _, beside):
                 where = "beside" if beside else "in"
                 return f"is updated from {source} {where} {self.id(view.id)}"
