@@ -1,4 +1,4 @@
-"""The line between executors and the driver: arrays by name, framed, in both directions.
+"""RPC between executors and the driver: arrays by name, framed, in both directions.
 
 Nothing that arrives is executed: a frame is a JSON header and the arrays' bytes.  Whoever
 connects says the run's password first.
@@ -54,7 +54,7 @@ def _fill(connection: socket.socket, place: memoryview) -> None:
     while at < len(place):
         got = connection.recv_into(place[at:])
         if got == 0:
-            raise ConnectionError("the other end closed the line")
+            raise ConnectionError("the other end closed the connection")
         at += got
 
 
