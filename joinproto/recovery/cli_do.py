@@ -226,7 +226,7 @@ def _agree(agreed: Plan, yes: bool, plan_hash: str, unproven: bool, as_object: b
         return
     if not sys.stdin.isatty():
         raise Refused(
-            "nobody is here to confirm: standard input is no terminal; nothing was changed",
+            "nobody is here to confirm: standard input is not a terminal; nothing was changed",
             next=f"run it in a terminal, or with --yes --plan-hash {agreed.hash}",
             code=DECLINED,
         )

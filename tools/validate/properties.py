@@ -50,7 +50,7 @@ def no_wrong_store(book: Book) -> Iterator[str]:
     initial: dict[str, set[ViewId | None]] = defaultdict(set)
     for opening in book.openings:
         if opening.seat not in opening.view.members:
-            yield f"{opening.seat.member} serves in {opening.view}, of which it is no member"
+            yield f"{opening.seat.member} serves in {opening.view}, of which it is not a member"
         initial[opening.view.cluster_name].add(opening.record.lineage.initial)
     for name, signatures in initial.items():
         if len(signatures) > 1:
