@@ -1,4 +1,4 @@
-"""The plan: what would be written, where, and bound to what.  A value and its file; no deed.
+"""The plan: what would be written, where, and bound to what.  A value and its file only.
 
     {"joinproto-plan": 2, "hash": ..., "made": {who, host, when, tool, why},
      "cluster", "cluster_name", "verdict", "evidence", "missing",
