@@ -32,7 +32,7 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], Parts]:
     """Return the next frame; raises ConnectionError where there is none."""
     size = int.from_bytes(_exactly(connection, 8), "little")
     if size > _HEADER_MAX:
-        raise ConnectionError("what arrived is no frame of ours")
+        raise ConnectionError("what arrived is not a frame of ours")
     header = json.loads(_exactly(connection, size))
     parts: Parts = {}
     for name, kind, shape in header["parts"]:
