@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 from attrs import evolve, field, frozen
 
-from proofs.inward import inward
 from proofs.layer import Step
 from proofs.logic import (
     After,
@@ -31,6 +30,7 @@ from proofs.logic import (
     Value,
     Var,
 )
+from proofs.miniscope import miniscoped
 
 Thing: TypeAlias = Hashable
 Rows: TypeAlias = frozenset[tuple[Thing, ...]]
@@ -52,7 +52,7 @@ class Structure:
 
     def holds_for_step(self, formula: Formula, after: Structure) -> bool:
         """Return whether a claim about the step from here to `after` holds."""
-        return _compile(inward(formula), after)(self, {})
+        return _compile(miniscoped(formula), after)(self, {})
 
     def rows_of(self, relation: Relation, of: tuple[Var, ...], formula: Formula, env: Env) -> Rows:
         """Return the rows of which `formula` holds."""
@@ -87,7 +87,7 @@ def compiled(formula: Formula) -> Test:
     """Return the formula as a function; made once for each formula object."""
     known = _COMPILED.get(id(formula))
     if known is None or known[0] is not formula:
-        known = _COMPILED[id(formula)] = (formula, _compile(inward(formula), None))
+        known = _COMPILED[id(formula)] = (formula, _compile(miniscoped(formula), None))
     return known[1]
 
 

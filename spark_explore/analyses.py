@@ -18,7 +18,7 @@ from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows, padded
 from spark_explore.step import BAD_MAX, Task
 from spark_explore.storage import Storage
-from spark_explore.way import way_to
+from spark_explore.trace import trace_to
 
 BYTES_PER_STEP = 100
 """What a step takes in the memory of whoever judges liveness."""
@@ -79,7 +79,7 @@ def judge_deadlocks(frontier: Frontier, context: Any, claim: Claim, found: Findi
     nearest = min(level for level, _ in found_)
     words = frontier.search.tables.layout.words
     rows = np.concatenate([padded(part, words) for level, part in found_ if level == nearest])
-    initial, steps, _ = way_to(frontier, context, rows, nearest)
+    initial, steps, _ = trace_to(frontier, context, rows, nearest)
     item = claim.property
     trace = Trace(item.name, item.kind, initial, steps)
     add_result(found, claim, "violated", trace, len(steps))
@@ -107,13 +107,13 @@ class Stuck:
                 return
 
     def _stuck(self, part: Rows) -> Rows:
-        desk, faults = self.task.desk(), self.faults.value
-        desk.catch_up()
-        rows = padded(part, desk.copy.layout.words)
-        numbers, flags = desk.combinations(rows)
-        joint = numbers if desk.copy.shape().joint else None
+        cache, faults = self.task.cache(), self.faults.value
+        cache.catch_up()
+        rows = padded(part, cache.tables.layout.words)
+        numbers, flags = cache.combinations(rows)
+        joint = numbers if cache.tables.shape().joint else None
         moves = np.zeros(len(rows), np.bool_)
-        for batch in desk.expander.successors(_constant(rows), 0, len(rows), joint):
+        for batch in cache.expander.successors(_constant(rows), 0, len(rows), joint):
             moves[batch.source[~faults.of_steps(batch.info)]] = True
         done = (flags >> np.uint64(self.bit)) & np.uint64(1) != 0
         return rows[~moves & ~done]

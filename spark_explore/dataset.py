@@ -161,23 +161,23 @@ class Decoding:
     def write(self, number: int, files: Iterable[tuple[int, str]]) -> Iterator[int]:
         """Write files, each with its level; yields how many states."""
         columns: Columns = self.columns.value
-        desk = self.task.desk()
-        desk.catch_up()
+        cache = self.task.cache()
+        cache.catch_up()
         parts, count = Parts(self.folder, f"part-{number}"), 0
         for level, name in files:
             every = Storage(self.task.folder).load(name)
             for begin in range(0, len(every), _CHUNK_ROWS):
-                copy = desk.copy
-                rows = padded(np.array(every[begin : begin + _CHUNK_ROWS]), copy.layout.words)
+                tables = cache.tables
+                rows = padded(np.array(every[begin : begin + _CHUNK_ROWS]), tables.layout.words)
                 joint = flags = None
-                if columns.claims or copy.shape().joint:
-                    numbers, flags = desk.combinations(rows)
-                    joint = numbers if copy.shape().joint else None
+                if columns.claims or tables.shape().joint:
+                    numbers, flags = cache.combinations(rows)
+                    joint = numbers if tables.shape().joint else None
                 levels = np.full(len(rows), level, np.int32)
-                table = table_of(columns, copy, copy.shown, rows, levels, flags)
+                table = table_of(columns, tables, tables.shown, rows, levels, flags)
                 stuck = None
                 if level != self.unexpanded:
-                    stuck = stuck_in(desk.expander, self.faults.value, rows, joint)
+                    stuck = stuck_in(cache.expander, self.faults.value, rows, joint)
                 parts.add(_with_stuck(table, stuck))
             count += len(every)
         parts.flush()

@@ -19,12 +19,12 @@ from models.engine.search import Limits, Search
 from models.report import Report
 from models.world import World
 from spark_explore import cost, reports
-from spark_explore.clerk import Outgrown
 from spark_explore.frontier import Frontier
 from spark_explore.handover import Seeding, take_over
 from spark_explore.journal import Journal
 from spark_explore.session import cores_of, explained, open_session, ready
 from spark_explore.storage import Storage, refuse_other_than_a_path, seen_by_all
+from spark_explore.table_server import Outgrown
 
 SEED = 20_000
 """A frontier smaller than this is expanded by the driver: Spark would only wait."""

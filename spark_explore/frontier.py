@@ -21,16 +21,16 @@ from models.engine.memory import resident_bytes
 from models.engine.progress import Tick
 from models.engine.search import Search
 from spark_explore import step
-from spark_explore.clerk import Clerk, Office, Outgrown
-from spark_explore.desk import Address
 from spark_explore.keys import Rows, by_owner, keys_of, unique
 from spark_explore.layouts import roomy
-from spark_explore.line import packed
 from spark_explore.repack import Repack
+from spark_explore.rpc import packed
 from spark_explore.session import full_disk
 from spark_explore.step import Counts, Task
 from spark_explore.storage import Share, Storage
+from spark_explore.table_server import Outgrown, RpcServer, TableServer
 from spark_explore.verdicts import Verdicts
+from spark_explore.worker_cache import Address
 
 Ints = npt.NDArray[np.int64]
 
@@ -81,8 +81,8 @@ class Frontier:
     growth: list[Growth] = Factory(list)
     done: bool = False
     verdicts: Verdicts = field(init=False)
-    clerk: Clerk = field(init=False)
-    office: Office | None = field(init=False, default=None)
+    table_server: TableServer = field(init=False)
+    rpc_server: RpcServer | None = field(init=False, default=None)
     job_of_last: int = 0
     counts: list[int] = Factory(list)
     _everything: Any = field(init=False, default=None)
@@ -129,12 +129,12 @@ class Frontier:
 
     def open(self) -> None:
         """Take questions from executors."""
-        self.clerk = Clerk(self.search, self.wide, self.numbered)
-        self.office = self.clerk.open(self.host)
+        self.table_server = TableServer(self.search, self.wide, self.numbered)
+        self.rpc_server = self.table_server.open(self.host)
 
     def close(self) -> None:
-        if self.office is not None:
-            self.office.close()
+        if self.rpc_server is not None:
+            self.rpc_server.close()
 
     def advance(self, context: Any, length: int) -> None:
         """Run one job of up to `length` levels, and take its result."""
@@ -142,10 +142,10 @@ class Frontier:
         self.job += 1
         task = self.task(context)
         found = self._run(context, task, length)
-        if isinstance(self.clerk.stopped, Outgrown):
+        if isinstance(self.table_server.stopped, Outgrown):
             raise Outgrown
-        if self.clerk.stopped is not None:
-            raise self.clerk.stopped
+        if self.table_server.stopped is not None:
+            raise self.table_server.stopped
         self._refuse(found)
         counted = [what for kind, what, *_ in found if kind == step.COUNTS]
         self._take(task, counted, time.perf_counter() - began)
@@ -163,18 +163,18 @@ class Frontier:
 
     def task(self, context: Any) -> Task:
         """Return what every step of the present job knows."""
-        assert self.office is not None
+        assert self.rpc_server is not None
         # A new worker learns everything from the broadcast, and the rest by asking.
-        if self._everything is None or self.clerk.asked > 2 * self._told + 1000:
-            self._everything = context.broadcast(packed(self.clerk.everything()))
-            self._told = self.clerk.asked
+        if self._everything is None or self.table_server.asked > 2 * self._told + 1000:
+            self._everything = context.broadcast(packed(self.table_server.everything()))
+            self._told = self.table_server.asked
         judge = self.search.judge
         always = sum(1 << c.bit for c in judge.whole if c.property.kind == "always")
         wanted = always or any(
             c.property.kind == "sometimes" and self.verdicts.is_open(c) for c in judge.whole
         )
         address = Address(
-            f"{self.run}-{self.epoch}", self.host, self.office.port, self.office.password
+            f"{self.run}-{self.epoch}", self.host, self.rpc_server.port, self.rpc_server.password
         )
         return Task(
             address=address,
@@ -234,7 +234,7 @@ class Frontier:
         self.epoch += 1
         self.wide = layout.words > 1
         self._everything = None
-        self.clerk.begin_again(wide=self.wide)
+        self.table_server.begin_again(wide=self.wide)
 
     def forget(self) -> None:
         """Remove files that nothing needs any more; no job may be running."""

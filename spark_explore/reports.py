@@ -14,7 +14,7 @@ from models.report import Report
 from spark_explore.analyses import judge_runs
 from spark_explore.cost import Spent
 from spark_explore.frontier import Frontier
-from spark_explore.way import way_to
+from spark_explore.trace import trace_to
 
 
 def with_note(report: Report, note: str) -> Report:
@@ -61,7 +61,7 @@ def _findings(frontier: Frontier, context: Any) -> Findings:
             claim.premise_met = bool(frontier.verdicts.flags_any >> claim.premise_bit & 1)
 
     def way(_: Search, rows: Any, level: int) -> Any:
-        return way_to(frontier, context, frontier.verdicts.targets[int(rows[0])], level)
+        return trace_to(frontier, context, frontier.verdicts.targets[int(rows[0])], level)
 
     return findings_of(
         search,

@@ -16,10 +16,17 @@ import numpy.typing as npt
 from attrs import Factory, define, field, frozen
 
 from models.engine.rowset import RowSet
-from spark_explore.desk import Address, Ample, Desk, Stopped, desk_of, leave_desk
 from spark_explore.keys import Rows, by_owner, keys_of, padded, unique
 from spark_explore.session import is_full
 from spark_explore.storage import Storage
+from spark_explore.worker_cache import (
+    Address,
+    Stopped,
+    UncountedBudget,
+    WorkerCache,
+    forget_worker_caches,
+    worker_cache_of,
+)
 
 ROWS, COUNTS, PROBLEM = "rows", "counts", "problem"
 Item = tuple[int, tuple[Any, ...]]
@@ -78,8 +85,8 @@ class Task:
     always: int
     everything: Any = field(repr=False)
 
-    def desk(self) -> Desk:
-        return desk_of(self.address, lambda: bytes(self.everything.value))
+    def cache(self) -> WorkerCache:
+        return worker_cache_of(self.address, lambda: bytes(self.everything.value))
 
 
 def start(task: Task, owner: int) -> Iterator[Item]:
@@ -115,19 +122,19 @@ def _leaving(items: Iterator[Item]) -> Iterator[Item]:
     try:
         yield from items
     except BaseException:
-        leave_desk()
+        forget_worker_caches()
         raise
 
 
 def _expand_stored(task: Task, owner: int) -> Iterator[Item]:
     storage = Storage(task.folder)
     share = storage.share(task.before, task.first, owner)
-    desk = task.desk()
-    desk.catch_up()
+    cache = task.cache()
+    cache.catch_up()
     counts = Counts(task.first, owner)
     if share.count:
-        rows = storage.level_rows(share, desk.copy.layout.words)
-        yield from _expand(task, desk, rows, counts)
+        rows = storage.level_rows(share, cache.tables.layout.words)
+        yield from _expand(task, cache, rows, counts)
     counts.expanded = True
     yield owner, (COUNTS, counts)
 
@@ -135,11 +142,11 @@ def _expand_stored(task: Task, owner: int) -> Iterator[Item]:
 def _middle(
     task: Task, owner: int, level: int, items: Iterable[Item], rest: list[Item]
 ) -> Iterator[Item]:
-    desk = task.desk()
-    counts, rows = _take_in(task, desk, owner, level, items, rest)
+    cache = task.cache()
+    counts, rows = _take_in(task, cache, owner, level, items, rest)
     yield from rest
     if len(rows):
-        yield from _expand(task, desk, rows, counts)
+        yield from _expand(task, cache, rows, counts)
     counts.expanded = True
     yield owner, (COUNTS, counts)
 
@@ -147,7 +154,7 @@ def _middle(
 def _end(
     task: Task, owner: int, level: int, items: Iterable[Item], rest: list[Item]
 ) -> Iterator[Item]:
-    counts, _ = _take_in(task, task.desk(), owner, level, items, rest)
+    counts, _ = _take_in(task, task.cache(), owner, level, items, rest)
     yield from rest
     yield owner, (COUNTS, counts)
 
@@ -156,7 +163,7 @@ def _end(
 
 
 def _take_in(
-    task: Task, desk: Desk, owner: int, level: int, items: Iterable[Item], rest: list[Item]
+    task: Task, cache: WorkerCache, owner: int, level: int, items: Iterable[Item], rest: list[Item]
 ) -> tuple[Counts, Rows]:
     """Keep what is new; what is no row goes to `rest`."""
     counts = Counts(level, owner)
@@ -167,15 +174,15 @@ def _take_in(
     storage = Storage(task.folder, note)
     keys, rows = _gather(task, items, rest)
     # Rows may hold what was numbered since, and words that were added since.
-    desk.catch_up()
-    rows = padded(rows, max(rows.shape[1], desk.copy.layout.words if task.wide else 1))
+    cache.catch_up()
+    rows = padded(rows, max(rows.shape[1], cache.tables.layout.words if task.wide else 1))
     before = task.before if level == task.first + 1 else task.job
     share = storage.share(before, level - 1, owner)
     keys, rows = storage.drop_known(share, keys, rows)
     storage.extend(task.job, share, keys, rows, wide=task.wide)
     counts.new = len(rows)
     if len(rows):
-        _judge(task, desk, rows, counts)
+        _judge(task, cache, rows, counts)
     return counts, rows
 
 
@@ -207,8 +214,8 @@ def _joined(task: Task, blocks: list[Rows]) -> tuple[npt.NDArray[np.uint64], Row
     return unique(keys_of(rows, wide=task.wide), rows)
 
 
-def _judge(task: Task, desk: Desk, rows: Rows, counts: Counts) -> None:
-    bad, counts.seen = desk.watch(rows)
+def _judge(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> None:
+    bad, counts.seen = cache.watch(rows)
     if len(bad):
         counts.bad = rows[bad]
     if not task.flags:
@@ -217,7 +224,7 @@ def _judge(task: Task, desk: Desk, rows: Rows, counts: Counts) -> None:
     broken = [np.zeros((0, rows.shape[1]), np.uint64)]
     for begin in range(0, len(rows), 1 << 16):
         piece = rows[begin : begin + (1 << 16)]
-        _, flags = desk.combinations(piece)
+        _, flags = cache.combinations(piece)
         counts.flags_any |= int(np.bitwise_or.reduce(flags))
         broken.append(piece[flags & always != always])
     found = np.concatenate(broken)[:BAD_MAX]
@@ -230,15 +237,15 @@ def _judge(task: Task, desk: Desk, rows: Rows, counts: Counts) -> None:
 class _Outbox:
     """Successors on their way to their owners, each once in a block."""
 
-    def __init__(self, task: Task, desk: Desk) -> None:
-        words = desk.copy.layout.words
+    def __init__(self, task: Task, cache: WorkerCache) -> None:
+        words = cache.tables.layout.words
         self._task = task
         self._room = max(1 << 12, _BLOCK_BYTES // (8 * words))
         # Kept from step to step: it is large, and grows slowly.
-        if desk.block is None or desk.block.words != words:
-            desk.block = RowSet(words, Ample(), room=self._room + (1 << 16))
-        desk.block.clear()
-        self._set = desk.block
+        if cache.block is None or cache.block.words != words:
+            cache.block = RowSet(words, UncountedBudget(), room=self._room + (1 << 16))
+        cache.block.clear()
+        self._set = cache.block
         self.sent = 0
 
     def add(self, rows: Rows) -> Iterator[Item]:
@@ -263,28 +270,28 @@ class _Outbox:
         self._set.clear()
 
 
-def _expand(task: Task, desk: Desk, rows: Rows, counts: Counts) -> Iterator[Item]:
-    copy, expander = desk.copy, desk.expander
-    outbox = _Outbox(task, desk)
-    holder: list[Rows] = [np.zeros((0, copy.layout.words), np.uint64)]
+def _expand(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> Iterator[Item]:
+    tables, expander = cache.tables, cache.expander
+    outbox = _Outbox(task, cache)
+    holder: list[Rows] = [np.zeros((0, tables.layout.words), np.uint64)]
 
     def widen(_old: Any) -> None:
-        holder[0] = padded(holder[0], copy.layout.words)
-        outbox.widen(copy.layout.words)
+        holder[0] = padded(holder[0], tables.layout.words)
+        outbox.widen(tables.layout.words)
 
-    copy.level = counts.level
-    taken, events = copy.out["taken"].array, copy.event_taken
+    tables.level = counts.level
+    taken, events = tables.out["taken"].array, tables.event_taken
     taken[:] = 0
     events[:] = 0
     expander.loops = 0
     expander.quiet = True
     expander.on_layout.append(widen)
-    chunk = max(1, _CHUNK_BYTES // (8 * copy.layout.words))
+    chunk = max(1, _CHUNK_BYTES // (8 * tables.layout.words))
     try:
         for begin in range(0, len(rows), chunk):
             # A copy: what is mapped from a file cannot be written to, as compiled loops want.
-            holder[0] = padded(np.array(rows[begin : begin + chunk]), copy.layout.words)
-            joint = desk.combinations(holder[0])[0] if copy.shape().joint else None
+            holder[0] = padded(np.array(rows[begin : begin + chunk]), tables.layout.words)
+            joint = cache.combinations(holder[0])[0] if tables.shape().joint else None
             for batch in expander.successors(lambda: holder[0], 0, len(holder[0]), joint):
                 counts.generated += len(batch.rows)
                 yield from outbox.add(batch.rows)
@@ -294,6 +301,6 @@ def _expand(task: Task, desk: Desk, rows: Rows, counts: Counts) -> Iterator[Item
         expander.quiet = False
     counts.generated += expander.loops
     counts.sent = outbox.sent
-    taken = copy.out["taken"].array
+    taken = tables.out["taken"].array
     which = np.flatnonzero(taken)
     counts.taken, counts.events = (which, taken[which].copy()), events.copy()

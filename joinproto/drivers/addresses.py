@@ -29,7 +29,9 @@ class Address:
             colon = ""  # an IPv6 address without brackets: which colon is it?
         is_port = port.isascii() and port.isdigit() and int(port) <= 65_535
         if not (colon and host and is_port):
-            raise UsageProblem(f"{text!r} is no address", next="write HOST:PORT, or [IPV6]:PORT")
+            raise UsageProblem(
+                f"{text!r} is not an address", next="write HOST:PORT, or [IPV6]:PORT"
+            )
         return cls(host, int(port))
 
     @classmethod

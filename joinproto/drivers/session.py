@@ -179,7 +179,7 @@ class Session:
             raise self._refusing(f"it speaks {speaks}, {self.me.member} {low} to {high}")
         texts = [theirs[name] for name in theirs.keys() - {"joinproto"}]
         if not all(isinstance(text, str) and 0 < len(text) <= 1_000 for text in texts):
-            raise self._refusing("a greeting with fields that are no texts")
+            raise self._refusing("a greeting with fields that are not texts")
         if any(FORBIDDEN.search(text) for text in texts):
             raise self._refusing("a greeting with control characters or surrogates")
         if theirs["cluster"] != self.me.cluster_name:
@@ -213,7 +213,7 @@ class Session:
     def _require_proof(self, said: Any, role: bytes) -> None:
         found = _fields(said, "proof")["proof"]
         if not isinstance(found, str) or not found.isascii():
-            raise self._refusing("a proof that is no text")
+            raise self._refusing("a proof that is not text")
         if not hmac.compare_digest(found, self._proof(role)):
             raise self._refusing(f"{self._claims!r} does not know the secret of this cluster")
 

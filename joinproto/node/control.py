@@ -107,7 +107,7 @@ def require_place(path: Path) -> None:
         return
     if not stat.S_ISSOCK(mode):
         raise UsageProblem(
-            f"control {path} is no socket; it stays as it is",
+            f"control {path} is not a socket; it stays as it is",
             next="set `control` to a path where nothing is, or leave it out",
         )
 

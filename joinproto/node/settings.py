@@ -155,7 +155,7 @@ def read_settings(path: Path) -> Settings:
             f"{path}: cannot be read: {error.strerror or error}", next="check the path"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise UsageProblem(f"{path}: is no TOML: {error}", next="mend the file") from error
+        raise UsageProblem(f"{path}: is not a TOML file: {error}", next="mend the file") from error
     try:
         return settings_of(structured(tree), path.resolve().parent)
     except JoinprotoError as error:
@@ -180,14 +180,14 @@ def structured(tree: Mapping[str, Any]) -> NodeFile:
 
 
 def _exactly(value: Any, kind: type) -> Any:
-    # "2" is no number, and true is none either: a file says what it means.
+    # "2" is not a number, and true is none either: a file says what it means.
     fits = type(value) is kind or (kind is float and type(value) is int)
     if not fits:
-        raise TypeError(f"{value!r} is no {_WORDS[kind]}")
+        raise TypeError(f"{value!r} is not {_WORDS[kind]}")
     return kind(value)
 
 
-_WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
 def settings_of(file: NodeFile, top: Path) -> Settings:

@@ -11,7 +11,6 @@ import click
 
 from joinproto.recovery import show, verification
 from joinproto.recovery.cli_look import judgement_of, judging, looking
-from joinproto.recovery.deeds import last_permission
 from joinproto.recovery.found import Format
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.judgement import groups_as_json, store_as_json
@@ -20,6 +19,7 @@ from joinproto.recovery.node_file import NodeFile, read_node_file
 from joinproto.recovery.own import contents_of
 from joinproto.recovery.sources import this_host
 from joinproto.recovery.verification import Asked
+from joinproto.recovery.writing import last_permission
 
 
 @click.command(epilog="Example: joinproto recover verify --config node.toml")

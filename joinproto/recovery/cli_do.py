@@ -17,10 +17,9 @@ import click
 
 from joinproto import __version__
 from joinproto.errors import StoreUnreadable, StoreWriteFailed, UsageProblem
-from joinproto.recovery import deeds, show
+from joinproto.recovery import show, writing
 from joinproto.recovery.access import SUDO, WRITE_ERROR
 from joinproto.recovery.cli_look import judgement_of, judging, looking
-from joinproto.recovery.deeds import Deed, Outcome, Stale
 from joinproto.recovery.found import Format
 from joinproto.recovery.judgement import Judgement, as_json, judge, store_as_json
 from joinproto.recovery.plan import (
@@ -36,6 +35,7 @@ from joinproto.recovery.plan import (
 )
 from joinproto.recovery.sources import look, this_host
 from joinproto.recovery.words import typed
+from joinproto.recovery.writing import Done, Outcome, Stale
 
 PLAN_BYTES_MAX = 64 << 20
 
@@ -162,7 +162,7 @@ def undo(directory: str, why: str, as_object: bool) -> int:
     What the store promised since is kept; only the permission goes.
     """
     path = Path(os.path.realpath(directory))
-    done = deeds.undo(path, host=this_host(), made=_maker(why))
+    done = writing.undo(path, host=this_host(), made=_maker(why))
     _said(
         done, [directory], None, "joinproto recover pick, with the stores of all members", as_object
     )
@@ -186,20 +186,20 @@ def _apply(
         f"start all members of {agreed.cluster_name}; then"
         " joinproto recover verify --config node.toml"
     )
-    if deeds.check(agreed, host=host) is None:
+    if writing.check(agreed, host=host) is None:
         for line in describe(agreed):
             click.echo(show.clean(line), err=as_object)
         for line in _not_again(agreed, host):
             click.echo(show.clean(line), err=as_object)
         _agree(agreed, yes, plan_hash, unproven, as_object)
-    done = deeds.apply(agreed, host=host, made={**agreed.made, **_maker(why)})
+    done = writing.apply(agreed, host=host, made={**agreed.made, **_maker(why)})
     _said(done, [agreed.step.path], agreed, after, as_object)
     return 0
 
 
 def _not_again(agreed: Plan, host: str) -> list[str]:
     """Say which stores of the plan cannot be looked at again from here."""
-    near = deeds.beside(agreed, host)
+    near = writing.beside(agreed, host)
     step = agreed.step
     far = [
         one.name
@@ -226,7 +226,7 @@ def _agree(agreed: Plan, yes: bool, plan_hash: str, unproven: bool, as_object: b
         return
     if not sys.stdin.isatty():
         raise Refused(
-            "nobody is here to confirm: standard input is no terminal; nothing was changed",
+            "nobody is here to confirm: standard input is not a terminal; nothing was changed",
             next=f"run it in a terminal, or with --yes --plan-hash {agreed.hash}",
             code=DECLINED,
         )
@@ -275,7 +275,7 @@ def _refused(judgement: Judgement, refused: Refused, as_object: bool) -> int:
 
 
 def _said(
-    done: Deed, words: Sequence[str], agreed: Plan | None, after: str, as_object: bool
+    done: Done, words: Sequence[str], agreed: Plan | None, after: str, as_object: bool
 ) -> None:
     if not as_object:
         for line in done.said:

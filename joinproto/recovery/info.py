@@ -40,7 +40,7 @@ def read(data: bytes, *, name: str) -> tuple[Raw, ...]:
     except (ValueError, RecursionError):
         tree = None
     if not isinstance(tree, dict) or MAGIC not in tree:
-        raise StoreCorrupt(f"{name}: is no .info file, or was cut off", next=again)
+        raise StoreCorrupt(f"{name}: is not an .info file, or was cut off", next=again)
     if tree[MAGIC] != VERSION:
         raise StoreNewer(
             f"{name}: was collected by a newer version ({MAGIC} {tree[MAGIC]})",
@@ -141,7 +141,7 @@ def _journal(tree: Any) -> Journal:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not text")
     return value
 
 

@@ -56,9 +56,9 @@ def ask(path: Path) -> Live | str:
     """Return what the node at this control socket says, or why it does not."""
     try:
         if not stat.S_ISSOCK(path.stat().st_mode):
-            return "is no socket"
+            return "is not a socket"
         if len(os.fsencode(path)) > ADDRESS_BYTES_MAX:
-            return f"a path of more than {ADDRESS_BYTES_MAX} bytes is no address of a socket"
+            return f"a path of more than {ADDRESS_BYTES_MAX} bytes is too long for a socket"
         return _said(_asked(path))
     except FileNotFoundError:
         return "is not there: no node runs, or another file is its configuration"
@@ -115,5 +115,5 @@ def _said(line: bytes) -> Live:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not text")
     return value

@@ -39,7 +39,7 @@ def read_node_file(path: Path) -> NodeFile:
             f"{path}: cannot be read: {error.strerror or error}", next="check the path"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise UsageProblem(f"{path}: is no TOML: {error}", next="mend the file") from error
+        raise UsageProblem(f"{path}: is not a TOML file: {error}", next="mend the file") from error
     top = path.resolve().parent
     data = top / _text(path, tree, "data")
     electors = tree.get("electors")

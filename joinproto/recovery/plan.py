@@ -1,4 +1,4 @@
-"""The plan: what would be written, where, and bound to what.  A value and its file; no deed.
+"""The plan: what would be written, where, and bound to what.  A value and its file only.
 
     {"joinproto-plan": 2, "hash": ..., "made": {who, host, when, tool, why},
      "cluster", "cluster_name", "verdict", "evidence", "missing",
@@ -325,7 +325,7 @@ def load(data: bytes, *, name: str) -> Plan:
     except (ValueError, RecursionError):
         tree = None
     if not isinstance(tree, dict) or MAGIC not in tree:
-        raise UsageProblem(f"{name}: is no plan", next=again)
+        raise UsageProblem(f"{name}: is not a plan", next=again)
     if tree[MAGIC] == 1:
         raise Refused(
             f"{name}: a plan of version 1 of the format, which is not bound to the frames of the"
@@ -448,7 +448,7 @@ def _force(tree: Mapping[str, Any]) -> Force:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not text")
     return value
 
 

@@ -132,7 +132,7 @@ def _require_no_parent(path: Path) -> None:
     if stores:
         named = " ".join(typed(str(one)) for one in stores)
         raise UsageProblem(
-            f"{shown(str(path))}: is no data directory; {len(stores)} are in it",
+            f"{shown(str(path))}: is not a data directory; {len(stores)} are in it",
             next=f"joinproto recover pick {named}",
         )
 

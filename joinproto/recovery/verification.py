@@ -209,7 +209,7 @@ def _missing(
         if name in silent:
             yield name, f"it does not answer: {silent[name]}"
         elif view is not None and name not in view.members:
-            yield name, "it is no member of the newest view: not started yet, or being updated"
+            yield name, "it is not a member of the newest view: not started yet, or being updated"
 
 
 def _lines(item: Asked) -> Iterator[str]:

@@ -24,7 +24,7 @@ from models.properties import (
     sometimes_one,
 )
 from models.view import View
-from models.worlds.join_ledger import Book
+from models.worlds.join_ledger import History
 from models.worlds.join_member import Shown
 
 LEDGER = ("one_successor", "no_split_brain", "waits_for_n", "permitted_after_total_failure")
@@ -134,24 +134,24 @@ def _one_active(views: int, natives: tuple[str, ...], view: View) -> bool:
     )
 
 
-def _finds_nothing(claim: str, book: Book) -> bool:
-    return not book.wrong.startswith(claim)
+def _finds_nothing(claim: str, history: History) -> bool:
+    return not history.wrong.startswith(claim)
 
 
 def _is_right(claim: str, shown: Shown) -> bool:
     return not shown.wrong.startswith(claim)
 
 
-def _is_committed(book: Book) -> bool:
-    return bool(book.committed)
+def _is_committed(history: History) -> bool:
+    return bool(history.committed)
 
 
-def learned_is_chosen(shown: Shown, book: Book) -> bool:
+def learned_is_chosen(shown: Shown, history: History) -> bool:
     """What a member knows as its tip has been chosen."""
-    return shown.tip is None or shown.tip in book.chosen
+    return shown.tip is None or shown.tip in history.chosen
 
 
-def nothing_lost(shown: Shown, book: Book) -> bool:
+def nothing_lost(shown: Shown, history: History) -> bool:
     """Whoever is ready in its tip has all that was committed up to there.
 
     So also `no_stale_source`: only who is ready feeds an update.
@@ -160,14 +160,14 @@ def nothing_lost(shown: Shown, book: Book) -> bool:
         return True
     return all(
         frame in shown.frames
-        for frame in book.committed
+        for frame in history.committed
         if isinstance(frame.view, Name) and frame.view.number <= shown.tip.number
     )
 
 
-def closed_is_quiet(shown: Shown, book: Book) -> bool:
+def closed_is_quiet(shown: Shown, history: History) -> bool:
     """S2: once the CLOSE is chosen, nobody serves in the view that it closes."""
-    closed = [view.parent for view in book.chosen if view.kind is Kind.CLOSE]
+    closed = [view.parent for view in history.chosen if view.kind is Kind.CLOSE]
     return shown.phase is not Phase.ACTIVE or shown.tip not in closed
 
 

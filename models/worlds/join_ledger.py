@@ -16,7 +16,7 @@ Heard = ChosenView | Kept | Opened | Proposed | ReadyIn | Returned | Vote
 
 
 @frozen(cache_hash=True)
-class Book:
+class History:
     """`chosen`: views, by vote or by the register; `committed`: frames that every member of
     their view has held; `wrong`: the first claim that broke, "" while none did."""
 
@@ -69,8 +69,8 @@ class Ledger:
                 if era_of(_name(view)) not in self.eras:
                     self.wrong = self.wrong or "waits_for_n: served before N were ready"
 
-    def shows(self) -> Book:
-        return Book(self.chosen, self.committed, self.wrong)
+    def shows(self) -> History:
+        return History(self.chosen, self.committed, self.wrong)
 
     def _choose(self, view: Name) -> None:
         if any(item.parent == view.parent and item != view for item in self.chosen):

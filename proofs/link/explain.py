@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from attrs import define, field, frozen
 
-from proofs.link.lens import Lens, Picture
+from proofs.link.mapping import Picture, RefinementMapping
 from proofs.logic import Var
 from proofs.structure import Structure, Thing
 
@@ -28,7 +28,7 @@ class Explained:
 class Explainer:
     """Remembers what it has explained: most steps of a world look alike."""
 
-    lens: Lens
+    mapping: RefinementMapping
     known: dict[tuple[Picture, Picture], Explained | None] = field(factory=dict)
 
     def explain(self, before: Picture, after: Picture) -> Explained | None:
@@ -41,7 +41,7 @@ class Explainer:
     def _search(self, before: Picture, after: Picture) -> Explained | None:
         if before == after:
             return Explained(())
-        now, goal = self.lens.structures(before, after)
+        now, goal = self.mapping.structures(before, after)
         tried: set[Picture] = set()
         return self._towards(now, goal, tried, ())
 
@@ -52,14 +52,14 @@ class Explainer:
         tried: set[Picture],
         taken: tuple[tuple[str, tuple[tuple[Var, Thing], ...]], ...],
     ) -> Explained | None:
-        layer = self.lens.layer
+        layer = self.mapping.layer
         here = tuple(now.rows[relation] for relation in layer.changing)
         if all(now.rows[one] == goal.rows[one] for one in layer.changing):
             return Explained(taken)
         if here in tried or len(taken) == STEPS_MAX:
             return None
         tried.add(here)
-        for name, env in self.lens.candidates(now, goal):
+        for name, env in self.mapping.candidates(now, goal):
             step = layer.step(name)
             if not now.allows(step, env):
                 continue

@@ -2,7 +2,7 @@
 
 Breadth first at the beginning, then walks at random, which come to places that a search
 would need hours for.  The steps are those of `models.reference`, straight from the
-definitions; each call of a member's code is made once and remembered.
+definitions; each call of a member's code is made once (memoized).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from models.steps import Kind, Move, Sent
 from models.world import World
 
 
-class Remembering:
-    """A member's code whose answers are remembered."""
+class Memoized:
+    """A member's code, each of whose answers is kept."""
 
     def __init__(self, code: MemberCode) -> None:
         self.code = code
@@ -66,8 +66,8 @@ class Walk(Reference):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        members: Any = tuple(map(Remembering, self.codes.members))
-        monitor: Any = self.codes.monitor and Remembering(self.codes.monitor)
+        members: Any = tuple(map(Memoized, self.codes.members))
+        monitor: Any = self.codes.monitor and Memoized(self.codes.monitor)
         self.codes = evolve(self.codes, members=members, monitor=monitor)
         self._texts: dict[Sent, str] = {}
 

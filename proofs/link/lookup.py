@@ -71,7 +71,8 @@ def look_up(obligation: Obligation, against: Counterexample, found: Sequence[Fou
     ]
     facts = list(facts_of(against.before, layer, matters(obligation, against)))
     for structure, world, level in explored:
-        if any(_breaks(obligation, against, structure, way) for way in ways(facts, structure)):
+        there = embeddings(facts, structure)
+        if any(_breaks(obligation, against, structure, taken) for taken in there):
             return Lookup((world, level), len(explored))
     states = [structure for structure, _, _ in explored]
     if any(occurs(facts, state) for state in states):
@@ -111,10 +112,10 @@ def _rows(state: Structure, relation: Relation) -> Rows:
 
 def occurs(facts: Sequence[Fact], state: Structure) -> bool:
     """Return whether some things of `state`, all different, have all these facts."""
-    return next(ways(facts, state), None) is not None
+    return next(embeddings(facts, state), None) is not None
 
 
-def ways(facts: Sequence[Fact], state: Structure) -> Iterator[Taken]:
+def embeddings(facts: Sequence[Fact], state: Structure) -> Iterator[Taken]:
     """Yield which things of `state`, all different, have all these facts."""
     true = [fact for fact in facts if fact.holds]
     true.sort(key=lambda fact: len(_rows(state, fact.relation)))
@@ -123,9 +124,11 @@ def ways(facts: Sequence[Fact], state: Structure) -> Iterator[Taken]:
         yield from _none_of(false, state, taken)
 
 
-def _breaks(obligation: Obligation, against: Counterexample, state: Structure, way: Taken) -> bool:
+def _breaks(
+    obligation: Obligation, against: Counterexample, state: Structure, taken: Taken
+) -> bool:
     """Return whether the same formula breaks in `state`, by the same step."""
-    env = {var: way.get((var.sort, thing), thing) for var, thing in against.params}
+    env = {var: taken.get((var.sort, thing), thing) for var, thing in against.params}
     if any(thing not in state.things[var.sort] for var, thing in env.items()):
         return False
     step = against.step

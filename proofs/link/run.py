@@ -16,12 +16,12 @@ from models.catalogue import entry, load_world
 from models.reference import State
 from models.steps import text_of, words
 from proofs.layer import Layer
-from proofs.link.chain_lens import ChainLens
+from proofs.link.chain_mapping import ChainMapping
 from proofs.link.explain import Explainer
 from proofs.link.explore import Taken, Walk
-from proofs.link.lens import Lens, Picture
-from proofs.link.register_lens import RegisterLens
-from proofs.link.serving_lens import ServingLens
+from proofs.link.mapping import Picture, RefinementMapping
+from proofs.link.register_mapping import RegisterMapping
+from proofs.link.serving_mapping import ServingMapping
 from proofs.structure import Structure
 
 Pictures = tuple[Picture, ...]
@@ -31,12 +31,12 @@ Pictures = tuple[Picture, ...]
 class Linked:
     """A world to be linked.
 
-    `layers`: what its lenses speak of.  `near`: distinct steps taken breadth first; `far`:
+    `layers`: what its mappings speak of.  `near`: distinct steps taken breadth first; `far`:
     steps taken at random after that, in walks of up to `length`.
     """
 
     world: str
-    lenses: tuple[Callable[[Walk], Lens], ...]
+    mappings: tuple[Callable[[Walk], RefinementMapping], ...]
     layers: frozenset[str]
     near: int
     far: int
@@ -48,9 +48,9 @@ _REGISTER = frozenset({"register"})
 _JOIN = frozenset({"chain", "serving"})
 
 WORLDS: tuple[Linked, ...] = (
-    Linked("chain-register", (RegisterLens.of,), _REGISTER, near=50_000, far=0),
-    Linked("join-two", (ChainLens, ServingLens), _JOIN, near=50_000, far=12_000),
-    Linked("join-votes", (ChainLens, ServingLens), _JOIN, near=5_000, far=6_000),
+    Linked("chain-register", (RegisterMapping.of,), _REGISTER, near=50_000, far=0),
+    Linked("join-two", (ChainMapping, ServingMapping), _JOIN, near=50_000, far=12_000),
+    Linked("join-votes", (ChainMapping, ServingMapping), _JOIN, near=5_000, far=6_000),
 )
 """At least 100,000 distinct steps together."""
 
@@ -96,7 +96,7 @@ class Found:
         """Yield each state met, with its level, the nearest first."""
         assert self.explainer is not None
         for picture, level in sorted(self.level_of.items(), key=lambda item: item[1]):
-            (structure,) = self.explainer.lens.structures(picture)
+            (structure,) = self.explainer.mapping.structures(picture)
             yield structure, level
 
 
@@ -123,11 +123,11 @@ def link(
     `layers`: names of those that are asked for, None: all.
     """
     walk = Walk(load_world(linked.world, mutant=mutant))
-    lenses = [make(walk) for make in linked.lenses]
-    lenses = [one for one in lenses if layers is None or one.layer.name in layers]
-    found = [Found(linked.world, one.layer, explainer=Explainer(one)) for one in lenses]
+    mappings = [make(walk) for make in linked.mappings]
+    mappings = [one for one in mappings if layers is None or one.layer.name in layers]
+    found = [Found(linked.world, one.layer, explainer=Explainer(one)) for one in mappings]
     began = time.process_time()
-    _Linking(walk, tuple(lenses), found).run(linked)
+    _Linking(walk, tuple(mappings), found).run(linked)
     for one in found:
         one.seconds = time.process_time() - began
     return found
@@ -136,16 +136,16 @@ def link(
 @define
 class _Linking:
     walk: Walk
-    lenses: tuple[Lens, ...]
+    mappings: tuple[RefinementMapping, ...]
     found: list[Found]
     number_of: dict[State, int] = Factory(dict)
     seen: set[tuple[int, int]] = Factory(set)
 
     def run(self, linked: Linked) -> None:
-        if not self.lenses:
+        if not self.mappings:
             return
         first = self.walk.initial()
-        start = tuple(lens.picture(first, None) for lens in self.lenses)
+        start = tuple(mapping.picture(first, None) for mapping in self.mappings)
         for one, picture in zip(self.found, start, strict=True):
             one.level_of[picture] = 0
         if self._near(first, start, linked.near) and linked.far:
@@ -183,12 +183,12 @@ class _Linking:
         if ends[0] != ends[1]:
             self.seen.add(ends)
         reached = []
-        for found, lens, before in zip(self.found, self.lenses, pictures, strict=True):
-            after = lens.picture(taken.after, before)
+        for found, mapping, before in zip(self.found, self.mappings, pictures, strict=True):
+            after = mapping.picture(taken.after, before)
             assert found.explainer is not None
             explained = found.explainer.explain(before, after)
             if explained is None:
-                found.rejected = _rejected(lens, taken, before, after)
+                found.rejected = _rejected(mapping, taken, before, after)
                 return None
             found.used.update(name for name, _ in explained.steps)
             found.level_of.setdefault(after, taken.level + 1)
@@ -199,11 +199,13 @@ class _Linking:
         return self.number_of.setdefault(state, len(self.number_of))
 
 
-def _rejected(lens: Lens, taken: Taken, before: Picture, after: Picture) -> Rejected:
+def _rejected(
+    mapping: RefinementMapping, taken: Taken, before: Picture, after: Picture
+) -> Rejected:
     action, detail = words(taken.move)
     message = taken.move.message
     changes = []
-    for relation, old, new in zip(lens.layer.changing, before, after, strict=True):
+    for relation, old, new in zip(mapping.layer.changing, before, after, strict=True):
         gone, come = sorted(old - new, key=str), sorted(new - old, key=str)
         changes += [f"no longer: {relation.about.format(*map(said, row))}" for row in gone]
         changes += [relation.about.format(*map(said, row)) for row in come]

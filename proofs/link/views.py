@@ -15,7 +15,7 @@ def name(view: object) -> Name:
     return view
 
 
-def way_to(view: Name | None) -> Iterator[Name]:
+def ancestry(view: Name | None) -> Iterator[Name]:
     """Yield the view, its parent, and so on."""
     while view is not None:
         yield view
@@ -24,7 +24,7 @@ def way_to(view: Name | None) -> Iterator[Name]:
 
 def upto(views: Iterable[Name]) -> Rows:
     """Return each view on the way to each."""
-    return frozenset((one, view) for view in views for one in way_to(view))
+    return frozenset((one, view) for view in views for one in ancestry(view))
 
 
 def closes(views: Iterable[Name]) -> Rows:
@@ -42,7 +42,7 @@ def frames_before(view: Name) -> frozenset[tuple[Name, int]]:
     position = view.position
     while position is not None:
         number, seq = position
-        inside = next(one for one in way_to(view) if one.number == number)
+        inside = next(one for one in ancestry(view) if one.number == number)
         first = 1 if inside.position is None else inside.position[1] + 1
         frames |= {(inside, at) for at in range(first, seq + 1)}
         position = inside.position

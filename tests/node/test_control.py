@@ -50,7 +50,7 @@ async def test_what_is_no_socket_is_refused_and_stays(tmp_path: Path, kind: str)
         case "link":
             path.symlink_to(other)
 
-    with pytest.raises(UsageProblem, match="is no socket"):
+    with pytest.raises(UsageProblem, match="is not a socket"):
         await serve_control(path, {})
 
     assert path.exists()
@@ -105,6 +105,6 @@ def test_check_says_that_the_place_is_taken_by_a_file(
     for words in (["--check"], []):
         done = run_here(capsys, "node", *words, "--config", str(config))
 
-        assert (2, True) == (done.code, "precious.db is no socket" in done.err)
+        assert (2, True) == (done.code, "precious.db is not a socket" in done.err)
         assert "all that we have" == (tmp_path / "precious.db").read_text()
         assert not (tmp_path / "data").exists()

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from joinproto.errors import JoinprotoError
-from joinproto.recovery import deeds
+from joinproto.recovery import writing
 from joinproto.recovery.plan import load
 from joinproto.recovery.sources import look
 from joinproto.recovery.words import typed
@@ -189,12 +189,12 @@ def test_what_writes_ends_with_9_where_the_disk_gives_errors(
     plan = load((tmp_path / "p").read_bytes(), name="p")
 
     with pytest.raises(JoinprotoError) as applied:
-        deeds.apply(plan, host="here", made=MADE, files=_Bad(name))
+        writing.apply(plan, host="here", made=MADE, files=_Bad(name))
 
     assert 9 == applied.value.code
     if name in ("store.meta", "joinproto"):
         with pytest.raises(JoinprotoError) as undone:
-            deeds.undo(path, host="here", made=MADE, files=_Bad(name))
+            writing.undo(path, host="here", made=MADE, files=_Bad(name))
         assert 9 == undone.value.code
 
 

@@ -17,11 +17,11 @@ from joinproto.core.chain.lineage import Lineage
 from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
 from joinproto.core.chain.view import found
 from joinproto.errors import JoinprotoError
-from joinproto.recovery import deeds
-from joinproto.recovery.deeds import Outcome
+from joinproto.recovery import writing
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.history import broken_link
 from joinproto.recovery.plan import Plan, load
+from joinproto.recovery.writing import Outcome
 from joinproto.store.filesystem import RealFileSystem
 from joinproto.store.handle import open_store
 from joinproto.store.inspection import inspect
@@ -467,7 +467,7 @@ def test_apply_may_be_interrupted_between_any_two_system_calls(
     _, plan = _planned(tmp_path, capsys, *disks.values())
     before = _record(disks["b"])
     marked = evolve(before, mark=before.lineage.views[-1].id)
-    calls = _count(lambda files: deeds.apply(plan, host="here", made=MADE, files=files))
+    calls = _count(lambda files: writing.apply(plan, host="here", made=MADE, files=files))
     assert calls > 20
 
     for at in range(1, calls + 1):
@@ -475,14 +475,14 @@ def test_apply_may_be_interrupted_between_any_two_system_calls(
         moved = evolve(plan, step=evolve(plan.step, path=str(path)), inputs=())
         files = _Ends(at)
         with pytest.raises(_Killed):
-            deeds.apply(moved, host="here", made=MADE, files=files)
+            writing.apply(moved, host="here", made=MADE, files=files)
         files.die()
         found = read(gather(path, host="here"))
 
         assert found.record in (before, marked), at
         assert found.candidate.state.is_readable
 
-        again = deeds.apply(moved, host="here", made=MADE)
+        again = writing.apply(moved, host="here", made=MADE)
 
         assert again.outcome in (Outcome.DONE, Outcome.DONE_BEFORE)
         assert marked == _record(path)
@@ -500,22 +500,22 @@ def test_undo_may_be_interrupted_between_any_two_system_calls(
     """Either marked or not, never anything else."""
     disks = _disks(tmp_path / "0")
     _, plan = _planned(tmp_path, capsys, *disks.values())
-    deeds.apply(plan, host="here", made=MADE)
+    writing.apply(plan, host="here", made=MADE)
     marked = _record(disks["b"])
-    calls = _count(lambda files: deeds.undo(disks["b"], host="here", made=MADE, files=files))
+    calls = _count(lambda files: writing.undo(disks["b"], host="here", made=MADE, files=files))
 
     for at in range(1, calls + 1):
         path = lay(tmp_path / str(at), CHAIN, b="C1 C1.7")["b"]
         moved = evolve(plan, step=evolve(plan.step, path=str(path)), inputs=())
-        deeds.apply(moved, host="here", made=MADE)
+        writing.apply(moved, host="here", made=MADE)
         files = _Ends(at)
         with pytest.raises(_Killed):
-            deeds.undo(path, host="here", made=MADE, files=files)
+            writing.undo(path, host="here", made=MADE, files=files)
         files.die()
 
         assert _record(path) in (marked, evolve(marked, mark=None)), at
 
-        deeds.undo(path, host="here", made=MADE)
+        writing.undo(path, host="here", made=MADE)
 
         assert evolve(marked, mark=None) == _record(path)
 
@@ -528,7 +528,7 @@ def test_a_disk_that_fails_at_any_call_is_a_named_error(
     _, plan = _planned(tmp_path, capsys, *disks.values())
     before = _record(disks["b"])
     marked = evolve(before, mark=before.lineage.views[-1].id)
-    calls = _count(lambda files: deeds.apply(plan, host="here", made=MADE, files=files))
+    calls = _count(lambda files: writing.apply(plan, host="here", made=MADE, files=files))
     codes = set()
 
     for at in range(1, calls + 1):
@@ -536,7 +536,7 @@ def test_a_disk_that_fails_at_any_call_is_a_named_error(
         moved = evolve(plan, step=evolve(plan.step, path=str(path)), inputs=())
         files = _Ends(at, error=OSError(5, "Input/output error"))
         try:
-            deeds.apply(moved, host="here", made=MADE, files=files)
+            writing.apply(moved, host="here", made=MADE, files=files)
         except JoinprotoError as error:
             codes.add((error.code, error.next != ""))
         files.die()

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joinproto.recovery import deeds, info
+from joinproto.recovery import info, writing
 from joinproto.recovery.cli import COMMANDS
 from joinproto.recovery.found import Format, Found, Raw, RawFile
 from joinproto.recovery.gather import read
@@ -230,7 +230,7 @@ def test_looking_asks_the_disk_for_nothing_but_reading(tmp_path: Path) -> None:
 
     assert 3 == len(found.stores)
     with pytest.raises(AssertionError):
-        deeds.undo(paths[0], host="h", made={}, files=_ReadOnly())
+        writing.undo(paths[0], host="h", made={}, files=_ReadOnly())
 
 
 def test_real_commands_change_nothing(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from joinproto.core.chain.store import Ballot, StoreRecord
-from joinproto.recovery import deeds
+from joinproto.recovery import writing
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.judgement import judge
 from joinproto.recovery.own import contents_of
@@ -81,7 +81,7 @@ def _take(step: Step, path: Path, plan: Plan | None, files: Recording) -> Plan |
         files.die()
         if step.what == "apply" and plan is not None:
             # The same command again, straight after: what it says must hold.
-            deeds.apply(plan, host="h", made=MADE, files=files)
+            writing.apply(plan, host="h", made=MADE, files=files)
             files.diary.append(Legal(frozenset({after})))
     finally:
         files.kill_in = None
@@ -96,9 +96,9 @@ def _do(what: str, path: Path, plan: Plan | None, after: StoreRecord, files: Rec
         case "apply" | "again":
             assert plan is not None
             if what == "apply" or plan.hash == _newest_plan(path):
-                deeds.apply(plan, host="h", made=MADE, files=files)
+                writing.apply(plan, host="h", made=MADE, files=files)
         case "undo":
-            deeds.undo(path, host="h", made=MADE, files=files)
+            writing.undo(path, host="h", made=MADE, files=files)
 
 
 def _newest_plan(path: Path) -> object:

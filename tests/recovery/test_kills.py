@@ -15,14 +15,14 @@ import pytest
 from attrs import frozen
 
 from joinproto.errors import JoinprotoError
-from joinproto.recovery import deeds
-from joinproto.recovery.deeds import Outcome
+from joinproto.recovery import writing
 from joinproto.recovery.found import Found, State
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.judgement import judge
 from joinproto.recovery.own import contents_of
 from joinproto.recovery.plan import Plan, backup_name, plan_for
 from joinproto.recovery.show import store_text
+from joinproto.recovery.writing import Outcome
 from joinproto.store.handle import create_store, open_store
 from tests.recovery.disks import record
 from tests.store.crashes import Files, Judge, enumerate_crashes, lay
@@ -45,11 +45,11 @@ def look(path: Path) -> Found:
 
 
 def apply(plan: Plan, files: Recording) -> Outcome:
-    return deeds.apply(plan, host="h", made=MADE, files=files).outcome
+    return writing.apply(plan, host="h", made=MADE, files=files).outcome
 
 
 def undo(path: Path, files: Recording) -> Outcome:
-    return deeds.undo(path, host="h", made=MADE, files=files).outcome
+    return writing.undo(path, host="h", made=MADE, files=files).outcome
 
 
 def says(path: Path) -> str:
@@ -96,7 +96,7 @@ def test_an_apply_that_was_killed_is_told_from_one_that_was_not(
     before = (tmp_path / "joinproto" / "store.meta").read_bytes()
 
     is_marked = says(tmp_path) == MARKED
-    done = deeds.check(plan, host="h")
+    done = writing.check(plan, host="h")
     after = judge([look(tmp_path)])
     again = apply(plan, files)
 
@@ -130,8 +130,8 @@ def test_an_undo_that_was_killed_is_told_from_one_that_was_not(
     with open_store(tmp_path) as store:
         assert FIRST == store.record
     # What was taken back can be given again, with a plan of the store as it is now.
-    with pytest.raises(deeds.Stale):
-        deeds.check(plan, host="h")
+    with pytest.raises(writing.Stale):
+        writing.check(plan, host="h")
 
 
 @pytest.mark.parametrize("deed", ["apply", "undo"])
@@ -182,7 +182,7 @@ class Asking(Judge):
         if found.record is None:
             return found.state
         try:
-            done = deeds.check(self.plan, host="h")
+            done = writing.check(self.plan, host="h")
         except JoinprotoError as error:
             return str(error)
         (mark,) = [fact.value for fact in found.facts if fact.name == "mark"]

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from attrs import define, field
 
-from joinproto.recovery import deeds
+from joinproto.recovery import writing
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.judgement import judge
 from joinproto.recovery.plan import Plan, plan_for
@@ -157,11 +157,11 @@ def test_after_a_loss_of_power_the_store_is_as_before_or_as_after(disk: Disk) ->
     """At every moment of apply and of undo; and what was said to be done is done."""
     plan, path = planned(disk)
 
-    deeds.apply(plan, host="h", made=MADE, files=Copying(disk))
+    writing.apply(plan, host="h", made=MADE, files=Copying(disk))
     disk.copy()
     applied = [found_in(copy, path) for copy in disk.copies]
     disk.copies.clear()
-    deeds.undo(path, host="h", made=MADE, files=Copying(disk))
+    writing.undo(path, host="h", made=MADE, files=Copying(disk))
     disk.copy()
     undone = [found_in(copy, path) for copy in disk.copies]
 
@@ -176,7 +176,7 @@ def test_what_is_never_synced_is_lost(disk: Disk) -> None:
     """The disk does lose: otherwise the test above would show nothing."""
     plan, path = planned(disk)
 
-    deeds.apply(plan, host="h", made=MADE, files=NeverSynced(disk))
+    writing.apply(plan, host="h", made=MADE, files=NeverSynced(disk))
     disk.copy()
 
     now = read(gather(path, host="h")).record

@@ -210,7 +210,7 @@ def test_nothing_is_changed_by_asking(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[node", "is no TOML"),
+        ("[node", "is not a TOML file"),
         ('cluster = "c"\ndata = "d"\nelectors = []\n', "member is not there"),
         ('member = 5\ncluster = "c"\ndata = "d"\nelectors = []\n', "member is 5"),
         ('member = "a"\ncluster = "c"\nelectors = []\n', "data is not there"),
@@ -246,11 +246,11 @@ def test_what_is_no_node_is_said_so(tmp_path: Path, answers: Answers) -> None:
     (tmp_path / "real").mkdir()
     long.symlink_to(tmp_path / "dead")
 
-    assert "is no socket" == live.ask(tmp_path / "file")
+    assert "is not a socket" == live.ask(tmp_path / "file")
     assert "nobody answers" in str(live.ask(tmp_path / "dead"))
     assert "answers what no node says" in str(live.ask(tmp_path / "silent"))
     assert "is not there" in str(live.ask(tmp_path / "nothing"))
-    assert "no address of a socket" in str(live.ask(long))
+    assert "too long for a socket" in str(live.ask(long))
 
 
 def test_a_node_that_hangs_is_not_waited_for(

@@ -294,7 +294,7 @@ def test_since_a_revision_only_what_it_touches(monkeypatch: pytest.MonkeyPatch) 
     ("options", "said"),
     [
         (["--only", "no-such-thing"], "no mutation is called"),
-        (["--since", "no-such-revision"], "git knows no revision"),
+        (["--since", "no-such-revision"], "git does not know the revision"),
         (["--results", "none.jsonl", "--report"], "no result"),
         (["--jobs", "0"], "Invalid value"),
     ],
@@ -331,7 +331,7 @@ def test_a_reason_needs_its_mutation_and_its_words(tmp_path: Path) -> None:
 
     file.write_text(row.format('"redundant"', '"b does it"'))
     assert "b does it" == report.reasons({"a"}, file)["a"].reason
-    with pytest.raises(UsageProblem, match="which is no mutation"):
+    with pytest.raises(UsageProblem, match="which is not a mutation"):
         report.reasons({"b"}, file)
     file.write_text(row.format('"whatever"', '"b does it"'))
     with pytest.raises(UsageProblem, match="whatever"):

@@ -1,4 +1,4 @@
-"""Each claim can be broken: a book of a run that must not be, and one that may."""
+"""Each claim can be broken: a history of a run that must not be, and one that may."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attrs import evolve
 from joinproto.core.chain.lineage import Lineage
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View, change, found
-from tools.validate.book import Book, Claim, Opening
+from tools.validate.history import Claim, History, Opening
 from tools.validate.properties import PROPERTIES
 
 A, B, C = (Seat(name, f"store of {name}") for name in "abc")
@@ -39,9 +39,9 @@ def behind(nonce: str, position: Position | None, *members: Seat) -> View:
 SECOND = behind("-", TWO, A, B)
 
 
-def book(*views: View) -> Book:
+def history(*views: View) -> History:
     """Return a run in which all were ready in each view, and frames 1 and 2 are committed."""
-    made = Book()
+    made = History()
     for view in views or (FIRST, SECOND):
         made.views[view.id] = view
         made.held[view.id] = set(view.members)
@@ -50,7 +50,7 @@ def book(*views: View) -> Book:
     return made
 
 
-def keep(made: Book, view: View, seq: int, *seats: Seat, at: int = 10) -> None:
+def keep(made: History, view: View, seq: int, *seats: Seat, at: int = 10) -> None:
     for seat in seats or view.members:
         made.holders[view.id, seq][seat] = at
 
@@ -68,97 +68,97 @@ def opening(view: View, seat: Seat = A, **more: Any) -> Opening:
     return Opening(seat=seat, view=view, at=20, **(facts | more))
 
 
-def broken(made: Book) -> set[str]:
+def broken(made: History) -> set[str]:
     return {name for name, claim in PROPERTIES.items() if list(claim(made))}
 
 
 def test_a_run_that_may_be_breaks_nothing() -> None:
-    made = book()
+    made = history()
     made.openings += [opening(FIRST, data=()), opening(SECOND)]
     made.claims.append(Claim(FIRST, 2, 11, "log"))
 
     assert set() == broken(made)
 
 
-def two_successors() -> Book:
-    return book(FIRST, SECOND, behind("other", TWO, A, B))
+def two_successors() -> History:
+    return history(FIRST, SECOND, behind("other", TWO, A, B))
 
 
-def two_foundings() -> Book:
-    return book(FIRST, founding("other"))
+def two_foundings() -> History:
+    return history(FIRST, founding("other"))
 
 
-def committed_behind_the_start_of_the_next() -> Book:
-    made = book()
+def committed_behind_the_start_of_the_next() -> History:
+    made = history()
     keep(made, FIRST, 3)
     return made
 
 
-def committed_twice() -> Book:
-    made = book()
+def committed_twice() -> History:
+    made = history()
     keep(made, FIRST, 3)
     keep(made, SECOND, 3)
     return made
 
 
-def lost_by_who_is_ready() -> Book:
-    return book(FIRST, behind("-", Position(FIRST.id, 1), A, B))
+def lost_by_who_is_ready() -> History:
+    return history(FIRST, behind("-", Position(FIRST.id, 1), A, B))
 
 
-def opened_without_the_data() -> Book:
-    made = book()
+def opened_without_the_data() -> History:
+    made = history()
     made.openings.append(opening(SECOND, data=((FIRST.id, 1),)))
     return made
 
 
-def opened_by_a_stranger() -> Book:
-    made = book()
+def opened_by_a_stranger() -> History:
+    made = history()
     made.openings.append(opening(SECOND, C))
     return made
 
 
-def acknowledged_too_early() -> Book:
-    made = book()
+def acknowledged_too_early() -> History:
+    made = history()
     keep(made, SECOND, 3, A, at=30)
     keep(made, SECOND, 3, B, at=40)
     made.claims.append(Claim(SECOND, 3, 35, "log"))
     return made
 
 
-def different_data() -> Book:
-    made = book()
+def different_data() -> History:
+    made = history()
     made.digests[FIRST.id, 1] = {"log of a": "x", "log of b": "y"}
     return made
 
 
-def served_before_all_were_ready() -> Book:
-    made = book()
+def served_before_all_were_ready() -> History:
+    made = history()
     made.held[SECOND.id] = {A}
     made.openings.append(opening(SECOND))
     return made
 
 
-def served_with_other_options() -> Book:
-    made = book()
+def served_with_other_options() -> History:
+    made = history()
     made.openings.append(opening(SECOND, digest="others"))
     return made
 
 
-def served_without_having_written_it() -> Book:
-    made = book()
+def served_without_having_written_it() -> History:
+    made = history()
     right = opening(SECOND)
     made.openings.append(evolve(right, record=evolve(right.record, held=FIRST.id)))
     return made
 
 
-def renamed() -> Book:
-    made = book()
+def renamed() -> History:
+    made = history()
     made.signatures["store of a"] = {FIRST.id, founding("other").id}
     return made
 
 
-def forgot() -> Book:
-    made = book()
+def forgot() -> History:
+    made = history()
     made.problems.append(("disk_keeps_what_was_written", "log"))
     return made
 
@@ -182,5 +182,5 @@ def forgot() -> Book:
         (forgot(), "disk_keeps_what_was_written"),
     ],
 )
-def test_a_run_that_must_not_be_is_found(made: Book, name: str) -> None:
+def test_a_run_that_must_not_be_is_found(made: History, name: str) -> None:
     assert name in broken(made)

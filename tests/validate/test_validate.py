@@ -129,10 +129,10 @@ def test_a_disk_that_forgot_is_found(copy: Path) -> None:
     [
         (b"", "is empty"),
         (b'{"n":0', "is cut in line 1"),
-        (b"{}\n", "line 1 is no event"),
+        (b"{}\n", "line 1 is not an event"),
         (b'{"n":0,"kind":"tick"}\n', "does not begin with the start of a member"),
         (b'{"n":0,"kind":"start","format":99}\n', "format 99, this version reads 2"),
-        (b'{"n":0,"kind":"start","format":2}\n', "its start has no t, config, record"),
+        (b'{"n":0,"kind":"start","format":2}\n', "its start lacks t, config, record"),
     ],
 )
 def test_what_is_no_log_is_exit_code_2(

@@ -43,7 +43,7 @@ def lines_since(revision: str) -> dict[str, set[int]]:
     )
     if done.returncode:
         raise UsageProblem(
-            f"git knows no revision {revision}: {done.stderr.strip().splitlines()[0]}",
+            f"git does not know the revision {revision}: {done.stderr.strip().splitlines()[0]}",
             next="name a commit, such as HEAD~1 or main",
         )
     found: dict[str, set[int]] = {}

@@ -43,7 +43,7 @@ def reasons(names: Collection[str], file: Path = REVIEWED) -> dict[str, Reason]:
     for one in found.values():
         if one.name not in names:
             raise UsageProblem(
-                f"{file.name} has a reason for {one.name}, which is no mutation",
+                f"{file.name} has a reason for {one.name}, which is not a mutation",
                 next="take the row out, or find its new name with --list",
             )
         if one.sort not in SORTS or not one.reason:
@@ -63,7 +63,9 @@ def write(results: Path, document: Path = DOCUMENT) -> int:
         if (of := mutations.get(name)) is not None and one.source == of.hash(source_of(of.path))
     }
     if not known:
-        raise UsageProblem(f"{results} has no result of these sources", next="run without --report")
+        raise UsageProblem(
+            f"{results} holds no result of these sources", next="run without --report"
+        )
     listed = reasons(mutations.keys())
     text = "\n".join(_table(mutations.keys(), known, listed, {n: m.path for n, m in
                                                               mutations.items()}))  # fmt: skip

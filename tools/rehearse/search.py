@@ -26,7 +26,7 @@ from models.report import Report
 from models.world import World
 from models.worlds.join_claims import learned_is_chosen, nothing_lost
 from models.worlds.join_expiry import expiry
-from models.worlds.join_ledger import Book, Ledger
+from models.worlds.join_ledger import History, Ledger
 from models.worlds.join_member import REGISTER, Node, Plan, Register, Shown
 from tools.rehearse.disks import Disk, Scene, marked
 
@@ -218,8 +218,8 @@ def _round(scene: Scene) -> int:
     return max((ballot.round for ballot in promised if ballot is not None), default=0)
 
 
-def _one_successor(book: Book) -> bool:
-    return not book.wrong.startswith("one_successor")
+def _one_successor(history: History) -> bool:
+    return not history.wrong.startswith("one_successor")
 
 
 # -- listening -------------------------------------------------------------------------------------

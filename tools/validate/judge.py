@@ -11,7 +11,7 @@ from typing import Any
 from attrs import frozen
 
 from joinproto import __version__
-from tools.validate.book import Book
+from tools.validate.history import History
 from tools.validate.logs import Run, read_runs
 from tools.validate.properties import PROPERTIES
 from tools.validate.replay import Mismatch, replay
@@ -57,24 +57,24 @@ class Verdict:
 def validate(paths: Iterable[Path]) -> Verdict:
     """Return the verdict on these logs; raises `UsageProblem` for logs that are none."""
     runs = read_runs(paths)
-    book = Book()
+    history = History()
     mismatch = None
     for run in runs:
-        found = replay(run, book.look)
+        found = replay(run, history.look)
         mismatch = mismatch or found
-    broken = {name: tuple(claim(book)) for name, claim in PROPERTIES.items()}
+    broken = {name: tuple(claim(history)) for name, claim in PROPERTIES.items()}
     broken["nothing_invented"] = tuple(_invented(runs))
     members = tuple(sorted({run.member for run in runs}))
     return Verdict(
         runs=len(runs),
-        lines=book.lines,
+        lines=history.lines,
         members=members,
-        views=len(book.views),
-        committed=len(book.committed()),
-        openings=len(book.openings),
+        views=len(history.views),
+        committed=len(history.committed()),
+        openings=len(history.openings),
         mismatch=mismatch,
         broken=broken,
-        notes=tuple(_notes(book, runs, members)),
+        notes=tuple(_notes(history, runs, members)),
     )
 
 
@@ -101,8 +101,8 @@ def _invented(runs: list[Run]) -> list[str]:
     return found
 
 
-def _notes(book: Book, runs: list[Run], members: tuple[str, ...]) -> list[str]:
-    named = {seat.member for view in book.views.values() for seat in view.members}
+def _notes(history: History, runs: list[Run], members: tuple[str, ...]) -> list[str]:
+    named = {seat.member for view in history.views.values() for seat in view.members}
     missing = sorted(named - set(members))
     notes = []
     if missing:
@@ -110,6 +110,6 @@ def _notes(book: Book, runs: list[Run], members: tuple[str, ...]) -> list[str]:
     others = sorted({str(run.start.get("version", __version__)) for run in runs} - {__version__})
     if others:
         notes.append(f"written by joinproto {', '.join(others)}, replayed by {__version__}")
-    if not book.openings:
+    if not history.openings:
         notes.append("nobody ever served, so most of this says nothing")
     return notes

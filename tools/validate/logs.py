@@ -112,7 +112,7 @@ def _read(parts: dict[int, Path]) -> Run:
             next="validate with the version that wrote it",
         )
     if missing:
-        raise UsageProblem(f"{path}: its start has no {', '.join(missing)}", next=AGAIN)
+        raise UsageProblem(f"{path}: its start lacks {', '.join(missing)}", next=AGAIN)
     return Run(path, lines, bool(rest))
 
 
@@ -122,7 +122,7 @@ def _line(path: Path, number: int, line: bytes) -> dict[str, Any]:
     except ValueError:
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("kind"), str):
-        raise UsageProblem(f"{path}: line {number + 1} is no event", next=AGAIN)
+        raise UsageProblem(f"{path}: line {number + 1} is not an event", next=AGAIN)
     if found.get("n") != number:
         raise UsageProblem(
             f"{path}: line {number + 1} has number {found.get('n')}: lines are missing, or were"

@@ -1,4 +1,4 @@
-"""The claims of the protocol, asked about a real run: each yields what is wrong in the book."""
+"""The claims of the protocol, asked about a real run: each yields what is wrong in the history."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from joinproto.core.chain.ids import ViewId, short
 from joinproto.core.chain.view import Kind, Seat, View
 from joinproto.core.vocabulary import Store
-from tools.validate.book import Book, Frame
+from tools.validate.history import Frame, History
 
-Property = Callable[[Book], Iterator[str]]
+Property = Callable[[History], Iterator[str]]
 
 
-def one_successor(book: Book) -> Iterator[str]:
+def one_successor(history: History) -> Iterator[str]:
     """No view has two successors, and no two FOUNDs have one set of electors."""
     behind: dict[object, set[ViewId]] = defaultdict(set)
-    for view in book.views.values():
+    for view in history.views.values():
         if view.kind is Kind.FOUND:
             names = frozenset(seat.member for seat in view.electors)
             behind[view.cluster_name, names].add(view.id)
@@ -24,20 +24,20 @@ def one_successor(book: Book) -> Iterator[str]:
             behind[view.parent].add(view.id)
     for successors in behind.values():
         if len(successors) > 1:
-            yield " and ".join(str(book.views[one]) for one in sorted(successors, key=str))
+            yield " and ".join(str(history.views[one]) for one in sorted(successors, key=str))
 
 
-def no_split_brain(book: Book) -> Iterator[str]:
+def no_split_brain(history: History) -> Iterator[str]:
     """A frame is committed in one view only, and in none that has been succeeded before it."""
-    committed = book.committed()
+    committed = history.committed()
     by_seq: dict[int, set[Frame]] = defaultdict(set)
     for frame in committed:
         by_seq[frame[1]].add(frame)
     for seq, frames in sorted(by_seq.items()):
         if len(frames) > 1:
-            yield f"frame {seq} is committed in {_names(book, frames)}"
-    for view in book.views.values():
-        if view.parent is None or view.parent not in book.views:
+            yield f"frame {seq} is committed in {_names(history, frames)}"
+    for view in history.views.values():
+        if view.parent is None or view.parent not in history.views:
             continue
         end = 0 if view.position is None else view.position.seq
         beyond = [seq for parent, seq in committed if parent == view.parent and seq > end]
@@ -45,47 +45,49 @@ def no_split_brain(book: Book) -> Iterator[str]:
             yield f"{view} starts behind frame {end}, and {min(beyond)} is committed before it"
 
 
-def no_wrong_store(book: Book) -> Iterator[str]:
+def no_wrong_store(history: History) -> Iterator[str]:
     """Who serves is a member of the view, and all who do have one initial signature."""
     initial: dict[str, set[ViewId | None]] = defaultdict(set)
-    for opening in book.openings:
+    for opening in history.openings:
         if opening.seat not in opening.view.members:
-            yield f"{opening.seat.member} serves in {opening.view}, of which it is no member"
+            yield f"{opening.seat.member} serves in {opening.view}, of which it is not a member"
         initial[opening.view.cluster_name].add(opening.record.lineage.initial)
     for name, signatures in initial.items():
         if len(signatures) > 1:
             yield f"cluster {name} is served with {', '.join(map(short, signatures))}"
 
 
-def no_stale_source(book: Book) -> Iterator[str]:
+def no_stale_source(history: History) -> Iterator[str]:
     """Who is ready has, where its view starts, every frame that was committed before."""
-    yield from _missing(book, [(view, book.held.get(view.id, set())) for view in _known(book)])
+    yield from _missing(
+        history, [(view, history.held.get(view.id, set())) for view in _known(history)]
+    )
 
 
-def nothing_lost(book: Book) -> Iterator[str]:
+def nothing_lost(history: History) -> Iterator[str]:
     """A committed frame is held by every active member of every later view."""
     serving: dict[ViewId, set[Seat]] = defaultdict(set)
-    for opening in book.openings:
+    for opening in history.openings:
         serving[opening.view.id].add(opening.seat)
         if opening.data is None:
             continue
         # What the view starts from must really be there, frame by frame.
-        for view_id, last in book.chain_at(opening.view.position).items():
-            view = book.views.get(view_id)
+        for view_id, last in history.chain_at(opening.view.position).items():
+            view = history.views.get(view_id)
             start = 0 if view is None or view.position is None else view.position.seq
             wanted = [(view_id, seq) for seq in range(start + 1, last + 1)]
             if list(opening.data[start:last]) != wanted and view is not None:
                 yield f"{opening.seat.member} opens {opening.view} without frames of {view}"
-    yield from _missing(book, [(view, serving.get(view.id, set())) for view in _known(book)])
+    yield from _missing(history, [(view, serving.get(view.id, set())) for view in _known(history)])
 
 
-def acknowledged_is_committed(book: Book) -> Iterator[str]:
+def acknowledged_is_committed(history: History) -> Iterator[str]:
     """What a sequencer counts as committed is on the disks of all members of its view before."""
-    for claim in book.claims:
+    for claim in history.claims:
         for seat in sorted(claim.view.members, key=lambda one: one.member):
             frame = (claim.view.id, claim.seq)
             start = 0 if claim.view.position is None else claim.view.position.seq
-            at = book.holders.get(frame, {}).get(seat)
+            at = history.holders.get(frame, {}).get(seat)
             if claim.seq > start and (at is None or at > claim.at):
                 yield (
                     f"frame {claim.seq} of {claim.view} is acknowledged before {seat.member} has it"
@@ -93,52 +95,52 @@ def acknowledged_is_committed(book: Book) -> Iterator[str]:
                 break
 
 
-def position_is_data(book: Book) -> Iterator[str]:
+def position_is_data(history: History) -> Iterator[str]:
     """The same frame is the same data wherever it is."""
-    for frame, digests in book.digests.items():
+    for frame, digests in history.digests.items():
         if len(set(digests.values())) > 1:
             logs = ", ".join(sorted(digests))
             yield f"frame {frame[1]} of {short(frame[0])} has different data in {logs}"
 
 
-def waits_for_n(book: Book) -> Iterator[str]:
+def waits_for_n(history: History) -> Iterator[str]:
     """Nobody serves before N members of one view were ready, and all of the own one (W1, I8)."""
     ready: dict[ViewId, int] = defaultdict(int)
-    for view in _known(book):
-        era = book.era(view)
-        ready[era] = max(ready[era], len(book.held.get(view.id, set()) & view.members))
-    for opening in book.openings:
+    for view in _known(history):
+        era = history.era(view)
+        ready[era] = max(ready[era], len(history.held.get(view.id, set()) & view.members))
+    for opening in history.openings:
         view = opening.view
-        if ready[book.era(view)] < view.wait_for:
+        if ready[history.era(view)] < view.wait_for:
             yield f"{opening.seat.member} serves in {view} before {view.wait_for} were ready"
-        if not view.members <= book.held.get(view.id, set()):
+        if not view.members <= history.held.get(view.id, set()):
             yield f"{opening.seat.member} serves in {view} before all of it were ready"
 
 
-def options_agree(book: Book) -> Iterator[str]:
+def options_agree(history: History) -> Iterator[str]:
     """Active members have the same options (I2)."""
-    for opening in book.openings:
+    for opening in history.openings:
         if opening.digest != opening.view.options_digest:
             yield f"{opening.seat.member} serves in {opening.view} with {opening.digest}"
 
 
-def dirty_before_serving(book: Book) -> Iterator[str]:
+def dirty_before_serving(history: History) -> Iterator[str]:
     """The store of an active member is not clean (S2)."""
-    for opening in book.openings:
+    for opening in history.openings:
         if opening.record.state is Store.CLEAN or opening.record.held != opening.view.id:
             yield f"{opening.seat.member} serves in {opening.view}, and its disk says otherwise"
 
 
-def signature_never_changes(book: Book) -> Iterator[str]:
+def signature_never_changes(history: History) -> Iterator[str]:
     """S1."""
-    for store, signatures in book.signatures.items():
+    for store, signatures in history.signatures.items():
         if len(signatures) > 1:
             yield f"store {store} has had {', '.join(map(short, sorted(signatures, key=str)))}"
 
 
-def disk_keeps_what_was_written(book: Book) -> Iterator[str]:
+def disk_keeps_what_was_written(history: History) -> Iterator[str]:
     """Duty 5: a member starts from what it wrote last."""
-    for name, what in book.problems:
+    for name, what in history.problems:
         if name == "disk_keeps_what_was_written":
             yield what
 
@@ -162,21 +164,21 @@ PROPERTIES: dict[str, Property] = {
 }
 
 
-def _known(book: Book) -> list[View]:
-    return sorted(book.views.values(), key=lambda view: (view.number, str(view.id)))
+def _known(history: History) -> list[View]:
+    return sorted(history.views.values(), key=lambda view: (view.number, str(view.id)))
 
 
-def _missing(book: Book, ready: list[tuple[View, set[Seat]]]) -> Iterator[str]:
-    committed = book.committed()
+def _missing(history: History, ready: list[tuple[View, set[Seat]]]) -> Iterator[str]:
+    committed = history.committed()
     by_view: dict[ViewId, int] = defaultdict(int)
     for view_id, seq in committed:
         by_view[view_id] = max(by_view[view_id], seq)
     for view, seats in ready:
         if not seats:
             continue
-        there = book.chain_at(view.position)
+        there = history.chain_at(view.position)
         for view_id, last in by_view.items():
-            before = book.views[view_id]
+            before = history.views[view_id]
             if before.number < view.number and there.get(view_id, 0) < last:
                 start = 0 if before.position is None else before.position.seq
                 lost = max(there.get(view_id, 0), start) + 1
@@ -184,5 +186,5 @@ def _missing(book: Book, ready: list[tuple[View, set[Seat]]]) -> Iterator[str]:
                 yield f"frame {lost} of {before} is committed, and {names} in {view} lack it"
 
 
-def _names(book: Book, frames: set[Frame]) -> str:
-    return " and in ".join(str(book.views[one]) for one, _ in sorted(frames, key=str))
+def _names(history: History, frames: set[Frame]) -> str:
+    return " and in ".join(str(history.views[one]) for one, _ in sorted(frames, key=str))

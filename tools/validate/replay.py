@@ -71,7 +71,8 @@ def replay(run: Run, look: Look) -> Mismatch | None:
             differs = ("the member refuses it", line, said)
         except (KeyError, TypeError, ValueError) as error:
             raise UsageProblem(
-                f"{run.path}: line {number + 1} is no event: {error!r}", next="give the whole log"
+                f"{run.path}: line {number + 1} is not an event: {error!r}",
+                next="give the whole log",
             ) from error
         if differs is not None:
             field, seen, allowed = differs
@@ -97,7 +98,7 @@ def _started(run: Run) -> Member:
         )
     except (KeyError, TypeError, ValueError, JoinprotoError) as error:
         raise UsageProblem(
-            f"{run.path}: its first line is no start of a member: {error}",
+            f"{run.path}: its first line is not the start of a member: {error}",
             next="give the log as the member wrote it",
         ) from error
 

@@ -69,7 +69,8 @@ def encode(message: Message, *, speaks: int = MISSES - 1) -> bytes:
     word = _NAMES.get(type(message))
     if word is None:
         raise MisuseError(
-            f"{type(message).__name__} is no message of a member", next="encode what `poll` returns"
+            f"{type(message).__name__} is not a message of a member",
+            next="encode what `poll` returns",
         )
     data = _dumped([word, *_MESSAGES[word].put(message, whole=speaks >= MISSES)])
     if len(data) > BYTES_MAX:

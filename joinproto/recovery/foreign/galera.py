@@ -177,13 +177,13 @@ def saved_state(file: RawFile) -> SavedState:
             continue
         key, colon, value = line.partition(":")
         if not colon or key not in KEYS:
-            raise NotAsWritten(f"{file.name}: {shown(line)} is no line of this file")
+            raise NotAsWritten(f"{file.name}: {shown(line)} is not a line of this file")
         if key in found:
             raise NotAsWritten(f"{file.name}: has two lines {key}")
         found[key] = value.strip(" ")
     for key in ("uuid", "seqno"):
         if key not in found:
-            raise NotAsWritten(f"{file.name}: has no line {key}: cut off")
+            raise NotAsWritten(f"{file.name}: the line {key} is missing: cut off")
     safe = found.get("safe_to_bootstrap")
     if safe not in (None, "0", "1"):
         raise NotAsWritten(f"{file.name}: safe_to_bootstrap is {shown(safe)}, expected 0 or 1")
@@ -236,7 +236,7 @@ def recovered_position(given: bytes) -> Recovered | None:
         found = Recovered(lines[-1][0], int(lines[-1][1]))
     else:
         raise NotAsWritten(
-            f"the position supplied is no number, no UUID:NUMBER, and no log with a line"
+            f"the position supplied is neither a number, nor a UUID:NUMBER, nor a log with a line"
             f' "WSREP: Recovered position": {shown(text)}'
         )
     if found.seqno < 0:
@@ -253,13 +253,13 @@ def _values(file: RawFile, line: str, key: str, count: int) -> list[str]:
 
 def _uuid(file: RawFile, text: str) -> str:
     if UUID.fullmatch(text) is None:
-        raise NotAsWritten(f"{file.name}: {shown(text)} is no UUID")
+        raise NotAsWritten(f"{file.name}: {shown(text)} is not a UUID")
     return text
 
 
 def _number(file: RawFile, text: str) -> int:
     if NUMBER.fullmatch(text) is None:
-        raise NotAsWritten(f"{file.name}: {shown(text)} is no number")
+        raise NotAsWritten(f"{file.name}: {shown(text)} is not a number")
     return int(text)
 
 
@@ -312,7 +312,7 @@ def _contradictions(
             " another one when it stopped (both look the same)"
         )
     if saved.is_safe is None:
-        found.append(f"{STATE}: has no line safe_to_bootstrap: of an old version, or cut off")
+        found.append(f"{STATE}: no line safe_to_bootstrap: of an old version, or cut off")
     if saved.seqno < 0 and view is None:
         found.append(f"{VIEW} is not there: who ran when this node stopped is not known")
     if saved.seqno >= 0 and view is not None:

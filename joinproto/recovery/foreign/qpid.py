@@ -135,12 +135,12 @@ def _said(
 
 def _uuid(file: RawFile, text: str) -> str:
     if UUID.fullmatch(text) is None:
-        raise NotAsWritten(f"{file.name}: {shown(text)} is no UUID as Qpid writes it")
+        raise NotAsWritten(f"{file.name}: {shown(text)} is not a UUID as Qpid writes it")
     return text
 
 
 def _sequence(file: RawFile) -> int:
     text = text_of(file).removesuffix("\n")
     if SEQUENCE.fullmatch(text) is None:
-        raise NotAsWritten(f"{file.name}: {shown(text)} is no count")
+        raise NotAsWritten(f"{file.name}: {shown(text)} is not a count")
     return int(text)

@@ -104,7 +104,7 @@ def said_by(raw: Raw) -> Said:
     if not members:
         raise NotAsWritten(f"{CLUSTER}: names no node")
     if strangers := sorted({*disc, *listed} - set(members)):
-        raise NotAsWritten(f"{', '.join(strangers)}: is listed, and is no node of the cluster")
+        raise NotAsWritten(f"{', '.join(strangers)}: is listed, and is not a node of the cluster")
     return Said(
         node=_own_name(raw, members),
         members=tuple(sorted(members)),
@@ -266,7 +266,7 @@ def _names(file: RawFile, nodes: ListOf) -> tuple[str, ...]:
             raise NotAsWritten(f"{file.name}: expected names of nodes in the list")
         name, _, host = node.name.partition("@")
         if not name or not host or "@" in host:
-            raise NotAsWritten(f"{file.name}: {shown(node.name)} is no name of a node")
+            raise NotAsWritten(f"{file.name}: {shown(node.name)} is not the name of a node")
         names.append(node.name)
     if len(set(names)) < len(names):
         raise NotAsWritten(f"{file.name}: lists a node twice")

@@ -29,16 +29,16 @@ def text_of(file: RawFile) -> str:
     if not data:
         raise NotAsWritten(f"{file.name}: is empty")
     if len(data) > TEXT_BYTES_MAX:
-        raise NotAsWritten(f"{file.name}: has {len(data)} bytes, which is no file of this kind")
+        raise NotAsWritten(f"{file.name}: has {len(data)} bytes, which is not a file of this kind")
     try:
         text = data.decode("ascii")
     except UnicodeDecodeError as error:
         raise NotAsWritten(
-            f"{file.name}: byte {error.start} is {data[error.start]:#04x}, which is no ASCII text"
+            f"{file.name}: byte {error.start} is {data[error.start]:#04x}, which is not ASCII text"
         ) from None
     for at, char in enumerate(text):
         if char not in "\t\n\r" and not " " <= char <= "~":
-            raise NotAsWritten(f"{file.name}: byte {at} is {ord(char):#04x}, which is no text")
+            raise NotAsWritten(f"{file.name}: byte {at} is {ord(char):#04x}, which is not text")
     return text
 
 

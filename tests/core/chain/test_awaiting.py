@@ -14,23 +14,15 @@ from joinproto.core.chain.member import Member
 from joinproto.core.chain.messages import Hello, Waiting
 from joinproto.core.chain.phases import Facts
 from joinproto.core.chain.store import Ballot, StoreRecord
-from joinproto.core.chain.view import Seat, View, found
+from joinproto.core.chain.view import Seat, View
 from joinproto.core.vocabulary import Reason
 from tests.core.chain.bus import cluster
-from tests.core.chain.pictures import lineage
+from tests.core.chain.pictures import lineage, views
 
-A, B, C = (Seat(name, f"{name}1") for name in "abc")
+A, B, C = (Seat(name, f"{name}'") for name in "abc")
 B2 = Seat("b", "b2")
 CONFIG = Config(member="a", electors=frozenset("abc"), wait_for=2)
-TIP = found(
-    members=[A, B, C],
-    electors=[A, B, C],
-    wait_for=2,
-    options_digest="options",
-    cluster_name="cluster",
-    nonce="-",
-    time=0,
-)
+TIP = views("F:abc")["F"]
 NO_TIP = Facts()
 STANDS = Facts(has_tip=True, is_open=True, is_member=True, has_data=True, is_ready=True)
 ALL_READY = evolve(STANDS, all_ready=True, has_n=True)
@@ -59,7 +51,7 @@ def heard(names: str = "", **more: object) -> Heard:
             TIP,
             CONFIG,
             For.VIEW,
-            "not here: a with store a1, b with store b1, c",
+            "not here: a with store a', b with store b', c",
         ),
         (
             evolve(STANDS, is_member=False),
@@ -67,7 +59,7 @@ def heard(names: str = "", **more: object) -> Heard:
             TIP,
             CONFIG,
             For.ENTRY,
-            "asks b; does not hear a with store a1, c",
+            "asks b; does not hear a with store a', c",
         ),
         (evolve(STANDS, has_data=False), heard("bc"), TIP, CONFIG, For.SOURCE, "not ready: b, c"),
         (STANDS, heard("bc", ready=frozenset({B})), TIP, CONFIG, For.READY, "not ready: c"),
@@ -108,12 +100,12 @@ def test_every_row_is_for_somebody_else() -> None:
 
 def test_who_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() -> None:
     """Nobody named is nobody that an operator can look for."""
-    one = Attempt(Ballot(1, "a1"), frozenset({A}))
+    one = Attempt(Ballot(1, "a'"), frozenset({A}))
     strange = Heard(in_reach=frozenset("b")).answered(Answer(seat=B2)).noticing(B2, TIP)
     asked = (TIP, CONFIG, A)
 
     assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), *asked)
-    assert "no answer from c; no vote from b with store b1" == unanswered(
+    assert "no answer from c; no vote from b with store b'" == unanswered(
         one, {"b"}, strange, *asked
     )
     proposed = evolve(one, proposed=TIP, voted=frozenset({A, C}))

@@ -8,24 +8,17 @@ from attrs import evolve
 from joinproto.core.chain.answers import Answer
 from joinproto.core.chain.config import Config
 from joinproto.core.chain.heard import Heard
-from joinproto.core.chain.view import Seat, View, close, found
+from joinproto.core.chain.view import Seat, View, close
+from tests.core.chain.pictures import views
 
-A, B, C = (Seat(name, f"{name}1") for name in "abc")
+A, B, C = (Seat(name, f"{name}'") for name in "abc")
 B2 = Seat("b", "b2")
 D = Seat("d", "d1")
 
 
 @pytest.fixture
 def tip() -> View:
-    return found(
-        members=[A, B, C],
-        electors=[A, B, C],
-        wait_for=2,
-        options_digest="options",
-        cluster_name="cluster",
-        nonce="-",
-        time=0,
-    )
+    return views("F:abc")["F"]
 
 
 def _answer(seat: Seat) -> Answer:

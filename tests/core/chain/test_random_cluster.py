@@ -2,7 +2,7 @@
 
 A run founds a cluster and then does to it whatever hypothesis draws: messages are lost, doubled
 and overtaken, processes crash between a write and a message, disks are wiped, operators stop,
-let leave and permit.  After each step the claims are looked at by a book that knows what is
+let leave and permit.  After each step the claims are asked of a history that knows what is
 durable on every disk, and not what members believe.
 
 `print_blob` prints a line that replays a failure; hypothesis keeps the example, too.
@@ -50,7 +50,7 @@ SIDES = [("ab", "cd"), ("acd", "b"), ("abc", "d"), ("a", "bcd"), ("ad", "bc"), (
 
 
 @define
-class Book:
+class History:
     """What is durable anywhere, and which claim broke first.
 
     `votes`: who accepted a view in a ballot.  `chosen`: the successor of a view.  `holders`:
@@ -141,16 +141,16 @@ class Cluster(RuleBasedStateMachine):
         self.bus = Bus(top=self.top, left_out=self.left_out)
         self.armed: dict[str, int] = {}
         self.wiped = False
-        self.book = Book(2)
-        self.bus.kept = self.book.kept
-        self.bus.opened = self.book.opened
+        self.history = History(2)
+        self.bus.kept = self.history.kept
+        self.bus.opened = self.history.opened
         self.bus.wrote = self._wrote
         self.bus.before_sending = self._count
         self.options: dict[str, Any] = {}
 
     def teardown(self) -> None:
         try:
-            if self.options and not self.wiped and not self.book.broken and not self.left_out:
+            if self.options and not self.wiped and not self.history.broken and not self.left_out:
                 self._everybody_comes_back()
         finally:
             for host in self.bus.hosts.values():
@@ -272,7 +272,7 @@ class Cluster(RuleBasedStateMachine):
     @rule(name=names)
     def wipe(self, name: str) -> None:
         """One disk is lost in a run, and not while the cluster is founded."""
-        is_founded = None in self.book.chosen
+        is_founded = None in self.history.chosen
         if is_founded and name in self.bus.disks and name not in self.bus.up():
             self.bus.wipe(name)
             self.wiped = True
@@ -311,15 +311,15 @@ class Cluster(RuleBasedStateMachine):
 
     @invariant()
     def no_claim_of_the_book_is_broken(self) -> None:
-        assert [] == self.book.broken
+        assert [] == self.history.broken
 
     @invariant()
     def nothing_committed_is_lost(self) -> None:
         for host in self._serving():
             view = host.serves
             assert view is not None
-            for frame in self.book.committed.values():
-                if self.book.views[frame.view].number <= view.number:
+            for frame in self.history.committed.values():
+                if self.history.views[frame.view].number <= view.number:
                     assert frame in host.disk.frames, f"{host.name} lacks {frame}"
 
     @invariant()
@@ -327,7 +327,7 @@ class Cluster(RuleBasedStateMachine):
         for host in self._serving():
             for frame in host.kept_by:
                 if host.is_acknowledged(frame):
-                    assert frame == self.book.committed.get(frame.seq)
+                    assert frame == self.history.committed.get(frame.seq)
 
     @invariant()
     def positions_are_data(self) -> None:
@@ -361,7 +361,7 @@ class Cluster(RuleBasedStateMachine):
         return [host for host in self.bus.hosts.values() if host.serves is not None]
 
     def _wrote(self, host: Host) -> None:
-        self.book.wrote(host)
+        self.history.wrote(host)
         self._count(host.name)
 
     def _count(self, name: str) -> None:

@@ -279,5 +279,5 @@ def test_names_of_a_searched_world_are_not_sent() -> None:
 
 
 def test_what_is_no_message_is_not_sent() -> None:
-    with pytest.raises(MisuseError, match="no message"):
+    with pytest.raises(MisuseError, match="not a message"):
         encode("hello")  # type: ignore[arg-type]

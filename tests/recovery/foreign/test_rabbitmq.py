@@ -94,8 +94,8 @@ def test_quoted_names_are_names() -> None:
         (ABC, "{a@h}.", "expected a list"),
         (ABC, "[[a@h]].", "expected names"),
         (ABC, "[a@h,a@h].", "twice"),
-        (ABC, "[a].", "no name of a node"),
-        (ABC, "[x@h].", "no node of the cluster"),
+        (ABC, "[a].", "not the name of a node"),
+        (ABC, "[x@h].", "not a node of the cluster"),
         ("[a@h].", "[a@h].", "expected two lists"),
         ("{[a@h]}.", "[a@h].", "expected two lists"),
         ("{[],[]}.", "[].", "names no node"),
@@ -104,7 +104,7 @@ def test_quoted_names_are_names() -> None:
         (ABC, "['a@\\x{e9}'].", "escape"),
         (ABC, "[" * 5000, "nested"),
         (ABC, "[a@h,].", "expected a name"),
-        (ABC, "\N{SNOWMAN}", "no ASCII"),
+        (ABC, "\N{SNOWMAN}", "not ASCII"),
     ],
 )
 def test_what_rabbitmq_does_not_write_is_corrupt(cluster: str, running: str, problem: str) -> None:

@@ -17,7 +17,7 @@ from models.worlds.join_member import REGISTER
 from proofs import serving
 from proofs.layer import Layer
 from proofs.link import views
-from proofs.link.lens import Lens, Picture
+from proofs.link.mapping import Picture, RefinementMapping
 from proofs.logic import Function, Relation, Sort
 from proofs.serving import LAYER, MAJORITY, OPTIONS, SEAT, VIEW
 from proofs.structure import Env, Rows, Structure, Thing
@@ -26,11 +26,11 @@ s, v, w, q, o = (serving.s, serving.v, serving.w, serving.q, serving.o)
 
 
 @frozen
-class ServingLens(Lens):
+class ServingMapping(RefinementMapping):
     """A seat is its store_id, a majority the set of its electors with the view they are of."""
 
     layer: Layer = LAYER
-    remembered: frozenset[Relation] = frozenset({serving.answered, serving.said, serving.opened})
+    history: frozenset[Relation] = frozenset({serving.answered, serving.said, serving.opened})
 
     def rows(self, state: State) -> Mapping[Relation, Rows]:
         found: dict[Relation, set[Any]] = {one: set() for one in LAYER.changing}
@@ -57,7 +57,7 @@ class ServingLens(Lens):
             known |= {row[0] for row in picture[at[serving.chosen]]}
             known |= {row[1] for row in picture[at[serving.knows]]}
         all_views: list[Any] = sorted(
-            {one for view in known for one in views.way_to(view)}, key=lambda one: one.number
+            {one for view in known for one in views.ancestry(view)}, key=lambda one: one.number
         )
         speak = (serving.knows, serving.runs)
         seats = {row[0] for picture in pictures for one in speak for row in picture[at[one]]} | {
@@ -133,8 +133,8 @@ class ServingLens(Lens):
 
 def _add_member(found: dict[Relation, set[Any]], kept: Any, shown: Any) -> None:
     seat, tip = kept.store_id, kept.tip
-    written = [] if tip is None else list(views.way_to(views.name(tip.id)))
-    known = written if shown is None else list(views.way_to(shown.tip))
+    written = [] if tip is None else list(views.ancestry(views.name(tip.id)))
+    known = written if shown is None else list(views.ancestry(shown.tip))
     found[serving.written] |= {(seat, view) for view in written}
     found[serving.knows] |= {(seat, view) for view in known}
     if written and kept.promised is not None:

@@ -1,4 +1,4 @@
-"""The way to a state, back through levels that lie in files."""
+"""The trace to a state, back through levels that lie in files."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from attrs import frozen
 from models.engine.paths import Way, forward, uncounted
 from models.engine.rowset import RowSet
 from models.engine.search import Search
-from spark_explore.desk import Ample
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows, padded
 from spark_explore.step import Task
 from spark_explore.storage import Storage
+from spark_explore.worker_cache import UncountedBudget
 
 HERE_MAX = 100_000
 """Levels up to this size are expanded by the driver: a job takes longer."""
 
 
-def way_to(frontier: Frontier, context: Any, targets: Rows, level: int) -> Way:
+def trace_to(frontier: Frontier, context: Any, targets: Rows, level: int) -> Way:
     """Return the least shortest run to one of `targets`, as the local engine does."""
     search = frontier.search
 
@@ -41,7 +41,7 @@ def way_to(frontier: Frontier, context: Any, targets: Rows, level: int) -> Way:
 
 
 def _set_of(rows: Rows) -> RowSet:
-    found = RowSet(rows.shape[1], Ample(), numbered=True, room=len(rows))
+    found = RowSet(rows.shape[1], UncountedBudget(), numbered=True, room=len(rows))
     found.insert(np.ascontiguousarray(rows), len(rows))
     return found
 
@@ -84,16 +84,16 @@ class Backward:
 
     def leading(self, file: str) -> Iterator[Rows]:
         """Yield those of one file's rows."""
-        desk = self.task.desk()
-        desk.catch_up()
-        words = desk.copy.layout.words
+        cache = self.task.cache()
+        cache.catch_up()
+        words = cache.tables.layout.words
         towards = _set_of(padded(np.array(self.targets.value), words))
         every = Storage(self.task.folder).load(file)
         for begin in range(0, len(every), 1 << 16):
             rows = padded(np.array(every[begin : begin + (1 << 16)]), words)
-            joint = desk.combinations(rows)[0] if desk.copy.shape().joint else None
+            joint = cache.combinations(rows)[0] if cache.tables.shape().joint else None
             leads = np.zeros(len(rows), np.bool_)
-            for batch in desk.expander.successors(_constant(rows), 0, len(rows), joint):
+            for batch in cache.expander.successors(_constant(rows), 0, len(rows), joint):
                 leads[batch.source[towards.find(batch.rows, len(batch.rows)) >= 0]] = True
             if leads.any():
                 yield rows[leads]

@@ -1,4 +1,4 @@
-"""The line between executors and the driver: arrays by name, framed, in both directions.
+"""RPC between executors and the driver: arrays by name, framed, in both directions.
 
 Nothing that arrives is executed: a frame is a JSON header and the arrays' bytes.  Whoever
 connects says the run's password first.
@@ -32,7 +32,7 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], Parts]:
     """Return the next frame; raises ConnectionError where there is none."""
     size = int.from_bytes(_exactly(connection, 8), "little")
     if size > _HEADER_MAX:
-        raise ConnectionError("what arrived is no frame of ours")
+        raise ConnectionError("what arrived is not a frame of ours")
     header = json.loads(_exactly(connection, size))
     parts: Parts = {}
     for name, kind, shape in header["parts"]:
@@ -54,7 +54,7 @@ def _fill(connection: socket.socket, place: memoryview) -> None:
     while at < len(place):
         got = connection.recv_into(place[at:])
         if got == 0:
-            raise ConnectionError("the other end closed the line")
+            raise ConnectionError("the other end closed the connection")
         at += got
 
 

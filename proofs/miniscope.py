@@ -1,4 +1,4 @@
-"""The same formula with its quantifiers as far inside as they go.
+"""Miniscoping: the same formula with its quantifiers as far inside as they go.
 
 `every x: every y: a(x) >> b(x, y)` asks for each x and y; `every x: a(x) >> every y: b(x, y)`
 asks for the few x of which a holds.  With six variables and a dozen things of each sort that is
@@ -23,28 +23,28 @@ from proofs.logic import (
 )
 
 
-def inward(formula: Formula) -> Formula:
+def miniscoped(formula: Formula) -> Formula:
     """Return a formula that says the same, and is faster to judge in one given state."""
     match formula:
         case Not(inner):
             return _denied(inner)
         case And(parts):
-            return _and([inward(part) for part in parts])
+            return _and([miniscoped(part) for part in parts])
         case Or(parts):
-            return _or([inward(part) for part in parts])
+            return _or([miniscoped(part) for part in parts])
         case Every(var, body):
-            return _every(var, inward(body))
+            return _every(var, miniscoped(body))
         case Some(var, body):
-            return _some(var, inward(body))
+            return _some(var, miniscoped(body))
         case After(inner):
-            return After(inward(inner))
+            return After(miniscoped(inner))
     return formula
 
 
 def _denied(formula: Formula) -> Formula:
     match formula:
         case Not(inner):
-            return inward(inner)
+            return miniscoped(inner)
         case And(parts):
             return _or([_denied(part) for part in parts])
         case Or(parts):

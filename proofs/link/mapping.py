@@ -1,7 +1,7 @@
-"""A lens: how a state of a searched world looks in the words of a layer.
+"""A refinement mapping: how a state of a searched world looks in the words of a layer.
 
 What a state shows at the moment is `rows`; some relations are never taken back (what was
-said, what was once kept), and of those the link keeps what was seen on the way.
+said, what was once kept): they are history variables, which the link carries along.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Picture: TypeAlias = tuple[Rows, ...]
 
 
 @frozen
-class Lens(ABC):
+class RefinementMapping(ABC):
     """`reference`: the world looked at."""
 
     reference: Reference
 
     layer: Layer
-    remembered: frozenset[Relation]
+    history: frozenset[Relation]
     """Relations whose rows stay once they were seen."""
 
     @abstractmethod
@@ -55,7 +55,7 @@ class Lens(ABC):
         found = []
         for at, relation in enumerate(self.layer.changing):
             rows = shown[relation]
-            if seen is not None and relation in self.remembered:
+            if seen is not None and relation in self.history:
                 rows |= seen[at]
             found.append(rows)
         return tuple(found)

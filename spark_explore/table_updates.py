@@ -1,6 +1,6 @@
-"""What was numbered since: the difference between the driver's arrays and a copy of them.
+"""Table updates: what the driver's tables have beyond a replica of them.
 
-Numbers are only ever added, so a copy says how far it is, and gets what lies behind.  A copy
+Numbers are only ever added, so a replica says how far it is, and gets what lies behind.  One
 that is as far as nothing gets everything.
 """
 
@@ -20,7 +20,7 @@ from models.engine.layout import Layout
 
 Ints = npt.NDArray[np.int64]
 Parts = dict[str, npt.NDArray[Any]]
-"""A difference, or a copy's answer: arrays by name."""
+"""An update, or a replica's answer: arrays by name."""
 
 _CONSTANT = ("spend", "link_up", "move_first", "move_count", "move_env")
 
@@ -33,14 +33,14 @@ def _growing(arrays: Arrays) -> Iterable[Growing]:
 
 
 @define
-class Log:
+class UpdateLog:
     """The cells that were filled, in order: rows (field, value, column, content)."""
 
     cells: list[tuple[int, int, int, int]] = Factory(list)
     adds: list[tuple[int, int, int, int]] = Factory(list)
 
     @classmethod
-    def of(cls, arrays: Arrays) -> Log:
+    def of(cls, arrays: Arrays) -> UpdateLog:
         """Return all cells that are filled now."""
         grids = (arrays.cells, arrays.adds_table)
         return cls(
@@ -58,7 +58,7 @@ class Log:
 
 def since(
     arrays: Arrays,
-    log: Log,
+    log: UpdateLog,
     shown: Sequence[int],
     broken: Sequence[Sequence[int]],
     position: Ints,
@@ -107,7 +107,7 @@ def _rows(items: Sequence[Sequence[int]]) -> Ints:
     return np.array(items, np.int64).reshape(-1, 4)
 
 
-class Copy(Arrays):
+class Replica(Arrays):
     """The arrays of a world whose values are elsewhere.
 
     `shown`: how many observations each part has; `broken`: those that break a claim.
@@ -130,7 +130,7 @@ class Copy(Arrays):
         self.grow_layout()
 
     def position(self) -> Ints:
-        """Return how far this copy is."""
+        """Return how far this replica is."""
         return np.array(
             [
                 *self._values,

@@ -1,7 +1,7 @@
-"""An executor's copy of the numbered world, kept from task to task, and its line to the driver.
+"""A worker's cache of the driver's tables, kept from task to task.
 
-What the copy lacks is asked for in the middle of the work: a question takes a millisecond,
-a level that has to be done again a second.
+What it lacks it asks the table server for, in the middle of the work: a call takes a
+millisecond, a level that has to be done again a second.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from models.engine.memory import Budget
 from models.engine.rowset import RowSet
 from models.engine.search import Expander
 from models.engine.watching import Fears, watch
-from spark_explore import line
-from spark_explore.delta import Copy, Parts
+from spark_explore import rpc
 from spark_explore.keys import Ints, Rows
+from spark_explore.table_updates import Parts, Replica
 
 SECONDS_MAX = 600.0
 """A question may wait for other questions, each a call of member code."""
@@ -41,8 +41,8 @@ class Address:
     password: str = field(repr=False)
 
 
-class Asking(Copy):
-    """A copy that asks for what it lacks.  `level`: which one it works on."""
+class RemoteTables(Replica):
+    """A replica that asks for what it lacks.  `level`: which one it works on."""
 
     def __init__(self, address: Address, parts: Parts) -> None:
         super().__init__(parts)
@@ -63,8 +63,8 @@ class Asking(Copy):
         try:
             if self._connection is None:
                 self._connection = self._connect()
-            line.send(self._connection, {"ask": kind}, parts)
-            words, found = line.receive(self._connection)
+            rpc.send(self._connection, {"ask": kind}, parts)
+            words, found = rpc.receive(self._connection)
         except OSError as error:
             self._connection = None
             at = f"{self._address.host}:{self._address.port}"
@@ -77,11 +77,11 @@ class Asking(Copy):
         address = (self._address.host, self._address.port)
         connection = socket.create_connection(address, timeout=SECONDS_MAX)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        line.send(connection, {"password": self._address.password})
+        rpc.send(connection, {"password": self._address.password})
         return connection
 
 
-class Ample(Budget):
+class UncountedBudget(Budget):
     """Memory for blocks and combinations: small, so nobody counts it."""
 
     def __init__(self) -> None:
@@ -92,10 +92,10 @@ class Ample(Budget):
 
 
 @define
-class Desk:
+class WorkerCache:
     """What an executor's process knows of a run.  `block`: room for successors."""
 
-    copy: Asking
+    tables: RemoteTables
     block: RowSet | None = None
     expander: Expander = field(init=False)
     _combos: Combos = field(init=False)
@@ -105,37 +105,37 @@ class Desk:
     _fears_of: tuple[Any, ...] = field(init=False, default=())
 
     def __attrs_post_init__(self) -> None:
-        self.expander = Expander(self.copy)
-        self._combos = Combos(self.copy.queue_field, Ample())
+        self.expander = Expander(self.tables)
+        self._combos = Combos(self.tables.queue_field, UncountedBudget())
         self._numbers, self._flags = np.zeros(0, np.int64), np.zeros(0, np.uint64)
 
     def catch_up(self) -> None:
         """Learn what was numbered since; rows that others made may hold new numbers."""
-        self.copy.ask("news", {})
+        self.tables.ask("news", {})
         self.expander.refresh()
 
     def watch(self, rows: Rows) -> tuple[Ints, list[list[int]]]:
         """Return rows that break a claim about one member or two, and what was seen."""
-        copy = self.copy
-        watched = copy.members + (copy.monitor >= 0)
-        made_of = (copy.shown[:watched], len(copy.broken))
+        tables = self.tables
+        watched = tables.members + (tables.monitor >= 0)
+        made_of = (tables.shown[:watched], len(tables.broken))
         if made_of != self._fears_of:
-            self._fears = Fears.of(copy.shown[:watched], copy.broken)
+            self._fears = Fears.of(tables.shown[:watched], tables.broken)
             self._fears_of = made_of
-        bad, seen = watch(copy, self._fears, rows, 0, len(rows))
+        bad, seen = watch(tables, self._fears, rows, 0, len(rows))
         return bad, self._fears.by_field(seen)
 
     def combinations(self, rows: Rows) -> tuple[Ints, npt.NDArray[np.uint64]]:
         """Return the driver's number of each row's combination, and its flags."""
         known = self._combos.count
-        self._combos.make_room(self.copy.shown[: self._combos.parts])
-        here = self._combos.number(self.copy, rows, 0, len(rows))
+        self._combos.make_room(self.tables.shown[: self._combos.parts])
+        here = self._combos.number(self.tables, rows, 0, len(rows))
         if self._combos.count > known:
             try:
-                found = self.copy.ask("combinations", {"shown": self._combos.shown_from(known)})
+                found = self.tables.ask("combinations", {"shown": self._combos.shown_from(known)})
             except BaseException:
                 # What was added to our own set has no answer: begin it anew.
-                self._combos = Combos(self._combos.parts, Ample())
+                self._combos = Combos(self._combos.parts, UncountedBudget())
                 self._numbers, self._flags = self._numbers[:0], self._flags[:0]
                 raise
             self._numbers = np.concatenate([self._numbers, found["numbers"]])
@@ -144,19 +144,21 @@ class Desk:
         return self._numbers[here], self._flags[here]
 
 
-_desks: dict[str, Desk] = {}
+_caches: dict[str, WorkerCache] = {}
 
 
-def leave_desk() -> None:
+def forget_worker_caches() -> None:
     """Forget what this process knows: its last question was not answered."""
-    _desks.clear()
+    _caches.clear()
 
 
-def desk_of(address: Address, everything: Callable[[], bytes]) -> Desk:
-    """Return this process's desk for the run; a new one starts with `everything`."""
-    found = _desks.get(address.run)
+def worker_cache_of(address: Address, everything: Callable[[], bytes]) -> WorkerCache:
+    """Return this process's cache for the run; a new one starts with `everything`."""
+    found = _caches.get(address.run)
     if found is None:
         # One run at a time: what is left of another only takes memory.
-        _desks.clear()
-        found = _desks[address.run] = Desk(Asking(address, line.unpacked(everything())))
+        _caches.clear()
+        found = _caches[address.run] = WorkerCache(
+            RemoteTables(address, rpc.unpacked(everything()))
+        )
     return found

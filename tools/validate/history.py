@@ -1,4 +1,4 @@
-"""The book: what the replayed members show of the views, the frames and who served when."""
+"""The history: what the replayed members show of the views, the frames and who served when."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Data:
 
 
 @define
-class Book:
+class History:
     """All runs together."""
 
     views: dict[ViewId, View] = Factory(dict)

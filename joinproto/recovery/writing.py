@@ -55,7 +55,7 @@ class Stale(JoinprotoError):
 
 
 class Outcome(Enum):
-    """What a deed found and did."""
+    """What was found and done."""
 
     DONE = "done"
     DONE_BEFORE = "done before"
@@ -63,7 +63,7 @@ class Outcome(Enum):
 
 
 @frozen(kw_only=True)
-class Deed:
+class Done:
     """What was done.  `said`: one sentence each.  `backup`: the path of the former metadata."""
 
     outcome: Outcome
@@ -71,8 +71,8 @@ class Deed:
     backup: str = ""
 
 
-def check(plan: Plan, *, host: str, files: FileSystem = REAL) -> Deed | None:
-    """Return the deed if the plan was applied before, None if it can be applied now.
+def check(plan: Plan, *, host: str, files: FileSystem = REAL) -> Done | None:
+    """Return what was done if the plan was applied before, None if it can be applied now.
 
     Changes nothing.  Raises `Stale`, or `StoreError`.
     """
@@ -111,7 +111,7 @@ def beside(plan: Plan, host: str) -> tuple[Input, ...]:
     return tuple(one for one in plan.inputs if one.host == host and one.path != plan.step.path)
 
 
-def apply(plan: Plan, *, host: str, made: Mapping[str, str], files: FileSystem = REAL) -> Deed:
+def apply(plan: Plan, *, host: str, made: Mapping[str, str], files: FileSystem = REAL) -> Done:
     """Carry out the plan, and return once it is on the disk.
 
     `made`: who, when, why, with which tool; for the history.  May be repeated at any time.
@@ -132,10 +132,10 @@ def apply(plan: Plan, *, host: str, made: Mapping[str, str], files: FileSystem =
     else:
         said = "it begins anew with other electors; this was not proven"
     said = f"{step.member} at {shown(str(path))}: {said}"
-    return Deed(outcome=Outcome.DONE, said=(said,), backup=backup)
+    return Done(outcome=Outcome.DONE, said=(said,), backup=backup)
 
 
-def undo(path: Path, *, host: str, made: Mapping[str, str], files: FileSystem = REAL) -> Deed:
+def undo(path: Path, *, host: str, made: Mapping[str, str], files: FileSystem = REAL) -> Done:
     """Take back what `apply` wrote, and return once that is on the disk.
 
     A mark can be taken back until a successor of its tip has been accepted; a forced
@@ -146,18 +146,18 @@ def undo(path: Path, *, host: str, made: Mapping[str, str], files: FileSystem = 
         entry = last_permission(store.contents)
         if entry is None or _is_taken_back(store.record, entry):
             said = f"{shown(str(path))}: nothing of the recovery tool stands here"
-            return Deed(outcome=Outcome.NOTHING, said=(said,))
+            return Done(outcome=Outcome.NOTHING, said=(said,))
         former = _undone(path, store, entry)
         fields = {**made, "host": host, "what": "undo", "plan": str(entry.get("plan", ""))}
         history = chained(store.contents.history, fields)
         store.write_contents(evolve(store.contents, record=former, history=history))
     said = f"{shown(str(path))}: the {entry['what']} is taken back"
-    return Deed(outcome=Outcome.DONE, said=(said,))
+    return Done(outcome=Outcome.DONE, said=(said,))
 
 
 @contextmanager
 def _codes() -> Iterator[None]:
-    """Give the errors of a deed the exit codes of this tool."""
+    """Give the errors of a write the exit codes of this tool."""
     try:
         yield
     except StoreInUse as error:
@@ -184,7 +184,7 @@ def last_permission(contents: Contents) -> Mapping[str, Any] | None:
     return None
 
 
-def _done_before(plan: Plan, found: Found) -> Deed | None:
+def _done_before(plan: Plan, found: Found) -> Done | None:
     contents = contents_of(found)
     # Whoever has a record was read as a whole.
     assert contents is not None
@@ -194,7 +194,7 @@ def _done_before(plan: Plan, found: Found) -> Deed | None:
     stands = contents.record.is_marked or plan.step.force is not None
     more = "it stands" if stands else "it is void by now: a view followed"
     said = f"{plan.step.member} at {shown(plan.step.path)}: this plan was applied before; {more}"
-    return Deed(outcome=Outcome.DONE_BEFORE, said=(said,))
+    return Done(outcome=Outcome.DONE_BEFORE, said=(said,))
 
 
 def _require_target(plan: Plan, found: Found) -> None:

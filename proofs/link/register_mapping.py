@@ -14,7 +14,7 @@ from models.freeze import thaw
 from models.reference import Reference, State
 from proofs import register
 from proofs.layer import Layer
-from proofs.link.lens import Lens, Picture
+from proofs.link.mapping import Picture, RefinementMapping
 from proofs.logic import Function, Relation, Sort
 from proofs.register import BALLOT, LAYER, MAJORITY, SEAT, VIEW
 from proofs.structure import Env, Rows, Structure, Thing
@@ -27,7 +27,7 @@ SAID = frozenset(
 
 
 @frozen
-class RegisterLens(Lens):
+class RegisterMapping(RefinementMapping):
     """`electors`, `seats`: store_ids.  `ballots`, `successors`: all that this world can have.
 
     `about`: the id of V, the view whose successor is chosen.
@@ -40,11 +40,11 @@ class RegisterLens(Lens):
     about: str
 
     layer: Layer = LAYER
-    remembered: frozenset[Relation] = SAID
+    history: frozenset[Relation] = SAID
 
     @classmethod
-    def of(cls, reference: Reference) -> RegisterLens:
-        """Return the lens for this world, whose members say themselves what can be."""
+    def of(cls, reference: Reference) -> RegisterMapping:
+        """Return the mapping for this world, whose members say themselves what can be."""
         members: list[Any] = list(reference.world.members.values())
         plans = [make.args[0] for make in members]
         (about,) = {plan.record.tip for plan in plans}

@@ -14,7 +14,7 @@ from proofs import chain
 from proofs.chain import COPY, LAYER, NUMBER, SEAT, VIEW
 from proofs.layer import Layer
 from proofs.link import views
-from proofs.link.lens import Lens, Picture
+from proofs.link.mapping import Picture, RefinementMapping
 from proofs.logic import Function, Relation, Sort
 from proofs.structure import Env, Rows, Structure, Thing
 
@@ -22,11 +22,11 @@ s, u, v, w, n, p = (chain.s, chain.u, chain.v, chain.w, chain.n, chain.p)
 
 
 @frozen
-class ChainLens(Lens):
+class ChainMapping(RefinementMapping):
     """A seat is its store_id, a number the `seq` of a frame, a copy the set of its frames."""
 
     layer: Layer = LAYER
-    remembered: frozenset[Relation] = frozenset({chain.told, chain.told_not, chain.kept})
+    history: frozenset[Relation] = frozenset({chain.told, chain.told_not, chain.kept})
     _stores: dict[Any, Mapping[Relation, Rows]] = field(factory=dict, init=False, repr=False)
 
     def rows(self, state: State) -> Mapping[Relation, Rows]:
@@ -59,7 +59,7 @@ class ChainLens(Lens):
         known: set[Any] = {row[0] for row in all_rows(chain.chosen)}
         known |= {row[1] for row in all_rows(chain.knows)}
         all_views: list[Any] = sorted(
-            {one for view in known for one in views.way_to(view)}, key=_number
+            {one for view in known for one in views.ancestry(view)}, key=_number
         )
         starts = {(view, *frame) for view in all_views for frame in views.frames_before(view)}
         held = {row[1:] for row in all_rows(chain.has) | all_rows(chain.kept)}
@@ -112,15 +112,15 @@ def _of_store(kept: Any, stored: Any) -> Mapping[Relation, Rows]:
     seat, tip = kept.store_id, kept.tip
     if tip is None:
         return {}
-    way = list(views.way_to(views.name(tip.id)))
-    tip_name: Name = way[0]
+    ancestry = list(views.ancestry(views.name(tip.id)))
+    tip_name: Name = ancestry[0]
     is_frozen = kept.promised is not None
     held = 0 if kept.held is None else views.name(kept.held).number
     frames = frozenset() if kept.update_unfinished else views.frames(stored)
-    reached = [view for view in way if view.number <= held]
+    reached = [view for view in ancestry if view.number <= held]
     rows: dict[Relation, Rows] = {
-        chain.knows: frozenset((seat, view) for view in way),
-        chain.closed: frozenset((seat, view) for view in way if view != tip_name or is_frozen),
+        chain.knows: frozenset((seat, view) for view in ancestry),
+        chain.closed: frozenset((seat, view) for view in ancestry if view != tip_name or is_frozen),
         chain.reached: frozenset((seat, view) for view in reached),
         chain.has: frozenset((seat, *frame) for frame in frames),
         chain.unfinished: frozenset({(seat,)} if kept.update_unfinished else ()),
@@ -130,7 +130,7 @@ def _of_store(kept: Any, stored: Any) -> Mapping[Relation, Rows]:
     }
     if is_frozen:
         rows[chain.told_not] = frozenset(
-            (seat, tip_name, view) for view in way if view not in reached
+            (seat, tip_name, view) for view in ancestry if view not in reached
         )
         if not kept.update_unfinished:
             rows[chain.told] = frozenset((seat, tip_name, frames, view) for view in reached)
@@ -143,7 +143,7 @@ def _choices(now: Structure, chosen: Rows) -> Iterator[tuple[str, Env]]:
         if view.parent is None:
             yield "found", {w: view}
             continue
-        for before in views.way_to(view.parent):
+        for before in views.ancestry(view.parent):
             yield "choose, from who is at the start", {w: view, v: view.parent, u: before}
         for seat, about, copy, until in now.rows[chain.told]:
             if about == view.parent:

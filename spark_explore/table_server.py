@@ -1,7 +1,7 @@
-"""The driver's side of the line: the one authority for numbers.
+"""The table server: the driver's part that gives out numbers, and the only one.
 
-Executors ask for cells of the table that nobody needed before, and for what a combination of
-observations means; each is answered by the same code, and once, as in a local search.  What
+Executors call it for cells of the table that nobody needed before, and for what a combination
+of observations means; each is answered by the same code, and once, as in a local search.  What
 goes wrong here (a member that raises, a number that no longer fits) ends the job: the asker
 is told to stop, and the driver's own thread finds the reason in `stopped`.
 """
@@ -21,10 +21,10 @@ from attrs import Factory, define, field
 from models.engine import kernel
 from models.engine.layout import Layout
 from models.engine.search import Search
-from spark_explore import line
-from spark_explore.delta import Log, since
+from spark_explore import rpc
+from spark_explore.table_updates import UpdateLog, since
 
-Parts = line.Parts
+Parts = rpc.Parts
 
 
 class Outgrown(Exception):
@@ -32,7 +32,7 @@ class Outgrown(Exception):
 
 
 @define
-class Clerk:
+class TableServer:
     """Answers for one search.
 
     `wide`: rows have more than one word, and may get more.  `numbered`: for each level that
@@ -42,13 +42,13 @@ class Clerk:
     search: Search
     wide: bool
     numbered: dict[int, int] = Factory(dict)
-    log: Log = field(init=False)
+    log: UpdateLog = field(init=False)
     stopped: BaseException | None = field(init=False, default=None)
     asked: int = field(init=False, default=0)
     _lock: threading.RLock = field(init=False, factory=threading.RLock)
 
     def __attrs_post_init__(self) -> None:
-        self.log = Log.of(self.search.tables)
+        self.log = UpdateLog.of(self.search.tables)
 
     def begin_again(self, *, wide: bool) -> None:
         """Take questions again, about rows of another layout."""
@@ -58,7 +58,7 @@ class Clerk:
     # -- questions ---------------------------------------------------------------------
 
     def everything(self) -> Parts:
-        """Return all there is to know, for a copy that knows nothing."""
+        """Return all there is to know, for a replica that knows nothing."""
         with self._lock:
             return self._since(np.zeros(0, np.int64))
 
@@ -119,11 +119,11 @@ class Clerk:
                 raise Outgrown
             search.expander.repack(search.tables.grow_layout(layout))
 
-    # -- the line ----------------------------------------------------------------------
+    # -- calls -------------------------------------------------------------------------
 
-    def open(self, host: str) -> Office:
+    def open(self, host: str) -> RpcServer:
         """Take calls, at an address that executors can reach."""
-        return Office(self, host)
+        return RpcServer(self, host)
 
 
 def extended(layout: Layout, counts: list[int], search: Search) -> Layout | None:
@@ -142,11 +142,11 @@ def extended(layout: Layout, counts: list[int], search: Search) -> Layout | None
     return found
 
 
-class Office:
-    """The clerk's telephone: one thread for each caller."""
+class RpcServer:
+    """Where the table server is called: one thread for each executor."""
 
-    def __init__(self, clerk: Clerk, host: str) -> None:
-        self._clerk = clerk
+    def __init__(self, table_server: TableServer, host: str) -> None:
+        self._tables = table_server
         self._socket = socket.create_server((host, 0), backlog=512)
         self.port: int = self._socket.getsockname()[1]
         self.password = secrets.token_hex(16)
@@ -166,11 +166,11 @@ class Office:
     def _serve(self, caller: socket.socket) -> None:
         try:
             with caller:
-                said, _ = line.receive(caller)
+                said, _ = rpc.receive(caller)
                 if not hmac.compare_digest(str(said.get("password")), self.password):
                     return
                 while True:
-                    line.send(caller, *self._clerk.answer(*line.receive(caller)))
+                    rpc.send(caller, *self._tables.answer(*rpc.receive(caller)))
         except (OSError, ValueError):  # the caller is gone, or no caller of ours
             return
 
