@@ -22,6 +22,7 @@ from models.problems import ModelProblem
 from models.world import World
 from models.worlds import join_entries
 from models.worlds.note_worlds import FAIL, HOLD
+from models.worlds.reconcile.entries import ENTRIES as RECONCILE
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(
@@ -210,6 +211,7 @@ ENTRIES += (
 )
 
 ENTRIES += join_entries.ENTRIES
+ENTRIES += RECONCILE
 
 
 def entry(name: str) -> Entry:

@@ -1,0 +1,248 @@
+"""A replica of one queue: Raft with changes of one member at a time, as small as it gets.
+
+Source: Ongaro, "Consensus: bridging theory and practice", chapters 3 and 4.  An exchange of two
+members (a vote; a log copied whole) is one joint step, so messages neither overtake nor repeat; a
+lost one is a step that is not taken.  The log holds the membership and, as first entry of each
+leader, its term: a change is accepted once that entry and the last change are committed.  The
+latest membership in the log counts at once, committed or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import define, evolve, frozen
+
+from models.events import NOT_ENABLED, Record
+
+Names = frozenset[str]
+
+
+@frozen(cache_hash=True)
+class Entry:
+    """One entry: the membership from here on, written in `term`."""
+
+    term: int
+    members: Names
+
+    def __str__(self) -> str:
+        return f"{''.join(sorted(self.members))} in term {self.term}"
+
+
+Log = tuple[Entry, ...]
+
+
+@frozen(cache_hash=True)
+class Granted:
+    """To the candidate: `voter` votes for it."""
+
+    voter: str
+
+
+@frozen(cache_hash=True)
+class Vote:
+    """To the voter: asked by `candidate`."""
+
+    candidate: str
+    term: int
+    last: tuple[int, int]
+
+
+@frozen(cache_hash=True)
+class Copied:
+    """To the leader: `follower` has its whole log."""
+
+    follower: str
+
+
+@frozen(cache_hash=True)
+class Copy:
+    """To the follower: the leader's log, and how much of it is committed."""
+
+    term: int
+    log: Log
+    committed: int
+
+
+@frozen(cache_hash=True)
+class Change:
+    """To the leader: one replica more, or one less."""
+
+    more: Names = frozenset()
+    fewer: Names = frozenset()
+
+
+@frozen
+class Shown:
+    """`kept`: who has the leader's whole log.  `permits`: a change would be accepted."""
+
+    name: str
+    role: str
+    term: int
+    log: Log
+    committed: int
+    votes: Names
+    kept: Names
+    permits: bool
+
+    @property
+    def members(self) -> Names:
+        return self.log[-1].members if self.log else frozenset()
+
+    @property
+    def leads(self) -> bool:
+        return self.role == "leader"
+
+    @property
+    def last(self) -> tuple[int, int]:
+        return last_of(self.log)
+
+
+@define
+class Replica:
+    """A server of the group, or a node that has none yet (an empty log).
+
+    Mutants: `two-changes` (accepts a change before the last one is committed) and
+    `no-own-entry` (a new leader does not begin with an entry of its own).
+    """
+
+    persistent = ("term", "voted", "log")
+
+    name: str
+    log: Log
+    terms: int
+    leads: bool = False
+    mutant: str | None = None
+    term: int = 1
+    voted: str | None = None
+    role: str = "follower"
+    votes: Names = frozenset()
+    kept: tuple[tuple[str, int], ...] = ()
+    committed: int = 1
+
+    def start(self) -> None:
+        self.role = "leader" if self.leads and self.term == 1 and self.voted is None else "follower"
+        if self.role == "leader":
+            self.voted = self.name
+        self.votes, self.kept, self.committed = frozenset(), (), 1
+
+    def choices(self) -> Iterator[str]:
+        is_member = bool(self.log) and self.name in self.log[-1].members
+        if is_member and self.role != "leader" and self.term < self.terms:
+            yield "stand"
+
+    def receive(self, event: Any) -> Any:
+        match event:
+            case "stand":
+                self._follow(self.term + 1)
+                self.role, self.voted = "candidate", self.name
+                self.votes = frozenset({self.name})
+                return None
+            case Granted(voter):
+                return self._granted(voter)
+            case Vote():
+                return self._vote(event)
+            case Copied(follower):
+                return self._copied(follower)
+            case Copy():
+                return self._copy(event)
+            case Change(more, fewer):
+                return self._change(more, fewer)
+        return NOT_ENABLED
+
+    def _granted(self, voter: str) -> Any:
+        if self.role != "candidate" or voter in self.votes:
+            return NOT_ENABLED
+        self.votes |= {voter}
+        members = self.log[-1].members
+        if 2 * len(self.votes & members) > len(members):
+            self.role, self.votes, self.kept = "leader", frozenset(), ()
+            if self.mutant != "no-own-entry":
+                self.log = (*self.log, Entry(self.term, members))
+        return None
+
+    def _vote(self, asked: Vote) -> Any:
+        if asked.term < self.term or asked.last < last_of(self.log):
+            return NOT_ENABLED
+        if asked.term == self.term and self.voted is not None:
+            return NOT_ENABLED
+        self._follow(asked.term)
+        self.voted = asked.candidate
+        return None
+
+    def _copied(self, follower: str) -> Any:
+        if self.role != "leader":
+            return NOT_ENABLED
+        kept = {**dict(self.kept), follower: len(self.log)}
+        self.kept = tuple(sorted(kept.items()))
+        members = self.log[-1].members
+        for length in range(len(self.log), self.committed, -1):
+            have = {name for name, count in self.kept if count >= length} | {self.name}
+            if self.log[length - 1].term == self.term and 2 * len(have & members) > len(members):
+                self.committed = length
+                return [Record(self.log[:length])]
+        return None
+
+    def _copy(self, told: Copy) -> Any:
+        if told.term < self.term:
+            return NOT_ENABLED
+        self._follow(told.term)
+        self.log = told.log
+        self.committed = max(self.committed, told.committed)
+        return None
+
+    def _change(self, more: Names, fewer: Names) -> Any:
+        members = (self.log[-1].members | more) - fewer
+        if not self._permits() or members == self.log[-1].members or self.name not in members:
+            return NOT_ENABLED
+        self.log = (*self.log, Entry(self.term, members))
+        return None
+
+    def _permits(self) -> bool:
+        if self.role != "leader":
+            return False
+        if self.mutant == "two-changes":
+            return True
+        is_committed = self.committed == len(self.log)
+        return is_committed and (self.mutant == "no-own-entry" or self.log[-1].term == self.term)
+
+    def _follow(self, term: int) -> None:
+        if term > self.term:
+            self.term, self.voted = term, None
+        self.role, self.votes, self.kept = "follower", frozenset(), ()
+
+    def shows(self) -> Shown:
+        length = len(self.log)
+        kept = frozenset(name for name, count in self.kept if count == length)
+        return Shown(
+            self.name,
+            self.role,
+            self.term,
+            self.log,
+            self.committed,
+            self.votes,
+            kept,
+            self._permits(),
+        )
+
+
+def last_of(log: Log) -> tuple[int, int]:
+    """Return what elections compare: the term of the last entry, and how many there are."""
+    return (log[-1].term, len(log)) if log else (0, 0)
+
+
+@define
+class Committed:
+    """Monitor: the longest log that was ever committed, and whether two do not go together."""
+
+    log: Log = ()
+    parted: bool = False
+
+    def receive(self, log: Log) -> None:
+        length = min(len(log), len(self.log))
+        self.parted |= log[:length] != self.log[:length]
+        self.log = max(self.log, log, key=len)
+
+    def shows(self) -> Committed:
+        return evolve(self)
