@@ -31,6 +31,7 @@ from joinproto.core.tables import Case, Table
 from joinproto.core.terms import Condition, Fact, Group, Members
 from joinproto.core.vocabulary import Phase
 from proofs.obligations import PATIENT
+from proofs.printed import Answer
 from proofs.terms import Few, Many, Rows, holds
 
 PLACES = 4
@@ -93,7 +94,7 @@ class Finding:
     """What was found of one table: `result` proved, fails or unknown; `example`: in words."""
 
     words: str
-    result: str
+    result: Answer
     seconds: float
     example: str = ""
 
@@ -199,6 +200,6 @@ def _proved(words: str, rows: Rows, *against: Any) -> Finding:
     solver.set("rlimit", PATIENT)
     solver.add(*against)
     found = solver.check()
-    result = "proved" if found == z3.unsat else "fails" if found == z3.sat else "unknown"
+    result: Answer = "proved" if found == z3.unsat else "fails" if found == z3.sat else "unknown"
     example = str(solver.model()) if found == z3.sat else ""
     return Finding(words, result, time.process_time() - began, example)

@@ -164,7 +164,10 @@ USAGE = {
     "members in words": (("two-phase-commit", "--members", "three"), "'three' is not a valid"),
     "an unknown option": (("two-phase-commit", "--colour"), "--colour"),
     "an option it lacks": (("two-phase-commit", "--crashes", "1"), "it takes --members, --mutant"),
-    "a parameter it lacks": (("two-phase-commit", "--set", "colour=1"), "takes no --set colour=..."),
+    "a parameter it lacks": (
+        ("two-phase-commit", "--set", "colour=1"),
+        "no --set colour=...",
+    ),
     "a set without a value": (("two-phase-commit", "--set", "colour"), "NAME=VALUE"),
     "an option twice": (("two-phase-commit", "--members", "3", "--set", "members=3"), "twice"),
     "an unknown mutant": (("two-phase-commit", "--mutant", "x"), "it has one-vote-short"),
