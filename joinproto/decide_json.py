@@ -21,8 +21,8 @@ from typing import Any, NoReturn
 
 from joinproto.core.chain.rules import At, ChainStatus
 from joinproto.core.verdict import NEW, Verdict
-from joinproto.core.vocabulary import Options, Status, Store
 from joinproto.errors import UsageProblem
+from joinproto.tables.vocabulary import Options, Status, Store
 
 REQUEST_FIELDS = ("wait_for", "members", "electors")
 MEMBER_FIELDS = ("id", "store", "initial", "final", "active", "options", "wait_for")

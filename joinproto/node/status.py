@@ -10,12 +10,12 @@ from joinproto import __version__
 from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.view import Kind, Seat
-from joinproto.core.vocabulary import Reason, Store
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.failures import what_helps
 from joinproto.drivers.outcome import Outcome
 from joinproto.json_form import Count, encoded
 from joinproto.log.replicated import ReplicatedLog
+from joinproto.tables.vocabulary import Reason, Store
 
 
 @frozen

@@ -9,11 +9,11 @@ from typing import BinaryIO
 import click
 
 from joinproto.core.chain.rules import ChainRules
-from joinproto.core.rulesets import RULESETS
 from joinproto.core.verdict import MemberVerdict, Verdict
 from joinproto.core.verdict import decide as verdict_of
 from joinproto.decide_json import read_members, verdict_as_json
 from joinproto.errors import UsageProblem
+from joinproto.rulesets import RULESETS
 
 EXAMPLE = """\b
 Example:
