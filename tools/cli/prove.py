@@ -45,8 +45,9 @@ INDENT = " " * 12
 def prove(claim: str | None, **options: Any) -> int:
     """Prove what holds for any number of members, views and ballots.
 
-    CLAIM is one of the protocol's, or `tables`; without it, all are proved.  Exit code 0:
-    every obligation is proved; 1: one fails, and a state that speaks against it is shown.
+    CLAIM is one of the protocol's, a layer with all its claims, or `tables`; without it, all are
+    proved.  Exit code 0: every obligation is proved; 1: one fails, and a state that speaks
+    against it is shown.
     """
     if options["mutant"] is not None and not options["link"]:
         raise UsageProblem(
