@@ -15,6 +15,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from functools import cache
+from hashlib import sha256
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -119,6 +120,15 @@ def encoded(value: Any) -> Any:
 def printed(value: Any) -> str:
     """Return a value as the one line that a command prints."""
     return json.dumps(encoded(value))
+
+
+def canonical_hash(tree: Any) -> str:
+    """Return the SHA-256 of JSON values as text: sorted keys, ASCII, no blanks.
+
+    Histories, plans and .info files are bound by it: it never changes.
+    """
+    text = json.dumps(tree, sort_keys=True, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()
 
 
 @cache

@@ -9,7 +9,17 @@ from typing import Annotated, Any
 import pytest
 from attrs import frozen
 
-from joinproto.json_form import Absent, Count, Key, Merged, Seconds, encoded, printed, schema_of
+from joinproto.json_form import (
+    Absent,
+    Count,
+    Key,
+    Merged,
+    Seconds,
+    canonical_hash,
+    encoded,
+    printed,
+    schema_of,
+)
 from tests.tools.schemas import faults, unexplained
 
 
@@ -84,3 +94,10 @@ def test_a_type_without_a_place_in_json_is_refused() -> None:
     """When the schema is made, which a test does: nobody prints what cannot be described."""
     with pytest.raises(TypeError, match="no place in a JSON object"):
         schema_of(Wrong)
+
+
+def test_the_canonical_hash_never_changes() -> None:
+    """Histories, plans and .info files of every version are bound by it."""
+    expected = "9d57496cc00f5bc8e497bb536b5910e6d35ca5ec7384dd44272f95ce0ad31c4d"
+
+    assert expected == canonical_hash({"b": [1, None], "a": "ü"})

@@ -16,6 +16,8 @@ from joinproto.node.status import Status
 from joinproto.recovery.schema import RESULT
 from proofs.printed import Proved
 from tools.cli.check import Checked
+from tools.cli.decide import Decided
+from tools.cli.draw import Drawings, Drawn
 from tools.cli.models import Models
 from tools.cli.node import Ended
 from tools.cli.query import Described, Found
@@ -44,6 +46,7 @@ class Failed:
 CHECK, TIER, MODELS = schema_of(Checked), schema_of(Tier), schema_of(Models)
 SIMULATE, SWARM, PROVE = schema_of(Simulated), schema_of(Swarm), schema_of(Proved)
 QUERY, DATASET, VALIDATE = schema_of(Found), schema_of(Described), schema_of(Verdict)
+DECIDE, DRAWINGS, DRAWN = schema_of(Decided), schema_of(Drawings), schema_of(Drawn)
 STATUS, NODE, ERROR = schema_of(Status), schema_of(Ended), schema_of(Failed)
 
 SCHEMAS = {
@@ -55,6 +58,9 @@ SCHEMAS = {
     "prove": PROVE,
     "query": QUERY,
     "dataset": DATASET,
+    "decide": DECIDE,
+    "drawings": DRAWINGS,
+    "drawn": DRAWN,
     "status": STATUS,
     "node": NODE,
     "validate": VALIDATE,
