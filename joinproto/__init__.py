@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from joinproto.core.chain.phases import Phase
     from joinproto.core.chain.store import StoreRecord
     from joinproto.core.chain.view import Position, Seat, View
-    from joinproto.core.vocabulary import Reason
     from joinproto.drivers.addresses import Address
     from joinproto.drivers.cluster import Cluster
     from joinproto.drivers.failures import Aborted, NotActive
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
     from joinproto.node.settings import read_settings
     from joinproto.node.telling import log_to_stderr
     from joinproto.store.handle import Store, create_store, open_store
+    from joinproto.tables.vocabulary import Reason
 
 __all__ = [
     "Abort",
@@ -151,7 +151,6 @@ _PLACES = {
     "core.chain.phases": "Phase",
     "core.chain.store": "StoreRecord",
     "core.chain.view": "Position Seat View",
-    "core.vocabulary": "Reason",
     "drivers.addresses": "Address",
     "drivers.cluster": "Cluster",
     "drivers.failures": "Aborted NotActive",
@@ -170,6 +169,7 @@ _PLACES = {
     "node.settings": "read_settings",
     "node.telling": "log_to_stderr",
     "store.handle": "Store create_store open_store",
+    "tables.vocabulary": "Reason",
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names.split()}
 

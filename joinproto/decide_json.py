@@ -1,4 +1,4 @@
-"""The JSON of `joinproto decide`: a set of members in, a verdict out.
+"""What `joinproto decide` reads: a set of members, as JSON.
 
     {"wait_for": 2,
      "electors": ["a", "b", "c"],
@@ -20,9 +20,9 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from joinproto.core.chain.rules import At, ChainStatus
-from joinproto.core.verdict import NEW, Verdict
-from joinproto.core.vocabulary import Options, Status, Store
+from joinproto.core.verdict import NEW
 from joinproto.errors import UsageProblem
+from joinproto.tables.vocabulary import Options, Status, Store
 
 REQUEST_FIELDS = ("wait_for", "members", "electors")
 MEMBER_FIELDS = ("id", "store", "initial", "final", "active", "options", "wait_for")
@@ -71,24 +71,6 @@ def read_members(text: bytes, *, for_chain: bool = False) -> tuple[Status, ...]:
             )
         places[member.id] = at
     return members
-
-
-def verdict_as_json(verdict: Verdict) -> dict[str, Any]:
-    """Return the object that `joinproto decide --json` prints."""
-    return {
-        "rules": verdict.rules,
-        "initial": verdict.initial,
-        "outcomes": [
-            {
-                "id": member.id,
-                "outcome": member.outcome.value,
-                "from": list(member.sources),
-                "reason": None if member.reason is None else member.reason.value,
-                "rule": member.rule,
-            }
-            for member in verdict.outcomes
-        ],
-    }
 
 
 def _member(place: str, row: Any, wait_for: int) -> Status:

@@ -3,42 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 from attrs import Factory, field, frozen
+
+from joinproto.json_form import AtLeast, Count, Digits, Key, Merged, Seconds
+from models.properties import Kind
+
+Times = Annotated[int, AtLeast(0), "times"]
+States = Mapping[str, Mapping[str, str]]
+"""Member to attribute to text."""
 
 
 @frozen
 class MessageText:
-    """A message as text.  `to` is None when it goes to every other member."""
+    """A message."""
 
-    sender: str
-    to: str | None
-    content: str
+    sender: Annotated[str, Key("from"), "who sent it"]
+    to: Annotated[str | None, "to whom; null: to every other member"]
+    content: Annotated[str, "what it says"]
 
 
 @frozen
 class Step:
-    """One step of a run and the state it leads to.
+    """One step of a run.
 
-    `action`: "receive", "start", "crash", "crash while receiving" (and the like), "lose",
-    "duplicate", "split", "heal", or the choice's own words.  `member`: who takes it, None for
-    the network or several.  `message`: the one received, lost or doubled.  `sent`: by this
-    step.  `states`: member to attribute to text, after the step; a durable attribute's name
-    ends in `*`; a stopped member has the attribute "" with the text "down".  `rules`: the
-    cases of tables taken.  `detail`: a split's one side, a joint step's events.
+    `action` may also be "crash while receiving" and the like, or the choice's own words.
     """
 
-    action: str
-    member: str | None
-    message: MessageText | None
-    sent: tuple[MessageText, ...]
-    states: Mapping[str, Mapping[str, str]]
-    rules: tuple[str, ...] = ()
-    detail: str = ""
+    action: Annotated[
+        str,
+        "`receive`, `start`, `crash`, `lose`, `duplicate`, `split`, `heal`, or its own words",
+    ]
+    member: Annotated[str | None, "who takes it; null: the network, or several members"]
+    message: Annotated[MessageText | None, "received, lost or doubled"]
+    sent: Annotated[tuple[MessageText, ...], "messages that it sends"]
+    states: Annotated[States, "every member after the step, as in `initial`"]
+    rules: Annotated[tuple[str, ...], "cases of tables that it takes"] = ()
+    detail: Annotated[str, "a split's one side, a joint step's events, a crash's place"] = ""
 
     @property
-    def label(self) -> str:
+    def label(self) -> Annotated[str, "the whole step in words, as `Replay.step` takes them"]:
         """The step in words, the same on every run; unique among the steps of one state."""
         words = self.action
         if self.message is not None:
@@ -51,17 +56,23 @@ class Step:
 class Trace:
     """A run: the initial states, then the steps.
 
-    `loop_at`: for a lasso, the index of the step after which the cycle begins (0: at the
-    initial state); the last step leads back there, or the run ends and nothing more can
-    happen.  `fairness`: why the cycle is a fair one.
+    In a lasso the last step leads back to where the cycle begins (0: the initial state), or the
+    run ends there and nothing more can happen.
     """
 
-    property: str
-    kind: str
-    initial: Mapping[str, Mapping[str, str]]
-    steps: tuple[Step, ...]
-    loop_at: int | None = None
-    fairness: str = ""
+    property: Annotated[str, "only with a run: the claim it breaks"]
+    kind: Kind
+    initial: Annotated[
+        States,
+        """only with a run: where it begins.  Member to attribute to text.  A durable attribute's
+        name ends in `*`; a member that is down has the attribute `""` with the text `down`.""",
+    ]
+    steps: Annotated[tuple[Step, ...], Key("trace"), "only with a run: its steps"]
+    loop_at: Annotated[
+        Count | None,
+        "only with a run: the step after which its cycle begins; null: it has none",
+    ] = None
+    fairness: Annotated[str, "only with a run: why its cycle is a fair one"] = ""
 
 
 Result = Literal["holds", "reached", "violated", "not-reached", "unknown"]
@@ -69,124 +80,63 @@ Result = Literal["holds", "reached", "violated", "not-reached", "unknown"]
 
 @frozen
 class PropertyResult:
-    """`trace_length`: steps of the shortest run that violates or reaches it, else None.
+    """One claim.  `result` is "unknown" when the search ended before this could be said."""
 
-    `result` is "unknown" when the search ended before this could be said.
-    """
-
-    name: str
-    kind: str
-    result: Result
-    trace_length: int | None = None
-    premise_met: bool | None = None
+    name: Annotated[str, "as the world names it"]
+    kind: Annotated[Kind, "what is claimed"]
+    result: Annotated[Result, "what was found"]
+    trace_length: Annotated[Count | None, "steps of the shortest run that breaks or reaches it"] = (
+        None
+    )
+    premise_met: Annotated[
+        bool | None, "whether it was ever put to the test; null: it has no premise"
+    ] = None
     trace: Trace | None = None
 
 
 @frozen
 class Coverage:
-    """What was exercised.  `actions`: step taken by a member, to times.  `never`: what was not.
+    """What was exercised."""
 
-    `rules`: case of a table to times.
-    """
-
-    actions: Mapping[str, int] = Factory(dict)
-    rules: Mapping[str, int] = Factory(dict)
-    never: tuple[str, ...] = ()
+    actions: Annotated[Mapping[str, Times], "step, with who takes it, to times"] = Factory(dict)
+    rules: Annotated[Mapping[str, Times], "case of a table to times"] = Factory(dict)
+    never: Annotated[tuple[str, ...], "what was never exercised"] = ()
 
 
 @frozen(kw_only=True)
 class Report:
-    """The result of one check.
+    """The result of one check."""
 
-    `depth`: states on the longest shortest run.  `generated`: steps found, counting each
-    initial state once and steps that lead back to a known state.  `levels`: distinct states
-    at each depth.  `stopped_by`: why the search ended early, or empty.  Memory in bytes.
-    """
-
-    world: str
-    result: Literal["holds", "violated", "incomplete"]
-    distinct: int
-    generated: int
-    depth: int
-    levels: tuple[int, ...]
-    seconds: float
-    cpu_seconds: float
-    peak_rss_bytes: int
-    calls: int
-    engine: str
-    reductions: tuple[str, ...]
-    properties: tuple[PropertyResult, ...]
-    coverage: Coverage
-    members: int
-    expected: str = "holds"
-    row_bits: int = 0
-    bytes_per_state: float = 0.0
-    numbered_bytes: int = 0
-    trace: Trace | None = None
-    stopped_by: str = ""
-    notes: tuple[str, ...] = field(default=())
-
-
-def step_to_json(step: Step) -> dict[str, Any]:
-    """Return the step as JSON values; keys as in the CLI contract."""
-    return {
-        "action": step.action,
-        "member": step.member,
-        "message": None if step.message is None else _message(step.message),
-        "sent": [_message(item) for item in step.sent],
-        "states": {name: dict(values) for name, values in step.states.items()},
-        "rules": list(step.rules),
-        "detail": step.detail,
-        "label": step.label,
-    }
-
-
-def _message(message: MessageText) -> dict[str, Any]:
-    return {"from": message.sender, "to": message.to, "content": message.content}
-
-
-def to_json(report: Report) -> dict[str, Any]:
-    """Return the report as JSON values, the keys of the CLI contract first."""
-    out: dict[str, Any] = {
-        "world": report.world,
-        "result": report.result,
-        "distinct": report.distinct,
-        "generated": report.generated,
-        "depth": report.depth,
-        "seconds": round(report.seconds, 3),
-        "cpu_seconds": round(report.cpu_seconds, 3),
-        "peak_rss_bytes": report.peak_rss_bytes,
-        "calls": report.calls,
-        "engine": report.engine,
-        "reductions": list(report.reductions),
-        "properties": [
-            {
-                "name": item.name,
-                "kind": item.kind,
-                "result": item.result,
-                "trace_length": item.trace_length,
-                "premise_met": item.premise_met,
-            }
-            for item in report.properties
-        ],
-        "coverage": {
-            "actions": dict(report.coverage.actions),
-            "rules": dict(report.coverage.rules),
-            "never": list(report.coverage.never),
-        },
-        "members": report.members,
-        "expected": report.expected,
-        "levels": list(report.levels),
-        "row_bits": report.row_bits,
-        "bytes_per_state": round(report.bytes_per_state, 1),
-        "numbered_bytes": report.numbered_bytes,
-        "stopped_by": report.stopped_by,
-        "notes": list(report.notes),
-    }
-    if report.trace is not None:
-        out["property"] = report.trace.property
-        out["initial"] = {name: dict(values) for name, values in report.trace.initial.items()}
-        out["trace"] = [step_to_json(step) for step in report.trace.steps]
-        out["loop_at"] = report.trace.loop_at
-        out["fairness"] = report.trace.fairness
-    return out
+    world: Annotated[str, "its name"]
+    result: Annotated[Literal["holds", "violated", "incomplete"], "of all claims together"]
+    distinct: Annotated[Count, "distinct states"]
+    generated: Annotated[
+        Count, "steps found, those to known states included; the initial state is one"
+    ]
+    depth: Annotated[Count, "states on the longest of the shortest runs"]
+    levels: Annotated[tuple[Count, ...], "distinct states at each depth"]
+    seconds: Annotated[Seconds, "of the clock, without compiling"]
+    cpu_seconds: Annotated[Seconds, "of the processor"]
+    peak_rss_bytes: Annotated[
+        Count, "the most memory it ever held; with Spark, all processes of it here together"
+    ]
+    calls: Annotated[Count, "calls of members' code"]
+    engine: Annotated[Literal["local", "spark"], "where it was searched"]
+    reductions: Annotated[tuple[str, ...], "such as symmetry; empty: every state was visited"]
+    properties: Annotated[tuple[PropertyResult, ...], "every claim"]
+    coverage: Annotated[Coverage, "What was exercised."]
+    members: Annotated[Count, "members of the world, all kinds together"]
+    expected: Annotated[Literal["holds", "violated"], "how the world must end"] = "holds"
+    row_bits: Annotated[Count, "bits of what a state holds"] = 0
+    bytes_per_state: Annotated[
+        float,
+        AtLeast(0),
+        Digits(1),
+        "memory for a state: its row, and its place in what finds it",
+    ] = 0.0
+    numbered_bytes: Annotated[
+        Count, "bytes for what is numbered: tables, and values behind numbers"
+    ] = 0
+    trace: Annotated[Trace | None, Merged(optional=True)] = None
+    stopped_by: Annotated[str, "the limit that ended it early, or empty"] = ""
+    notes: Annotated[tuple[str, ...], "what else there is to know"] = field(default=())

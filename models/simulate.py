@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from attrs import field, frozen
 
-from models.properties import Property
-from models.report import Coverage, Trace, step_to_json
+from joinproto.json_form import Count, Key, Merged, Seconds
+from models.properties import Kind, Property
+from models.report import Coverage, Trace
 from models.world import World
 
 NO_PROOF = "a simulation is no proof: it says nothing of the runs it did not take"
@@ -26,16 +27,16 @@ MetResult = Literal["violated", "not-violated", "untested", "reached", "not-reac
 class ClaimMet:
     """What the runs say of one claim.
 
-    `runs`: those in which it was true at some time; of an `always`, those that broke it.
-    `premise_runs`: those that met its premise, None where it has none.  `trace_length`: steps
-    of the shortest run that broke it.  `judged`: whether a run can break it at all.
+    `trace_length`: of the shortest run that broke it.  `judged`: whether a run can break it.
     """
 
-    name: str
-    kind: str
-    runs: int
-    premise_runs: int | None = None
-    trace_length: int | None = None
+    name: Annotated[str, "as the world names it"]
+    kind: Annotated[Kind, "what is claimed"]
+    runs: Annotated[Count, "in which it was broken (`always`, `no deadlock`) or came true"]
+    premise_runs: Annotated[Count | None, "that put it to the test; null: it has no premise"] = None
+    trace_length: Annotated[Count | None, "steps of the shortest run that breaks or reaches it"] = (
+        None
+    )
     judged: bool = True
 
     @property
@@ -43,7 +44,7 @@ class ClaimMet:
         return self.trace_length is not None
 
     @property
-    def result(self) -> MetResult:
+    def result(self) -> Annotated[MetResult, "what was found"]:
         """Return what can be said; `untested`: no run put the claim to the test."""
         if self.is_broken:
             return "violated"
@@ -56,31 +57,26 @@ class ClaimMet:
 
 @frozen(kw_only=True)
 class Simulation:
-    """The result of random runs.
+    """The result of random runs."""
 
-    `runs`: those taken; fewer than `runs_wanted` if a limit came first (`stopped_by`).
-    `steps`: of all of them together.  `rested`: runs that ended because nothing could change
-    any more.  `trace`: the shortest run that broke a claim.
-    """
-
-    world: str
-    result: Literal["violated", "not-violated"]
-    seed: int
-    runs_wanted: int
-    runs: int
-    steps_max: int
-    steps: int
-    longest: int
-    rested: int
-    distinct: int
-    calls: int
-    seconds: float
-    members: int
-    claims: tuple[ClaimMet, ...]
-    coverage: Coverage
-    trace: Trace | None = None
-    stopped_by: str = ""
-    notes: tuple[str, ...] = field(default=(NO_PROOF,))
+    world: Annotated[str, "its name"]
+    result: Annotated[Literal["violated", "not-violated"], "`not-violated` is no proof"]
+    seed: Annotated[Count, "the same seed gives the same runs"]
+    runs: Annotated[Count, "taken; fewer than `runs_wanted` if a limit came first"]
+    runs_wanted: Annotated[Count, "asked for"]
+    steps_max: Annotated[Count, "of one run, at most"]
+    steps: Annotated[Count, "of all runs together"]
+    longest: Annotated[Count, "steps of the longest run"]
+    rested: Annotated[Count, "runs that ended because nothing could change any more"]
+    distinct: Annotated[Count, "distinct states met"]
+    calls: Annotated[Count, "calls of members' code"]
+    seconds: Annotated[Seconds, "of the clock"]
+    members: Annotated[Count, "members of the world, all kinds together"]
+    claims: Annotated[tuple[ClaimMet, ...], Key("properties"), "every claim"]
+    coverage: Annotated[Coverage, "What was exercised."]
+    trace: Annotated[Trace | None, Merged(optional=True)] = None
+    stopped_by: Annotated[str, "the limit that ended it early, or empty"] = ""
+    notes: Annotated[tuple[str, ...], "what a simulation does not say"] = field(default=(NO_PROOF,))
 
 
 @frozen
@@ -172,45 +168,3 @@ def _claim(item: Property, found: Any) -> ClaimMet:
         None if broken is None else len(broken.infos),
         judged=item.kind not in ("eventually", "always possible"),
     )
-
-
-def to_json(found: Simulation) -> dict[str, Any]:
-    """Return the simulation as JSON values; keys as in a report where they mean the same."""
-    out: dict[str, Any] = {
-        "world": found.world,
-        "result": found.result,
-        "seed": found.seed,
-        "runs": found.runs,
-        "runs_wanted": found.runs_wanted,
-        "steps_max": found.steps_max,
-        "steps": found.steps,
-        "longest": found.longest,
-        "rested": found.rested,
-        "distinct": found.distinct,
-        "calls": found.calls,
-        "seconds": round(found.seconds, 3),
-        "members": found.members,
-        "properties": [
-            {
-                "name": claim.name,
-                "kind": claim.kind,
-                "result": claim.result,
-                "runs": claim.runs,
-                "premise_runs": claim.premise_runs,
-                "trace_length": claim.trace_length,
-            }
-            for claim in found.claims
-        ],
-        "coverage": {
-            "actions": dict(found.coverage.actions),
-            "rules": dict(found.coverage.rules),
-            "never": list(found.coverage.never),
-        },
-        "stopped_by": found.stopped_by,
-        "notes": list(found.notes),
-    }
-    if found.trace is not None:
-        out["property"] = found.trace.property
-        out["initial"] = {name: dict(values) for name, values in found.trace.initial.items()}
-        out["trace"] = [step_to_json(step) for step in found.trace.steps]
-    return out

@@ -10,6 +10,11 @@ LAYERS: tuple[Layer, ...] = (register.LAYER, chain.LAYER, serving.LAYER)
 """From the bottom: what a layer claims, the next ones assume."""
 
 
+def layers() -> tuple[str, ...]:
+    """Return the names of all layers."""
+    return tuple(layer.name for layer in LAYERS)
+
+
 def claims() -> tuple[str, ...]:
     """Return the names of all claims, without what stands behind a comma."""
     return tuple(dict.fromkeys(_base(claim.name) for layer in LAYERS for claim in layer.claims))
@@ -21,17 +26,21 @@ def conjuncts() -> tuple[str, ...]:
 
 
 def wanted(name: str | None) -> tuple[tuple[Layer, tuple[Claim, ...]], ...]:
-    """Return the layers that a claim stands in, and the claims; None: all of all."""
+    """Return the layers that a claim stands in, and the claims; None: all of all.
+
+    `name` may also be a layer's: all that it claims.
+    """
     if name is None:
         return tuple((layer, layer.claims) for layer in LAYERS)
     found = tuple(
         (layer, those)
         for layer in LAYERS
-        if (those := tuple(one for one in layer.claims if _base(one.name) == name))
+        if (those := tuple(one for one in layer.claims if name in (_base(one.name), layer.name)))
     )
     if not found:
         raise UsageProblem(
-            f"there is no claim {name!r}", next="there are " + ", ".join((*claims(), "tables"))
+            f"there is no claim {name!r}",
+            next="there are " + ", ".join((*layers(), *claims(), "tables")),
         )
     return found
 

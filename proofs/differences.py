@@ -13,8 +13,8 @@ from itertools import combinations_with_replacement
 from attrs import evolve, frozen
 
 from joinproto.core.chain.rules import CHAIN_RULES, ChainStatus
-from joinproto.core.note.rules import note_rules
-from joinproto.core.vocabulary import Phase, Status, Store
+from joinproto.reference.note.rules import note_rules
+from joinproto.tables.vocabulary import Phase, Status, Store
 from proofs.tables import Finding
 
 MEMBERS_MAX = 3

@@ -19,6 +19,7 @@ from attrs import frozen
 from proofs.counterexample import Counterexample, named, to_structure
 from proofs.layer import Claim, Conjunct, Layer, Step, Update
 from proofs.logic import Var
+from proofs.printed import Answer
 from proofs.small import smallest
 from proofs.to_z3 import Reader
 
@@ -79,7 +80,7 @@ class Outcome:
     """`result`: proved, fails or unknown; `against`: the state that speaks against it."""
 
     obligation: Obligation
-    result: str
+    result: Answer
     seconds: float
     against: Counterexample | None = None
 

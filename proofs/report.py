@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from proofs import show
+from proofs import printed, show
 from proofs.bounded import STEPS_MAX, Searched
 from proofs.link.lookup import Lookup
 from proofs.link.run import Found
 from proofs.obligations import Outcome
 
 
-def outcome_json(outcome: Outcome, *, shown: bool) -> dict[str, Any]:
+def outcome_told(outcome: Outcome, *, shown: bool) -> printed.Obligation:
     """Return one obligation; `shown`: with the state that speaks against it."""
     obligation, against = outcome.obligation, outcome.against if shown else None
     subject = obligation.subject
-    return {
-        "layer": obligation.layer.name,
-        "obligation": obligation.words,
-        "kind": obligation.kind.value,
-        "step": None if obligation.step is None else obligation.step.name,
-        "subject": None if subject is None else subject.name,
-        "result": outcome.result,
-        "seconds": round(outcome.seconds, 4),
-        "against": None if against is None else show.as_json(obligation, against),
-    }
+    return printed.Obligation(
+        layer=obligation.layer.name,
+        obligation=obligation.words,
+        kind=obligation.kind.value,
+        step=None if obligation.step is None else obligation.step.name,
+        subject=None if subject is None else subject.name,
+        result=outcome.result,
+        seconds=outcome.seconds,
+        against=None if against is None else show.told(obligation, against),
+    )
 
 
 def link_lines(found: Found) -> Iterator[str]:
@@ -47,27 +46,21 @@ def link_lines(found: Found) -> Iterator[str]:
     yield "          no steps of the relation lead from the state before to this one"
 
 
-def link_json(found: Found) -> dict[str, Any]:
-    rejected = found.rejected
-    return {
-        "world": found.world,
-        "layer": found.layer.name,
-        "result": "accepted" if rejected is None else "rejected",
-        "steps": found.steps,
-        "pictures": found.pictures,
-        "used": dict(found.used),
-        "unused": list(found.unused),
-        "seconds": round(found.seconds, 3),
-        "rejected": None
-        if rejected is None
-        else {
-            "level": rejected.level,
-            "action": rejected.action,
-            "member": rejected.member,
-            "message": rejected.message,
-            "changes": list(rejected.changes),
-        },
-    }
+def link_told(found: Found) -> printed.Linked:
+    one = found.rejected
+    return printed.Linked(
+        world=found.world,
+        layer=found.layer.name,
+        result="accepted" if one is None else "rejected",
+        steps=found.steps,
+        pictures=found.pictures,
+        used=dict(found.used),
+        unused=tuple(found.unused),
+        seconds=found.seconds,
+        rejected=None
+        if one is None
+        else printed.Rejected(one.level, one.action, one.member, one.message, tuple(one.changes)),
+    )
 
 
 def lookup_lines(looked: Lookup) -> Iterator[str]:
@@ -83,16 +76,10 @@ def lookup_lines(looked: Lookup) -> Iterator[str]:
         yield from (f"  {fact}" for fact in lemma.never)
 
 
-def lookup_json(looked: Lookup) -> dict[str, Any]:
-    return {
-        "world": None if looked.reached is None else looked.reached[0],
-        "level": None if looked.reached is None else looked.reached[1],
-        "states": looked.states,
-        "lemmas": [
-            {"never": [str(fact) for fact in lemma.never], "settles": lemma.settles}
-            for lemma in looked.lemmas
-        ],
-    }
+def lookup_told(looked: Lookup) -> printed.Looked:
+    world, level = (None, None) if looked.reached is None else looked.reached
+    lemmas = (printed.Lemma(tuple(map(str, one.never)), one.settles) for one in looked.lemmas)
+    return printed.Looked(world, level, looked.states, tuple(lemmas))
 
 
 def search_lines(searched: Searched) -> Iterator[str]:
@@ -113,17 +100,17 @@ def search_lines(searched: Searched) -> Iterator[str]:
         yield f"            {step.name}: {named}"
 
 
-def search_json(searched: Searched) -> dict[str, Any]:
+def search_told(searched: Searched) -> printed.Searched:
     run = searched.run
-    return {
-        "world": searched.world.name,
-        "about": searched.world.about,
-        "claim": searched.world.claim,
-        "is_as_expected": searched.is_as_expected,
-        "steps": None if run is None else len(run.steps),
-        "seconds": round(searched.seconds, 3),
-        "run": [
-            {"step": step.name, "params": {str(var): str(one) for var, one in values.items()}}
+    return printed.Searched(
+        world=searched.world.name,
+        about=searched.world.about,
+        claim=searched.world.claim,
+        is_as_expected=searched.is_as_expected,
+        steps=None if run is None else len(run.steps),
+        seconds=searched.seconds,
+        run=tuple(
+            printed.Taken(step.name, {str(var): str(one) for var, one in values.items()})
             for step, values in ([] if run is None else run.steps)
-        ],
-    }
+        ),
+    )

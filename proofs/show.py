@@ -7,8 +7,8 @@ that, what is true.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from proofs import printed
 from proofs.counterexample import Counterexample
 from proofs.layer import Claim, Conjunct, Layer
 from proofs.logic import Every, Formula, Relation, functions_in, relations_in
@@ -18,45 +18,45 @@ from proofs.structure import Env, Structure
 
 def lines(obligation: Obligation, against: Counterexample) -> Iterator[str]:
     """Yield the counterexample in lines for a terminal."""
-    told = as_json(obligation, against)
+    said = told(obligation, against)
     step = against.step
     if step is None:
         yield "in this state:"
-        yield from (f"  {fact}" for fact in told["before"])
+        yield from (f"  {fact}" for fact in said.before)
     else:
-        named = ", ".join(f"{name} = {value}" for name, value in told["params"].items())
-        if told["before"]:
+        named = ", ".join(f"{name} = {value}" for name, value in said.params.items())
+        if said.before:
             yield "before:"
-            yield from (f"  {fact}" for fact in told["before"])
+            yield from (f"  {fact}" for fact in said.before)
         yield f"step “{step.name}”" + (f" with {named}" if named else "")
         yield f"  {step.about}"
         yield "afterwards:"
-        yield from (f"  {fact}" for fact in told["changed"])
+        yield from (f"  {fact}" for fact in said.changed)
     if obligation.subject is not None:
         yield f"then {obligation.subject.name} is broken"
-        yield from (f"  with {name} = {value}" for name, value in told["broken_by"].items())
+        yield from (f"  with {name} = {value}" for name, value in said.broken_by.items())
         if isinstance(obligation.subject, Conjunct):
             yield f"  without it: {obligation.subject.why}"
 
 
-def as_json(obligation: Obligation, against: Counterexample) -> dict[str, Any]:
+def told(obligation: Obligation, against: Counterexample) -> printed.Against:
     """Return the counterexample as the command prints it."""
     layer, after = obligation.layer, against.after
     shown = matters(obligation, against)
-    before = []
+    before: list[str] = []
     if obligation.kind is not Kind.BEGINS:
         before = [
             *facts(against.before, layer, shown),
             *_values(against.before, layer, obligation),
         ]
-    return {
-        "step": None if against.step is None else against.step.name,
-        "params": {str(var): value for var, value in against.params},
-        "before": before,
-        "changed": [] if after is None else changes(against.before, after, layer),
-        "broken_by": {str(var): value for var, value in broken_by(obligation, against).items()},
-        "confirmed": is_confirmed(obligation, against),
-    }
+    return printed.Against(
+        step=None if against.step is None else against.step.name,
+        params={str(var): value for var, value in against.params},
+        before=tuple(before),
+        changed=() if after is None else tuple(changes(against.before, after, layer)),
+        broken_by={str(var): str(value) for var, value in broken_by(obligation, against).items()},
+        confirmed=is_confirmed(obligation, against),
+    )
 
 
 def is_confirmed(obligation: Obligation, against: Counterexample) -> bool:

@@ -20,17 +20,18 @@ from attrs import frozen
 from joinproto.core.chain.admission import admission
 from joinproto.core.chain.phases import standing
 from joinproto.core.chain.succession import Next, founding, going_on, reopening
-from joinproto.core.note.initialization import all_updates_done, initialization
-from joinproto.core.note.joining import joined, joining
-from joinproto.core.note.recovery import comparison, mark
-from joinproto.core.note.shutdown import shutdown
 from joinproto.core.pick.table import verdicts
-from joinproto.core.qpid.starting import STARTING
-from joinproto.core.qpid.store_status import STORE_STATUS
-from joinproto.core.tables import Case, Table
-from joinproto.core.terms import Condition, Fact, Group, Members
-from joinproto.core.vocabulary import Phase
+from joinproto.reference.note.initialization import all_updates_done, initialization
+from joinproto.reference.note.joining import joined, joining
+from joinproto.reference.note.recovery import comparison, mark
+from joinproto.reference.note.shutdown import shutdown
+from joinproto.reference.qpid.starting import STARTING
+from joinproto.reference.qpid.store_status import STORE_STATUS
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import Condition, Fact, Group, Members
+from joinproto.tables.vocabulary import Phase
 from proofs.obligations import PATIENT
+from proofs.printed import Answer
 from proofs.terms import Few, Many, Rows, holds
 
 PLACES = 4
@@ -93,7 +94,7 @@ class Finding:
     """What was found of one table: `result` proved, fails or unknown; `example`: in words."""
 
     words: str
-    result: str
+    result: Answer
     seconds: float
     example: str = ""
 
@@ -199,6 +200,6 @@ def _proved(words: str, rows: Rows, *against: Any) -> Finding:
     solver.set("rlimit", PATIENT)
     solver.add(*against)
     found = solver.check()
-    result = "proved" if found == z3.unsat else "fails" if found == z3.sat else "unknown"
+    result: Answer = "proved" if found == z3.unsat else "fails" if found == z3.sat else "unknown"
     example = str(solver.model()) if found == z3.sat else ""
     return Finding(words, result, time.process_time() - began, example)

@@ -1,4 +1,4 @@
-"""What a term of a decision table means for Z3: the second reader of `joinproto.core.terms`.
+"""What a term of a decision table means for Z3: the second reader of `joinproto.tables.terms`.
 
 `evaluate.py` reads the same terms in plain Python at run time; a test compares the two.  Rows
 are either a few given ones (`Few`), so that sets can be counted, or any number (`Many`); there
@@ -18,7 +18,7 @@ from typing import Any
 import z3
 from attrs import define, field, fields
 
-from joinproto.core.terms import (
+from joinproto.tables.terms import (
     Always,
     And,
     Condition,

@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from attrs import define, field, frozen
+from attrs import asdict, define, field, frozen
 
 from models.engine.layout import Layout
 from models.engine.search import Search
@@ -229,13 +229,4 @@ class About:
     about: dict[str, str]
 
     def to_json(self) -> str:
-        return json.dumps(
-            {
-                "world": self.world,
-                "members": list(self.members),
-                "states": self.states,
-                "columns": self.columns,
-                "about": self.about,
-            },
-            indent=1,
-        )
+        return json.dumps(asdict(self), indent=1)

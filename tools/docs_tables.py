@@ -3,11 +3,11 @@
 NAME of `<!-- drawing: NAME -->` is one that `joinproto draw` lists, or `sets`, or `chain-sets`.
 """
 
-from joinproto.core import sets
 from joinproto.core.chain import succession
-from joinproto.core.markdown import legend
 from joinproto.errors import UsageProblem
 from joinproto.reconcile.tables import SETS as RECONCILE
+from joinproto.tables import sets
+from joinproto.tables.markdown import legend
 from tools.diagrams.catalog import drawings
 
 SETS = {

@@ -10,11 +10,11 @@ from typing import Final
 
 from attrs import field, frozen
 
-from joinproto.core.evaluate import holds, members_of
-from joinproto.core.tables import Case, Table
-from joinproto.core.terms import Condition
-from joinproto.core.vocabulary import Phase, Reason, Signature, Status
 from joinproto.errors import MisuseError
+from joinproto.tables.evaluate import holds, members_of
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import Condition
+from joinproto.tables.vocabulary import Phase, Reason, Signature, Status
 
 NEW: Final = "new"
 """The initial signature of a cluster that is being founded, before anybody chose one."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from joinproto.core.chain.messages import Abort, Waiting
 from joinproto.core.chain.phases import Phase
-from joinproto.core.vocabulary import Reason
 from joinproto.errors import JoinprotoError
+from joinproto.tables.vocabulary import Reason
 
 
 def what_helps(reason: Reason | None) -> str:

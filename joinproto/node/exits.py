@@ -13,9 +13,9 @@
 
 from __future__ import annotations
 
-from joinproto.core.vocabulary import Reason
 from joinproto.drivers.failures import Aborted, NotActive
 from joinproto.errors import JoinprotoError, StoreError, StoreInUse, StoreWriteFailed
+from joinproto.tables.vocabulary import Reason
 
 TOO_LATE = 3
 MACHINE = 4

@@ -2,13 +2,74 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+from attrs import frozen
 
 from joinproto import __version__
-from joinproto.core.chain.view import Position, Seat
+from joinproto.core.chain.ids import ViewId
+from joinproto.core.chain.phases import Phase
+from joinproto.core.chain.view import Kind, Seat
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.failures import what_helps
+from joinproto.drivers.outcome import Outcome
+from joinproto.json_form import Count, encoded
 from joinproto.log.replicated import ReplicatedLog
+from joinproto.tables.vocabulary import Reason, Store
+
+
+@frozen
+class SeenView:
+    """A view."""
+
+    id: Annotated[str, "its id"]
+    number: Annotated[Count, "how many views there have been"]
+    kind: Annotated[Kind, "what it is for"]
+    members: Annotated[tuple[str, ...], "who takes part"]
+    electors: Annotated[tuple[str, ...], "who chooses the next one"]
+
+
+@frozen
+class LastFrame:
+    """A frame."""
+
+    view: Annotated[str, "the id of its view"]
+    seq: Annotated[Count, "its number"]
+
+
+@frozen
+class Wait:
+    """Why there is no next view."""
+
+    rule: Annotated[str, "label of the rule"]
+    case: Annotated[str, "case of its table"]
+    reason: Annotated[Reason | None, "as `decide` names it"]
+    next: Annotated[str, "what helps"]
+
+
+@frozen(kw_only=True)
+class Status:
+    """`joinproto status --config FILE --json`, and `shutdown`"""
+
+    version: Annotated[str, "of joinproto"]
+    member: Annotated[str, "its name"]
+    store_id: Annotated[str, "of its store"]
+    cluster: Annotated[str, "the cluster's name"]
+    phase: Annotated[Phase, "where it is between its start and its end"]
+    serves: Annotated[bool, "whether it serves clients now"]
+    is_sequencer: Annotated[bool, "whether it orders the frames"]
+    outcome: Annotated[Outcome | None, "how it became active"]
+    store: Annotated[Store, "what its store is"]
+    initial: Annotated[str | None, "the initial signature"]
+    final: Annotated[str | None, "the final signature, if it is closed"]
+    view: Annotated[SeenView | None, "the newest view it knows"]
+    position: Annotated[LastFrame | None, "the last frame on its disk"]
+    committed: Annotated[Count, "number of the last frame that it knows to be committed"]
+    pending: Annotated[Count, "frames of its clients that wait to be committed"]
+    peers: Annotated[tuple[str, ...], "to whom it has a connection"]
+    waiting: Annotated[
+        Wait | None, "why the next view is not chosen; of the last time that it tried"
+    ]
 
 
 def status_of(cluster: Cluster, log: ReplicatedLog, peers: list[str]) -> dict[str, Any]:
@@ -16,45 +77,36 @@ def status_of(cluster: Cluster, log: ReplicatedLog, peers: list[str]) -> dict[st
     engine = cluster.engine
     member = engine.member.it
     record, tip, waiting = member.record, member.view, engine.waiting
-    return {
-        "version": __version__,
-        "member": cluster.config.member,
-        "store_id": record.store_id,
-        "cluster": cluster.config.cluster_name,
-        "phase": member.phase.value,
-        "serves": log.is_open,
-        "is_sequencer": log.is_open and member.is_sequencer,
-        "outcome": None if engine.outcome is None else engine.outcome.value,
-        "store": record.state.value,
-        "initial": record.lineage.initial,
-        "final": record.lineage.final,
-        "view": None
+    position = record.position
+    status = Status(
+        version=__version__,
+        member=cluster.config.member,
+        store_id=record.store_id,
+        cluster=cluster.config.cluster_name,
+        phase=member.phase,
+        serves=log.is_open,
+        is_sequencer=log.is_open and member.is_sequencer,
+        outcome=engine.outcome,
+        store=record.state,
+        initial=_id(record.lineage.initial),
+        final=_id(record.lineage.final),
+        view=None
         if tip is None
-        else {
-            "id": tip.id,
-            "number": tip.number,
-            "kind": tip.kind.value,
-            "members": _names(tip.members),
-            "electors": _names(tip.electors),
-        },
-        "position": _position(record.position),
-        "committed": log.committed,
-        "pending": log.pending,
-        "peers": peers,
-        "waiting": None
+        else SeenView(str(tip.id), tip.number, tip.kind, _names(tip.members), _names(tip.electors)),
+        position=None if position is None else LastFrame(str(position.view), position.seq),
+        committed=log.committed,
+        pending=log.pending,
+        peers=tuple(peers),
+        waiting=None
         if waiting is None
-        else {
-            "rule": waiting.label,
-            "case": waiting.case,
-            "reason": None if waiting.reason is None else waiting.reason.value,
-            "next": what_helps(waiting.reason),
-        },
-    }
+        else Wait(waiting.label, waiting.case, waiting.reason, what_helps(waiting.reason)),
+    )
+    return dict(encoded(status))
 
 
-def _names(seats: frozenset[Seat]) -> list[str]:
-    return sorted(seat.member for seat in seats)
+def _names(seats: frozenset[Seat]) -> tuple[str, ...]:
+    return tuple(sorted(seat.member for seat in seats))
 
 
-def _position(position: Position | None) -> Any:
-    return None if position is None else {"view": position.view, "seq": position.seq}
+def _id(view: ViewId | None) -> str | None:
+    return None if view is None else str(view)

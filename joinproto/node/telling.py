@@ -8,10 +8,10 @@ import sys
 from attrs import define
 
 from joinproto.core.chain.messages import Event, Learned, PhaseChanged, Refusal, Waiting
-from joinproto.core.vocabulary import Reason
 from joinproto.drivers.failures import what_helps
 from joinproto.drivers.lines import one_line
 from joinproto.node.notify import notify
+from joinproto.tables.vocabulary import Reason
 
 log = logging.getLogger("joinproto.node")
 

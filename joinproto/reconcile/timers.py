@@ -16,10 +16,10 @@ from enum import Enum
 
 from attrs import evolve, field, frozen
 
-from joinproto.core.machine import Arrow, StateMachine
-from joinproto.core.tables import Case, Table
-from joinproto.core.terms import ALWAYS, Members
 from joinproto.reconcile.queue import Variant
+from joinproto.tables.machine import Arrow, StateMachine
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS, Members
 
 
 class Happens(Enum):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from joinproto.json_form import printed
 from joinproto.recovery import show, verification
 from joinproto.recovery.cli_look import judgement_of, judging, looking
 from joinproto.recovery.found import Format
 from joinproto.recovery.gather import gather, read
-from joinproto.recovery.judgement import groups_as_json, store_as_json
 from joinproto.recovery.live import Live, ask
 from joinproto.recovery.node_file import NodeFile, read_node_file
 from joinproto.recovery.own import contents_of
@@ -40,9 +39,7 @@ def verify(configs: tuple[str, ...], as_object: bool) -> int:
     nodes = [read_node_file(Path(config)) for config in dict.fromkeys(configs)]
     found = verification.verify([_asked(node) for node in nodes])
     if as_object:
-        stores = [item.store for item in found.asked]
-        tree = {"stores": [store_as_json(one) for one in stores], "groups": groups_as_json(stores)}
-        click.echo(json.dumps({**tree, **verification.as_json(found)}))
+        click.echo(printed(verification.told(found)))
     else:
         click.echo(show.verification_text(found))
     return found.code

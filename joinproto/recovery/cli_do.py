@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import getpass
-import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 import click
+from attrs import evolve
 
 from joinproto import __version__
+from joinproto.core.pick.table import Verdict
 from joinproto.errors import StoreUnreadable, StoreWriteFailed, UsageProblem
-from joinproto.recovery import show, writing
+from joinproto.json_form import printed
+from joinproto.recovery import schema, show, writing
 from joinproto.recovery.access import SUDO, WRITE_ERROR
 from joinproto.recovery.cli_look import judgement_of, judging, looking
 from joinproto.recovery.found import Format
-from joinproto.recovery.judgement import Judgement, as_json, judge, store_as_json
+from joinproto.recovery.judgement import Judgement, judge, store_told, told
 from joinproto.recovery.plan import (
     DECLINED,
     HASH_SHOWN,
@@ -96,8 +98,8 @@ def plan(
     _write_new(Path(output), dump(made))
     after = f"on {made.step.host}: joinproto recover apply {typed(output)}"
     if as_object:
-        tree = {**as_json(judgement), "next": after}
-        click.echo(json.dumps({**tree, "plan": {"path": output, "hash": made.hash}}))
+        planned = schema.Planned(output, made.hash)
+        click.echo(printed(evolve(told(judgement), next=after, plan=planned)))
     else:
         click.echo(show.judgement_text(judgement, is_brief=True))
         click.echo("\nthe plan, nothing is written to a store yet")
@@ -254,8 +256,6 @@ def _maker(why: str) -> dict[str, str]:
 
 
 def _signed(made: Plan, why: str) -> Plan:
-    from attrs import evolve
-
     return evolve(made, made=_maker(why))
 
 
@@ -265,7 +265,7 @@ def _signed(made: Plan, why: str) -> Plan:
 def _refused(judgement: Judgement, refused: Refused, as_object: bool) -> int:
     """Say why there is no plan; return the exit code."""
     if as_object:
-        click.echo(json.dumps({**as_json(judgement), "next": refused.next}))
+        click.echo(printed(evolve(told(judgement), next=refused.next)))
         return refused.code
     click.echo(show.judgement_text(judgement, is_brief=True))
     # The verdict is the reason, unless there is another one.
@@ -285,17 +285,17 @@ def _said(
         click.echo(show.next_text(after))
         return
     found = look(words, kind=Format.JOINPROTO)
-    tree: Mapping[str, Any] = {
-        **as_json(judge(found.stores, words=words)),
-        "stores": [store_as_json(one) for one in found.stores],
-        "evidence": list(done.said),
-        "next": after,
-        "outcome": done.outcome.value,
-        "backup": done.backup or None,
-    }
+    result = evolve(
+        told(judge(found.stores, words=words)),
+        stores=tuple(map(store_told, found.stores)),
+        evidence=tuple(done.said),
+        next=after,
+        done=schema.Done(done.outcome.value, done.backup or None),
+    )
     if agreed is not None:
-        tree = {**tree, "verdict": agreed.verdict, "plan": {"path": None, "hash": agreed.hash}}
-    click.echo(json.dumps(tree))
+        planned = schema.Planned(None, agreed.hash)
+        result = evolve(result, verdict=Verdict(agreed.verdict), plan=planned)
+    click.echo(printed(result))
 
 
 def _read(path: Path) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,16 +9,18 @@ import click
 
 from joinproto import __version__
 from joinproto.core.pick.table import Verdict
+from joinproto.json_form import printed
 from joinproto.recovery import info, show
 from joinproto.recovery.found import Format, Found, State
 from joinproto.recovery.judgement import (
     EXIT,
     Judgement,
-    as_json,
-    groups_as_json,
+    groups_told,
     judge,
-    store_as_json,
+    store_told,
+    told,
 )
+from joinproto.recovery.schema import Result
 from joinproto.recovery.sources import Sources, look
 from joinproto.recovery.words import typed
 
@@ -132,7 +133,7 @@ def inspect(words: tuple[str, ...], kind: str, positions: tuple[str, ...], as_ob
     """
     found = look(words, kind=format_of(kind), positions=positions)
     if as_object:
-        click.echo(json.dumps(_inspected(found)))
+        click.echo(printed(_inspected(found)))
     else:
         click.echo("\n\n".join(map(show.store_text, found.stores)))
         for note in found.notes:
@@ -140,16 +141,16 @@ def inspect(words: tuple[str, ...], kind: str, positions: tuple[str, ...], as_ob
     return _looked(found.stores)
 
 
-def _inspected(found: Sources) -> dict[str, Any]:
-    return {
-        "stores": [store_as_json(one) for one in found.stores],
-        "groups": groups_as_json(found.stores),
-        "verdict": None,
-        "latest": [],
-        "evidence": list(found.notes),
-        "missing": [],
-        "next": "joinproto recover pick, with the stores of all members",
-    }
+def _inspected(found: Sources) -> Result:
+    return Result(
+        stores=tuple(map(store_told, found.stores)),
+        groups=groups_told(found.stores),
+        verdict=None,
+        latest=(),
+        evidence=tuple(found.notes),
+        missing=(),
+        next="joinproto recover pick, with the stores of all members",
+    )
 
 
 def _looked(stores: Sequence[Found]) -> int:
@@ -176,7 +177,7 @@ def collect(
     """
     found = look(words, kind=format_of(kind), positions=positions, host=host)
     if as_object:
-        click.echo(json.dumps(_inspected(found)))
+        click.echo(printed(_inspected(found)))
     else:
         click.echo(info.write([one.raw for one in found.stores], tool=__version__), nl=False)
         for one in found.stores:
@@ -196,7 +197,7 @@ def compare(as_object: bool, words: tuple[str, ...], **asked: Any) -> int:
     """
     judgement = judgement_of(words=words, **asked)
     if as_object:
-        click.echo(json.dumps(as_json(judgement)))
+        click.echo(printed(told(judgement)))
     else:
         click.echo(show.comparison_text(judgement.stores, judgement))
         click.echo(f"\nnext: joinproto recover pick {' '.join(map(typed, words))}")
@@ -214,5 +215,5 @@ def pick(as_object: bool, **asked: Any) -> int:
     4 diverged; 5 unproven; 6 in use.
     """
     judgement = judgement_of(**asked)
-    click.echo(json.dumps(as_json(judgement)) if as_object else show.judgement_text(judgement))
+    click.echo(printed(told(judgement)) if as_object else show.judgement_text(judgement))
     return judgement.code

@@ -7,10 +7,10 @@ the whole chain anew; it is against accidents, and for whoever asks later.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from typing import Any
+
+from joinproto.json_form import canonical_hash
 
 Entry = Mapping[str, Any]
 
@@ -19,7 +19,7 @@ def chained(history: Sequence[Entry], fields: Mapping[str, str]) -> tuple[Any, .
     """Return the history with one entry more."""
     last = history[-1].get("hash") if history else None
     entry = {**fields, "previous": last if isinstance(last, str) else None}
-    return (*history, {**entry, "hash": _hash(entry)})
+    return (*history, {**entry, "hash": canonical_hash(entry)})
 
 
 def broken_link(history: Sequence[Entry]) -> str:
@@ -29,14 +29,9 @@ def broken_link(history: Sequence[Entry]) -> str:
         rest = {key: value for key, value in entry.items() if key != "hash"}
         if "hash" not in entry:
             return f"entry {number} of the history has no hash"
-        if entry["hash"] != _hash(rest):
+        if entry["hash"] != canonical_hash(rest):
             return f"entry {number} of the history is not as it was written"
         if entry.get("previous") != last:
             return f"before entry {number} of the history another one was changed or removed"
         last = entry["hash"]
     return ""
-
-
-def _hash(entry: Entry) -> str:
-    text = json.dumps(entry, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return sha256(text.encode()).hexdigest()

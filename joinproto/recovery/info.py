@@ -10,10 +10,10 @@ import base64
 import json
 import zlib
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Any
 
 from joinproto.errors import StoreCorrupt, StoreNewer
+from joinproto.json_form import canonical_hash
 from joinproto.recovery import found
 from joinproto.recovery.found import Format, Raw, RawFile
 from joinproto.recovery.frames import Journal, Run
@@ -28,7 +28,7 @@ DATA_BYTES_MAX = found.FILE_BYTES_MAX
 def write(stores: Sequence[Raw], *, tool: str) -> str:
     """Return the text of an .info file, with a newline at its end."""
     tree: dict[str, Any] = {MAGIC: VERSION, "tool": tool, "stores": [_tree(raw) for raw in stores]}
-    tree["sha256"] = _hash(tree)
+    tree["sha256"] = canonical_hash(tree)
     return json.dumps(tree, indent=1) + "\n"
 
 
@@ -47,7 +47,7 @@ def read(data: bytes, *, name: str) -> tuple[Raw, ...]:
             next="use the version that collected it, or a newer one",
         )
     said = tree.pop("sha256", None)
-    if said != _hash(tree):
+    if said != canonical_hash(tree):
         raise StoreCorrupt(f"{name}: is not as it was collected: its checksum differs", next=again)
     try:
         return tuple(_raw(one) for one in tree["stores"])
@@ -143,8 +143,3 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is not text")
     return value
-
-
-def _hash(tree: dict[str, Any]) -> str:
-    text = json.dumps(tree, sort_keys=True, separators=(",", ":"))
-    return sha256(text.encode()).hexdigest()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from attrs import frozen
 
@@ -17,6 +16,7 @@ from joinproto.core.pick.findings import Missing
 from joinproto.core.pick.pick import Pick, group, pick
 from joinproto.core.pick.table import Verdict
 from joinproto.errors import UsageProblem
+from joinproto.recovery import schema
 from joinproto.recovery.access import DISK
 from joinproto.recovery.foreign.choice import broker_would
 from joinproto.recovery.found import Format, Found, State
@@ -374,51 +374,44 @@ def _is(words: Sequence[object]) -> str:
 # -- as JSON ---------------------------------------------------------------------------------
 
 
-def store_as_json(found: Found) -> dict[str, Any]:
+def store_told(found: Found) -> schema.Store:
     """Return one store, as `--json` shows it."""
     record = found.record
     tip = None if record is None else record.tip
     last = found.last_view
-    return {
-        "name": found.name,
-        "path": found.path,
-        "host": found.host,
-        "format": None if found.format is None else found.format.value,
-        "member": found.member or None,
-        "cluster": found.cluster or None,
-        "state": found.state.value,
-        "lineage_length": None if record is None else record.lineage.length,
-        "view": str(tip.id) if tip else None if last is None else last.id,
-        "seq": found.seq,
-        "problems": list(found.problems),
-    }
+    return schema.Store(
+        name=found.name,
+        path=found.path,
+        host=found.host,
+        format=found.format,
+        member=found.member or None,
+        cluster=found.cluster or None,
+        state=found.state,
+        lineage_length=None if record is None else record.lineage.length,
+        view=str(tip.id) if tip else None if last is None else last.id,
+        seq=found.seq,
+        problems=tuple(found.problems),
+    )
 
 
-def groups_as_json(stores: Sequence[Found]) -> list[dict[str, Any]]:
+def groups_told(stores: Sequence[Found]) -> tuple[schema.Group, ...]:
     """Return which stores belong together, as `--json` shows it."""
     groups = group([one.candidate for one in stores])
-    return [{"cluster": each.cluster, "paths": list(each.names)} for each in groups]
+    return tuple(schema.Group(each.cluster, tuple(each.names)) for each in groups)
 
 
-def as_json(judgement: Judgement) -> dict[str, Any]:
+def told(judgement: Judgement) -> schema.Result:
     """Return the object of `--json`."""
     found = judgement.pick
-    return {
-        "stores": [store_as_json(one) for one in judgement.stores],
-        "groups": [
-            {"cluster": group.cluster, "paths": list(group.names)} for group in found.groups
-        ],
-        "verdict": found.verdict.value,
-        "latest": list(found.latest),
-        "evidence": [judgement.sentence, *judgement.evidence],
-        "missing": [
-            {
-                "member": item.member,
-                "store_id": item.store_id or None,
-                "could_change_the_answer": True,
-                "why": item.why,
-            }
+    return schema.Result(
+        stores=tuple(map(store_told, judgement.stores)),
+        groups=tuple(schema.Group(each.cluster, tuple(each.names)) for each in found.groups),
+        verdict=found.verdict,
+        latest=tuple(found.latest),
+        evidence=(judgement.sentence, *judgement.evidence),
+        missing=tuple(
+            schema.Missing(member=item.member, store_id=item.store_id or None, why=item.why)
             for item in judgement.missing
-        ],
-        "next": judgement.next,
-    }
+        ),
+        next=judgement.next,
+    )

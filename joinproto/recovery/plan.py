@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any
 
 from attrs import evolve, field, frozen
 
@@ -23,6 +23,7 @@ from joinproto.core.chain.malformed import Malformed
 from joinproto.core.chain.view import Position, Seat, View, restart
 from joinproto.core.pick.table import Verdict
 from joinproto.errors import JoinprotoError, StoreCorrupt, StoreNewer, UsageProblem
+from joinproto.json_form import Absent, Key, canonical_hash, encoded
 from joinproto.recovery.found import Format, Found, Raw
 from joinproto.recovery.judgement import Judgement
 from joinproto.recovery.own import NAMES
@@ -48,13 +49,13 @@ class Input:
     the generation before; apart, because an apply that is interrupted may have written that one.
     """
 
-    name: str
-    host: str
-    path: str
-    format: str | None
-    recovered: str
-    sha256: str
-    previous: str
+    name: Annotated[str, "of the store"]
+    host: Annotated[str, "where it was read"]
+    path: Annotated[str, "its directory there"]
+    format: Annotated[str | None, "who wrote it"]
+    recovered: Annotated[str, "positions that were given with it"]
+    sha256: Annotated[str, "of all that was read"]
+    previous: Annotated[str, "of the generation before"]
 
     @classmethod
     def of(cls, name: str, raw: Raw) -> Input:
@@ -82,11 +83,19 @@ class Force:
 
     electors: tuple[Seat, ...]
     position: Position | None
-    parent: str
-    wait_for: int
-    options_digest: str
-    nonce: str
-    time: int
+    parent: Annotated[str, "id of the view before"]
+    wait_for: Annotated[int, "members that must be there"]
+    options_digest: Annotated[str, "of the options of the cluster"]
+    nonce: Annotated[str, "of the new view"]
+    time: Annotated[int, "of the new view, milliseconds"]
+
+    @property
+    def stores(self) -> Annotated[Mapping[str, str], Key("electors"), "member to store"]:
+        return {seat.member: seat.store_id for seat in self.electors}
+
+    @property
+    def place(self) -> Annotated[list[Any] | None, Key("position"), "view and number"]:
+        return None if self.position is None else [str(self.position.view), self.position.seq]
 
 
 @frozen(kw_only=True)
@@ -96,17 +105,17 @@ class Step:
     `before`: SHA-256 of the metadata file as it was inspected.  `tip`: of the mark.
     """
 
-    host: str
-    path: str
-    member: str
-    store_id: str
-    before: str
-    tip: str
-    accepted: str | None = None
-    force: Force | None = None
+    host: Annotated[str, "where it is done"]
+    path: Annotated[str, "of the store"]
+    member: Annotated[str, "whose store it is"]
+    store_id: Annotated[str, "its id"]
+    before: Annotated[str, "what is replaced"]
+    tip: Annotated[str, "of the mark"]
+    accepted: Annotated[str | None, "what the store has accepted"] = None
+    force: Annotated[Force | None, Absent(), "of a new beginning"] = None
 
     @property
-    def what(self) -> str:
+    def what(self) -> Annotated[str, Key("do"), "`mark` or `force`"]:
         return "mark" if self.force is None else "force"
 
 
@@ -114,21 +123,20 @@ class Step:
 class Plan:
     """What `apply` does, and what it rests on.  `lineage`: of a force; the chain it goes on."""
 
-    cluster: str
-    cluster_name: str
-    verdict: str
-    is_proven: bool
-    loses_nothing: bool
-    step: Step
-    inputs: tuple[Input, ...]
-    evidence: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
+    cluster: Annotated[str, "its initial signature"]
+    cluster_name: Annotated[str, "its name"]
+    verdict: Annotated[str, "of `pick`"]
+    is_proven: Annotated[bool, "whether it is proven"]
+    loses_nothing: Annotated[bool, "whether nothing acknowledged can be lost"]
+    step: Annotated[Step, "what is written"]
+    inputs: Annotated[tuple[Input, ...], "what the verdict rests on"]
+    evidence: Annotated[tuple[str, ...], "for the verdict"] = ()
+    missing: Annotated[tuple[str, ...], "stores that were not there"] = ()
     made: Mapping[str, str] = field(factory=dict)
 
     @property
     def hash(self) -> str:
-        text = json.dumps(_bound(self), sort_keys=True, separators=(",", ":"))
-        return sha256(text.encode()).hexdigest()
+        return canonical_hash(encoded(self))
 
     @property
     def to_type(self) -> str:
@@ -313,7 +321,7 @@ def _tip(found: Found) -> object:
 
 def dump(plan: Plan) -> str:
     """Return the text of the plan's file."""
-    tree = {MAGIC: VERSION, "hash": plan.hash, "made": dict(plan.made), **_bound(plan)}
+    tree = {MAGIC: VERSION, "hash": plan.hash, "made": dict(plan.made), **encoded(plan)}
     return json.dumps(tree, indent=1) + "\n"
 
 
@@ -346,53 +354,6 @@ def load(data: bytes, *, name: str) -> Plan:
             f"{name}: is not as it was made: its hash is not of what it says", next=again
         )
     return plan
-
-
-def _bound(plan: Plan) -> dict[str, Any]:
-    step, force = plan.step, plan.step.force
-    tree: dict[str, Any] = {
-        "cluster": plan.cluster,
-        "cluster_name": plan.cluster_name,
-        "verdict": plan.verdict,
-        "is_proven": plan.is_proven,
-        "loses_nothing": plan.loses_nothing,
-        "evidence": list(plan.evidence),
-        "missing": list(plan.missing),
-        "inputs": [
-            {
-                "name": one.name,
-                "host": one.host,
-                "path": one.path,
-                "format": one.format,
-                "recovered": one.recovered,
-                "sha256": one.sha256,
-                "previous": one.previous,
-            }
-            for one in plan.inputs
-        ],
-        "step": {
-            "do": step.what,
-            "host": step.host,
-            "path": step.path,
-            "member": step.member,
-            "store_id": step.store_id,
-            "before": step.before,
-            "tip": step.tip,
-            "accepted": step.accepted,
-        },
-    }
-    if force is not None:
-        position = force.position
-        tree["step"]["force"] = {
-            "electors": {seat.member: seat.store_id for seat in force.electors},
-            "position": None if position is None else [str(position.view), position.seq],
-            "parent": force.parent,
-            "wait_for": force.wait_for,
-            "options_digest": force.options_digest,
-            "nonce": force.nonce,
-            "time": force.time,
-        }
-    return tree
 
 
 def _plan_of(tree: Mapping[str, Any]) -> Plan:

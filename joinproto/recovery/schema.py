@@ -1,163 +1,133 @@
-"""What `joinproto recover ... --json` prints, as JSON Schema (draft 2020-12).
+"""What `joinproto recover ... --json` prints: one object, whichever command.
 
-Keys are only ever added; a program that reads these objects ignores keys it does not know.
 A failure is {"error": {"code", "message", "next"}}, as with every command of joinproto.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
+
+from attrs import frozen
 
 from joinproto.core.pick.table import Verdict
+from joinproto.json_form import Absent, Count, Merged, schema_of
 from joinproto.recovery.found import Format, State
 
-Schema = dict[str, Any]
+
+@frozen(kw_only=True)
+class Store:
+    """One store that was looked at."""
+
+    name: Annotated[str, "`host:path`; what `groups`, `latest` and the evidence call it"]
+    path: Annotated[str, "the directory, as an absolute path on its host"]
+    host: Annotated[str, "the machine it was read on"]
+    format: Annotated[Format | None, "who wrote it; null: nobody known"]
+    member: Annotated[str | None, "whose it is; null: it does not say"]
+    cluster: Annotated[
+        str | None,
+        """its initial signature (of RabbitMQ, which has none, the first of its nodes); null: none,
+        or it does not say""",
+    ]
+    state: Annotated[State, "what it is"]
+    lineage_length: Annotated[Count | None, "views of its chain; null: it keeps none"]
+    view: Annotated[str | None, "the newest view it knows of"]
+    seq: Annotated[
+        Count | None, "its last frame, counted from the founding; null: none, or not known"
+    ]
+    problems: Annotated[tuple[str, ...], "what is wrong with it, the worst first"]
 
 
-def _text(about: str, *, or_null: bool = False) -> Schema:
-    return {"type": ["string", "null"] if or_null else "string", "description": about}
+@frozen
+class Group:
+    """The stores of one cluster."""
+
+    cluster: Annotated[str | None, "its initial signature; null: of none"]
+    paths: Annotated[tuple[str, ...], "names of the stores"]
 
 
-def _list(about: str, items: Schema) -> Schema:
-    return {"type": "array", "description": about, "items": items}
+@frozen(kw_only=True)
+class Missing:
+    """A store that was not supplied, or cannot be read."""
+
+    member: Annotated[str, "whose it is"]
+    store_id: Annotated[str | None, "which of its stores; null: not known"] = None
+    could_change_the_answer: Annotated[bool, "whether this one store could"] = True
+    why: Annotated[str, "what it could tell"]
 
 
-def _object(about: str, properties: dict[str, Schema], *, optional: tuple[str, ...] = ()) -> Schema:
-    return {
-        "type": "object",
-        "description": about,
-        "properties": properties,
-        "required": [name for name in properties if name not in optional],
-    }
+@frozen
+class Planned:
+    """A plan."""
+
+    path: Annotated[str | None, "the plan's file; null: there is none"]
+    hash: Annotated[str, "what --plan-hash takes"]
 
 
-def _count(about: str) -> Schema:
-    return {"type": ["integer", "null"], "description": about, "minimum": 0}
+@frozen(kw_only=True)
+class Asked:
+    """A running member, or one that does not answer."""
+
+    member: Annotated[str, "its name"]
+    answers: Annotated[bool, "whether it does"]
+    problem: Annotated[str | None, "why it does not answer"]
+    phase: Annotated[str | None, "its phase; null: it does not answer"]
+    serves: Annotated[bool, "whether it serves clients"]
+    view: Annotated[str | None, "the newest view it knows of"]
+    seq: Annotated[Count | None, "its last frame; null: it does not answer"]
+    peers: Annotated[tuple[str, ...], "members it is connected to"]
 
 
-STORE = _object(
-    "One store that was looked at.",
-    {
-        "name": _text("`host:path`; what `groups`, `latest` and the evidence call it"),
-        "path": _text("the directory, as an absolute path on its host"),
-        "host": _text("the machine it was read on"),
-        "format": {
-            **_text("who wrote it; null: nobody known", or_null=True),
-            "enum": [*(each.value for each in Format), None],
-        },
-        "member": _text("whose it is; null: it does not say", or_null=True),
-        "cluster": _text(
-            "its initial signature (of RabbitMQ, which has none, the first of its nodes); null:"
-            " none, or it does not say",
-            or_null=True,
-        ),
-        "state": {**_text("what it is"), "enum": [each.value for each in State]},
-        "lineage_length": _count("views of its chain; null: it keeps none"),
-        "view": _text("the newest view it knows of", or_null=True),
-        "seq": _count("its last frame, counted from the founding; null: none, or not known"),
-        "problems": _list("what is wrong with it, the worst first", _text("one sentence")),
-    },
-)
+@frozen(kw_only=True)
+class Start:
+    """A view."""
 
-RESULT = _object(
-    "The one object that every command prints with --json.",
-    {
-        "stores": _list("in the order in which they were given", STORE),
-        "groups": _list(
-            "by cluster, the largest first",
-            _object(
-                "The stores of one cluster.",
-                {
-                    "cluster": _text("its initial signature; null: of none", or_null=True),
-                    "paths": _list("names of the stores", _text("`host:path`")),
-                },
-            ),
-        ),
-        "verdict": {
-            **_text(
-                "null: nothing was judged (inspect, collect), or it runs (verify)", or_null=True
-            ),
-            "enum": [*(each.value for each in Verdict), None],
-        },
-        "latest": _list("the latest stores; several have the same data", _text("`host:path`")),
-        "evidence": _list("the verdict in a sentence, then what it rests on", _text("a sentence")),
-        "missing": _list(
-            "stores that are still needed for a proof",
-            _object(
-                "A store that was not supplied, or cannot be read.",
-                {
-                    "member": _text("whose it is"),
-                    "store_id": _text("which of its stores; null: not known", or_null=True),
-                    "could_change_the_answer": {
-                        "type": "boolean",
-                        "description": "whether this one store could",
-                    },
-                    "why": _text("what it could tell"),
-                },
-            ),
-        ),
-        "next": _text("the next command to type, or the next thing to do"),
-        "plan": _object(
-            "Only of plan, apply and mark-clean.",
-            {
-                "path": _text("the plan's file; null: there is none", or_null=True),
-                "hash": _text("what --plan-hash takes"),
-            },
-        ),
-        "members": _list(
-            "only of verify: those that were asked",
-            _object(
-                "A running member, or one that does not answer.",
-                {
-                    "member": _text("its name"),
-                    "answers": {"type": "boolean", "description": "whether it does"},
-                    "problem": _text("why it does not answer", or_null=True),
-                    "phase": _text("its phase; null: it does not answer", or_null=True),
-                    "serves": {"type": "boolean", "description": "whether it serves clients"},
-                    "view": _text("the newest view it knows of", or_null=True),
-                    "seq": _count("its last frame; null: it does not answer"),
-                    "peers": _list("members it is connected to", _text("a name")),
-                },
-            ),
-        ),
-        "rehearsal": _list(
-            "only of rehearse: one for each choice",
-            _object(
-                "What can follow from one choice.",
-                {
-                    "choice": _text("what is done before the start"),
-                    "marks": _list("whose stores get a mark", _text("a name")),
-                    "starts": _list(
-                        "the next views that can be chosen",
-                        _object(
-                            "A view.",
-                            {
-                                "kind": _text("`restart`, `change`"),
-                                "members": _list("who is in it", _text("a name")),
-                                "seq": _count("the last frame before it; null: where all begin"),
-                                "is_served": {
-                                    "type": "boolean",
-                                    "description": "whether clients are served in it, in some run",
-                                },
-                            },
-                        ),
-                    ),
-                    "waits": _list("what members wait for", _text("a case of a table")),
-                    "aborts": _list("who may stop for good", _text("a name")),
-                    "loses": {
-                        "type": "boolean",
-                        "description": "whether a frame that may be acknowledged can be lost",
-                    },
-                    "is_whole": {
-                        "type": "boolean",
-                        "description": "whether every order of events was searched",
-                    },
-                    "states": _count("how many were searched"),
-                },
-            ),
-        ),
-        "outcome": _text("only of apply, undo and mark-clean: what was done"),
-        "backup": _text("only of those: where the former metadata is", or_null=True),
-    },
-    optional=("plan", "members", "rehearsal", "outcome", "backup"),
-)
+    kind: Annotated[str, "`restart`, `change`"]
+    members: Annotated[tuple[str, ...], "who is in it"]
+    seq: Annotated[Count | None, "the last frame before it; null: where all begin"]
+    is_served: Annotated[bool, "whether clients are served in it, in some run"]
+
+
+@frozen(kw_only=True)
+class Rehearsed:
+    """What can follow from one choice."""
+
+    choice: Annotated[str, "what is done before the start"]
+    marks: Annotated[tuple[str, ...], "whose stores get a mark"]
+    starts: Annotated[tuple[Start, ...], "the next views that can be chosen"]
+    waits: Annotated[tuple[str, ...], "what members wait for"]
+    aborts: Annotated[tuple[str, ...], "who may stop for good"]
+    loses: Annotated[bool, "whether a frame that may be acknowledged can be lost"]
+    is_whole: Annotated[bool, "whether every order of events was searched"]
+    states: Annotated[Count | None, "how many were searched"]
+
+
+@frozen
+class Done:
+    outcome: Annotated[str, "only of apply, undo and mark-clean: what was done"]
+    backup: Annotated[str | None, "only of those: where the former metadata is"]
+
+
+@frozen(kw_only=True)
+class Result:
+    """The one object that every command prints with --json."""
+
+    stores: Annotated[tuple[Store, ...], "in the order in which they were given"]
+    groups: Annotated[tuple[Group, ...], "by cluster, the largest first"]
+    verdict: Annotated[
+        Verdict | None, "null: nothing was judged (inspect, collect), or it runs (verify)"
+    ]
+    latest: Annotated[tuple[str, ...], "the latest stores; several have the same data"]
+    evidence: Annotated[tuple[str, ...], "the verdict in a sentence, then what it rests on"]
+    missing: Annotated[tuple[Missing, ...], "stores that are still needed for a proof"]
+    next: Annotated[str, "the next command to type, or the next thing to do"]
+    plan: Annotated[Planned | None, Absent(), "Only of plan, apply and mark-clean."] = None
+    members: Annotated[
+        tuple[Asked, ...] | None, Absent(), "only of verify: those that were asked"
+    ] = None
+    rehearsal: Annotated[
+        tuple[Rehearsed, ...] | None, Absent(), "only of rehearse: one for each choice"
+    ] = None
+    done: Annotated[Done | None, Merged(optional=True)] = None
+
+
+RESULT = schema_of(Result)

@@ -26,7 +26,9 @@ from joinproto.core.chain.lineage import Lineage, Order, compare
 from joinproto.core.chain.malformed import Malformed
 from joinproto.core.chain.view import Kind, View
 from joinproto.core.pick.table import Verdict
+from joinproto.recovery import schema
 from joinproto.recovery.found import Found
+from joinproto.recovery.judgement import groups_told, store_told
 from joinproto.recovery.live import Live, LiveView
 from joinproto.recovery.node_file import NodeFile
 from joinproto.recovery.words import typed
@@ -247,28 +249,30 @@ def _view(view: LiveView) -> str:
     return f"view {view.number} ({view.kind.upper()} {short(view.id)} of {', '.join(view.members)})"
 
 
-def as_json(found: Verification) -> dict[str, Any]:
-    """Return the object of `--json`, but its stores."""
-    return {
-        "verdict": None if found.verdict is None else found.verdict.value,
-        "latest": [],
-        "evidence": [found.sentence, *found.evidence],
-        "missing": [
-            {"member": name, "store_id": None, "could_change_the_answer": True, "why": why}
-            for name, why in found.missing
-        ],
-        "next": found.next,
-        "members": [
-            {
-                "member": item.name,
-                "answers": item.live is not None,
-                "problem": item.problem or None,
-                "phase": None if item.live is None else item.live.phase,
-                "serves": item.live is not None and item.live.serves,
-                "view": None if item.live is None or item.live.view is None else item.live.view.id,
-                "seq": None if item.live is None else item.live.seq,
-                "peers": [] if item.live is None else list(item.live.peers),
-            }
-            for item in found.asked
-        ],
-    }
+def told(found: Verification) -> schema.Result:
+    """Return the object of `--json`."""
+    stores = tuple(item.store for item in found.asked)
+    return schema.Result(
+        stores=tuple(map(store_told, stores)),
+        groups=groups_told(stores),
+        verdict=found.verdict,
+        latest=(),
+        evidence=(found.sentence, *found.evidence),
+        missing=tuple(schema.Missing(member=name, why=why) for name, why in found.missing),
+        next=found.next,
+        members=tuple(map(_asked, found.asked)),
+    )
+
+
+def _asked(item: Asked) -> schema.Asked:
+    live = item.live
+    return schema.Asked(
+        member=item.name,
+        answers=live is not None,
+        problem=item.problem or None,
+        phase=None if live is None else live.phase,
+        serves=live is not None and live.serves,
+        view=None if live is None or live.view is None else live.view.id,
+        seq=None if live is None else live.seq,
+        peers=() if live is None else tuple(live.peers),
+    )

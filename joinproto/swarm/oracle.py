@@ -15,9 +15,9 @@ from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.messages import Learned, Waiting
 from joinproto.core.chain.store import Ballot, StoreRecord
 from joinproto.core.chain.view import Kind, Position, Seat, View
-from joinproto.core.vocabulary import Store
 from joinproto.swarm.host import Process
 from joinproto.swarm.scenario import Scenario
+from joinproto.tables.vocabulary import Store
 
 CLAIMS = {
     "one_successor": "no view has two chosen successors, and nothing is founded twice",

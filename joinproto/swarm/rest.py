@@ -13,9 +13,9 @@ from attrs import frozen
 
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Seat, View
-from joinproto.core.vocabulary import Store
 from joinproto.log.journal import Run
 from joinproto.swarm.oracle import Oracle
+from joinproto.tables.vocabulary import Store
 
 
 @frozen

@@ -52,7 +52,7 @@ from joinproto.core.chain.settling import facts
 from joinproto.core.chain.state import MemberState, Setup
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View
-from joinproto.core.vocabulary import Store
+from joinproto.tables.vocabulary import Store
 from models.events import NOT_ENABLED, Broadcast, Maybe, Persist, Record, Send
 from models.events import Message as Arrived
 from models.events import Rule as Took

@@ -16,11 +16,18 @@ from typing import Any
 
 from attrs import asdict, evolve, frozen
 
-from joinproto.core.effects import Kept
-from joinproto.core.events import Agreed, ClientWrite, Leave, MarkClean, OrderlyShutdown, UpdateDone
-from joinproto.core.note.readings import READINGS, Readings
-from joinproto.core.tabled import Identity
-from joinproto.core.vocabulary import Options, Phase, Signature, Store
+from joinproto.reference.effects import Kept
+from joinproto.reference.events import (
+    Agreed,
+    ClientWrite,
+    Leave,
+    MarkClean,
+    OrderlyShutdown,
+    UpdateDone,
+)
+from joinproto.reference.note.readings import READINGS, Readings
+from joinproto.reference.tabled import Identity
+from joinproto.tables.vocabulary import Options, Phase, Signature, Store
 from models.faults import Faults
 from models.local import Offline
 from models.problems import ModelProblem

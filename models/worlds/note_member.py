@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 
 from attrs import define, frozen
 
-from joinproto.core import effects as core
-from joinproto.core.effects import Kept
-from joinproto.core.events import Agreed, MarkClean, OrderlyShutdown, Start, UpdateDone
-from joinproto.core.note.member import NoteMember
-from joinproto.core.note.readings import Readings
-from joinproto.core.qpid.member import QpidMember
-from joinproto.core.tabled import Identity, TabledMember
-from joinproto.core.vocabulary import Phase, Signature, Status, Store
+from joinproto.reference import effects as core
+from joinproto.reference.effects import Kept
+from joinproto.reference.events import Agreed, MarkClean, OrderlyShutdown, Start, UpdateDone
+from joinproto.reference.note.member import NoteMember
+from joinproto.reference.note.readings import Readings
+from joinproto.reference.qpid.member import QpidMember
+from joinproto.reference.tabled import Identity, TabledMember
+from joinproto.tables.vocabulary import Phase, Signature, Status, Store
 from models.events import NOT_ENABLED, Maybe, Persist, Record, Rule
 
 ENDED = (Phase.STOPPED, Phase.ABORTED)

@@ -1,9 +1,9 @@
 """Short ways to judge a picture of members, and to read a verdict."""
 
-from joinproto.core.note.rules import note_rules
-from joinproto.core.qpid.rules import QPID_RULES
 from joinproto.core.verdict import RuleSet, Verdict, decide
-from tests.core.pictures import members
+from joinproto.reference.note.rules import note_rules
+from joinproto.reference.qpid.rules import QPID_RULES
+from tests.tables.pictures import members
 
 
 def judge(picture: str, wait_for: int = 1, rules: RuleSet | None = None) -> Verdict:

@@ -5,13 +5,13 @@ from collections import Counter
 import pytest
 from attrs import evolve
 
-from joinproto.core.note.readings import READINGS
-from joinproto.core.note.rules import note_rules
-from joinproto.core.qpid.rules import QPID_RULES
-from joinproto.core.rulesets import RULESETS
 from joinproto.core.verdict import Outcome, RuleSet, Verdict, decide
+from joinproto.reference.note.readings import READINGS
+from joinproto.reference.note.rules import note_rules
+from joinproto.reference.qpid.rules import QPID_RULES
+from joinproto.rulesets import RULESETS
 from tests.core.judging import judge, short
-from tests.core.pictures import members, small_worlds
+from tests.tables.pictures import members, small_worlds
 
 ALL_RULES = [*RULESETS.values(), note_rules(READINGS["all-wait"])]
 

@@ -12,13 +12,13 @@ import pytest
 
 from joinproto.core.chain.messages import Closing, Stop
 from joinproto.core.chain.phases import Phase
-from joinproto.core.vocabulary import Store as StoreState
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.failures import Aborted, NotActive
 from joinproto.drivers.nodata import NoData
 from joinproto.drivers.outcome import Outcome
 from joinproto.drivers.ports import Brief, Channel, Work
 from joinproto.errors import StoreInUse, StoreWriteFailed
+from joinproto.tables.vocabulary import Store as StoreState
 from tests.drivers.nearby import PATIENCE, Place, places, until
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable
 
-from models.properties import Property
+from models.properties import Kind, Property
 from models.reference import Explored, State
 from models.report import Trace
 from models.steps import Move, order_of, to_step
@@ -83,7 +83,7 @@ class Runs:
                     waiting.append(target)
         return False
 
-    def shortest_to(self, wanted: set[int], name: str, kind: str) -> Trace:
+    def shortest_to(self, wanted: set[int], name: str, kind: Kind) -> Trace:
         """Return the least of the shortest runs to one of the states `wanted`."""
         depth = min(self.level[number] for number in wanted)
         towards = [{number for number in wanted if self.level[number] == depth}]

@@ -6,9 +6,9 @@ from functools import cache
 
 import pytest
 
-from joinproto.core.note.machine import note_arrows
-from joinproto.core.note.readings import READINGS
-from joinproto.core.qpid.machine import qpid_arrows
+from joinproto.reference.note.machine import note_arrows
+from joinproto.reference.note.readings import READINGS
+from joinproto.reference.qpid.machine import qpid_arrows
 from models.catalogue import ENTRIES, load_world
 from models.check import check
 from models.replay import Replay

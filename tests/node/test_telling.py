@@ -9,8 +9,8 @@ import pytest
 
 from joinproto.core.chain.messages import PhaseChanged, Refusal, Waiting
 from joinproto.core.chain.phases import Phase
-from joinproto.core.vocabulary import Reason
 from joinproto.node.telling import OneLine, Teller
+from joinproto.tables.vocabulary import Reason
 
 FEW = Waiting("I1", "too few members", Reason.TOO_FEW_MEMBERS, "no answer from c")
 FAILED = Waiting("I6", "no clean store", Reason.NO_CLEAN_STORE)

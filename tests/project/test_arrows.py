@@ -29,15 +29,26 @@ OURS: Mapping[str, set[str]] = {
     # The errors import nothing, so that the core, too, can raise them.  This is the one
     # thing the core uses: it is otherwise a world of its own.
     "joinproto.errors": set(),
-    "joinproto.core": {"joinproto.core", ERRORS},
-    "joinproto.store": {"joinproto.store", "joinproto.core", ERRORS},
-    "joinproto.drivers": {"joinproto.drivers", "joinproto.store", "joinproto.core", ERRORS},
+    # Terms, decision tables and machines: no rule of any system.
+    "joinproto.tables": {"joinproto.tables", ERRORS},
+    "joinproto.core": {"joinproto.core", "joinproto.tables", ERRORS},
+    # The note as it is written, and Qpid: to compare with, in `decide` and in worlds.
+    "joinproto.reference": {"joinproto.reference", "joinproto.core", "joinproto.tables", ERRORS},
+    "joinproto.store": {"joinproto.store", "joinproto.core", "joinproto.tables", ERRORS},
+    "joinproto.drivers": {
+        "joinproto.drivers",
+        "joinproto.store",
+        "joinproto.core",
+        "joinproto.tables",
+        ERRORS,
+    },
     # A log behind a member, without sockets; `node` and `contrib` put it to use.
     "joinproto.log": {
         "joinproto.log",
         "joinproto.drivers",
         "joinproto.store",
         "joinproto.core",
+        "joinproto.tables",
         ERRORS,
     },
     # Members, logs and stores in one process, without their sockets and sleeps; only `tools`
@@ -48,12 +59,13 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.drivers",
         "joinproto.store",
         "joinproto.core",
+        "joinproto.tables",
         ERRORS,
     },
     # Questions and answers in JSON; it names the systems' questions and imports none of them
     # before one is asked.
     "joinproto.ask": {"joinproto.ask", ERRORS},
-    "joinproto.reconcile": {"joinproto.reconcile", "joinproto.ask", "joinproto.core", ERRORS},
+    "joinproto.reconcile": {"joinproto.reconcile", "joinproto.ask", "joinproto.tables", ERRORS},
     # A member as a process; only `tools` imports it.
     "joinproto.node": {
         "joinproto.node",
@@ -61,6 +73,8 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.drivers",
         "joinproto.store",
         "joinproto.core",
+        "joinproto.tables",
+        "joinproto.json_form",
         "joinproto.__version__",
         ERRORS,
     },
@@ -71,11 +85,15 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.log.journal",
         "joinproto.store",
         "joinproto.core",
+        "joinproto.tables",
+        "joinproto.json_form",
         "joinproto.__version__",
         ERRORS,
     },
     "joinproto.contrib": {"joinproto"},
     "joinproto.rooms": {ERRORS},
+    # What is printed says so in its types; nothing is known of who prints.
+    "joinproto.json_form": set(),
     "joinproto.checking": {"joinproto.rooms", "models"},
     # All commands, and the search of `recover rehearse`, which the recovery tool may not import:
     # it has to run where there is nothing but the base install.
@@ -111,13 +129,16 @@ LAZY: Mapping[str, set[str]] = {
     "models.simulate": {"models.engine"},
 }
 
+PURE = ("joinproto.core", "joinproto.reference", "joinproto.tables")
+"""What decides: no I/O, clock or chance."""
+
 BASE = {"attr", "attrs", "cattrs", "click", "transitions"}
 ARRAYS = {"numpy", "numba", "llvmlite", "scipy"}
 
 # Place -> packages from outside (the standard library is everybody's).
 THEIRS: Mapping[str, set[str]] = {
     "joinproto.errors": set(),
-    "joinproto.core": {"attr", "attrs", "transitions"},
+    **{place: {"attr", "attrs", "transitions"} for place in PURE},
     "joinproto.store": {"attr", "attrs", "cattrs"},
     "joinproto.drivers": BASE | {"anyio", "prometheus_client"},
     "joinproto.log": {"attr", "attrs"},
@@ -129,6 +150,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.recovery": BASE,
     "joinproto.contrib": BASE | {"amqtt", "anyio", "prometheus_client"},
     "joinproto.rooms": set(),
+    "joinproto.json_form": {"attrs", "cattrs"},
     "joinproto.checking": set(),
     "joinproto.__main__": {"click"},
     "joinproto": BASE,
@@ -210,8 +232,8 @@ def refusal(place: str, found: Import) -> str:
     if not top:
         return f"{found.name}: write the full name"
     if top in sys.stdlib_module_names:
-        if place == "joinproto.core" and top in NOT_IN_CORE:
-            return f"the core may not import {top}: time, chance and I/O are its caller's"
+        if place in PURE and top in NOT_IN_CORE:
+            return f"{place} may not import {top}: time, chance and I/O are its caller's"
         return ""
     if top not in ROOMS:
         if top in THEIRS[place]:

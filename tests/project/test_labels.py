@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from joinproto.core.chain.awaiting import awaiting
-from joinproto.core.tables import SILENT, Table
+from joinproto.tables.tables import SILENT, Table
 from proofs.tables import shipped
 
 ROOT = Path(__file__).resolve().parents[2]

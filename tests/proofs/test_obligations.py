@@ -157,3 +157,9 @@ def test_an_impossible_step_is_noticed() -> None:
     )
 
     assert "fails" == discharge(lamed).result
+
+
+def test_a_layer_may_be_asked_for_by_its_name() -> None:
+    """All that it claims, and nothing of another layer."""
+    for layer in LAYERS:
+        assert ((layer, layer.claims),) == wanted(layer.name)

@@ -11,11 +11,11 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joinproto.core.evaluate import holds as holds_in_python
-from joinproto.core.sets import ME, C, D, I
-from joinproto.core.tables import Case, Table
-from joinproto.core.terms import ALWAYS, FewerThan
-from joinproto.core.vocabulary import Phase, Status, Store
+from joinproto.tables.evaluate import holds as holds_in_python
+from joinproto.tables.sets import ME, C, D, I
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS, FewerThan
+from joinproto.tables.vocabulary import Phase, Status, Store
 from proofs import differences, tables
 from proofs.tables import Shipped, shipped
 from proofs.terms import Few, Many, holds

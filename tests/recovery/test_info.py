@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from joinproto.errors import StoreCorrupt
+from joinproto.json_form import canonical_hash
 from joinproto.recovery import info, sources
 from joinproto.recovery.found import Format, Raw, RawFile
 from joinproto.recovery.frames import Journal, Run
@@ -45,7 +46,7 @@ def packed_again(data: bytes) -> bytes:
     tree = json.loads(info.write([raw(b"")], tool="0"))
     tree["stores"][0]["files"][0]["data"] = base64.b64encode(data).decode()
     tree.pop("sha256")
-    tree["sha256"] = info._hash(tree)
+    tree["sha256"] = canonical_hash(tree)
     return json.dumps(tree).encode()
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from joinproto.core.chain.messages import Refused
 from joinproto.core.chain.store import StoreRecord
-from joinproto.core.vocabulary import Reason
 from joinproto.store.handle import create_store, open_store
+from joinproto.tables.vocabulary import Reason
 from tests.recovery.asking import ask, ask_json, names
 from tests.recovery.life import Life, alive
 

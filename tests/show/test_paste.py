@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from models.properties import Kind
 from models.report import Trace
 from tests.show import traces
 from tests.show.strategies import any_trace
@@ -145,7 +146,7 @@ def test_the_end_of_the_run_is_asserted(name: str, expected: list[str]) -> None:
         ("always possible", ['assert not run.shows("p")']),
     ],
 )
-def test_other_kinds_of_claims_end_in_their_own_way(kind: str, expected: list[str]) -> None:
+def test_other_kinds_of_claims_end_in_their_own_way(kind: Kind, expected: list[str]) -> None:
     """`violates` is for an `always` alone."""
     trace = traces.Run({"a": {"n": "0"}}).trace("p", kind)
     rows = [row.strip() for row in paste(traces.report(trace), trace).splitlines()]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from joinproto.errors import EnvironmentProblem, UsageProblem
-from models.report import to_json
+from joinproto.json_form import encoded
 from tests.show import traces
 from tools.show.write import FORMATS, format_of, write_trace
 
@@ -53,7 +53,7 @@ def test_json_is_the_report_as_the_command_prints_it(tmp_path: Path) -> None:
 
     write_trace(report, tmp_path / "run.json")
 
-    assert to_json(report) == json.loads((tmp_path / "run.json").read_text("utf-8"))
+    assert encoded(report) == json.loads((tmp_path / "run.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("ending", [item.ending for item in FORMATS if item.needs_trace])

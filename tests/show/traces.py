@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from attrs import define, field
 
+from models.properties import Kind
 from models.report import (
     Coverage,
     MessageText,
@@ -55,7 +56,7 @@ class Run:
         self.steps.append(Step(action, member, message, sent, self.states, rules, detail))
 
     def trace(
-        self, name: str, kind: str = "always", *, loop_at: int | None = None, fairness: str = ""
+        self, name: str, kind: Kind = "always", *, loop_at: int | None = None, fairness: str = ""
     ) -> Trace:
         """Return the run as a trace of the property `name`."""
         return Trace(name, kind, self.initial, tuple(self.steps), loop_at, fairness)

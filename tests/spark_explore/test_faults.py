@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from joinproto.errors import EnvironmentProblem
+from joinproto.json_form import encoded
 from models import check, load_world
-from models.report import to_json
 from spark_explore import session
 from tests.spark_explore.cluster import ROOT, cluster, kill_tree
 from tests.spark_explore.runs import WORDS, begin, command, finished, wait_for_level
@@ -29,7 +29,7 @@ def _java() -> None:
 
 
 def expected(name: str, **options: object) -> dict[str, object]:
-    return to_json(check(load_world(name, **options)))
+    return dict(encoded(check(load_world(name, **options))))
 
 
 def same(expected: dict[str, object], found: dict[str, object]) -> None:

@@ -11,13 +11,13 @@ from attrs import evolve
 from joinproto.core.chain.lineage import Lineage
 from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
 from joinproto.core.chain.view import Kind, Seat, View, change, close, found, restart
-from joinproto.core.vocabulary import Store
 from joinproto.log.sequencer import Intake, Sequencer
 from joinproto.swarm.oracle import Oracle, Violation
 from joinproto.swarm.place import Place
 from joinproto.swarm.rest import Up, who_must_serve
 from joinproto.swarm.run import run
 from joinproto.swarm.scenario import Deed, Scenario, What
+from joinproto.tables.vocabulary import Store
 
 SCENARIO = Scenario(seed=1, members="abc", electors="abc", wait_for=2)
 SEATS = {name: Seat(name, f"{name}1") for name in "abc"}

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from joinproto.__main__ import main
-from joinproto.core.rulesets import RULESETS
-from joinproto.core.vocabulary import Reason, Store
 from joinproto.decide_json import read_members
 from joinproto.errors import UsageProblem
+from joinproto.rulesets import RULESETS
+from joinproto.tables.vocabulary import Reason, Store
 from tools.cli.main import COMMANDS, Row
 
 CLEAN = {"id": "a", "store": "clean", "initial": "X", "final": "F"}

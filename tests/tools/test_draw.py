@@ -12,10 +12,10 @@ from joinproto.core.chain.admission import admission
 from joinproto.core.chain.awaiting import awaiting
 from joinproto.core.chain.phases import arrows, standing
 from joinproto.core.chain.succession import founding, going_on, reopening
-from joinproto.core.note.initialization import initialization
-from joinproto.core.note.machine import note_machine
-from joinproto.core.tables import Table
-from joinproto.core.vocabulary import Phase
+from joinproto.reference.note.initialization import initialization
+from joinproto.reference.note.machine import note_machine
+from joinproto.tables.tables import Table
+from joinproto.tables.vocabulary import Phase
 from tools import docs
 from tools.cli.main import COMMANDS, Row
 from tools.diagrams.catalog import FORMATS, drawings

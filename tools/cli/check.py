@@ -9,7 +9,6 @@ With `--tier`, 0 and 1 say whether every world ends as the catalogue expects.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -17,17 +16,18 @@ from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import click
 from attrs import evolve, frozen
 
 from joinproto.errors import LimitReached, UsageProblem
+from joinproto.json_form import Merged, Seconds, encoded, printed
 from models import catalogue
 from models.entry import Entry
 from models.loaded import Loaded
 from models.options import words_of
-from models.report import Report, to_json
+from models.report import Report
 from tools.cli import loading, results
 from tools.cli.estimate import estimate, smaller_reports
 from tools.cli.interrupting import Interrupt, interruptible
@@ -78,6 +78,18 @@ class Settings:
         }
 
 
+@frozen
+class Checked:
+    """`joinproto check WORLD --json`"""
+
+    report: Annotated[Report, Merged()]
+    compile_seconds: Annotated[Seconds, "spent in the compiler, the first time"]
+    options: Annotated[Mapping[str, Any], "the world's options that were given"]
+    not_exercised: Annotated[
+        tuple[str, ...], "`coverage.never`, premises never met, claims not reached"
+    ]
+
+
 @click.command(epilog=EXAMPLE)
 @click.argument("target", metavar="[WORLD|FILE.py[::NAME]]", required=False)
 @loading.world_options
@@ -121,7 +133,7 @@ class Settings:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(
     target: str | None,
-    tier: str | None,
+    tier: Literal["quick", "long"] | None,
     as_json: bool,
     max_states: int | None,
     max_memory: str | None,
@@ -217,17 +229,12 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
             results.prepare(settings.out, _identity(loaded, settings))
         search = _on_spark if settings.engine == "spark" else _here
         report, compiled = search(loaded, settings)
-    as_json = {
-        **to_json(report),
-        "compile_seconds": round(compiled, 3),
-        "options": dict(loaded.options),
-        "not_exercised": list(findings.not_exercised(report)),
-    }
+    found = Checked(report, compiled, loaded.options, tuple(findings.not_exercised(report)))
     if settings.as_json:
-        click.echo(json.dumps(as_json))
+        click.echo(printed(found))
     else:
         click.echo(_text(loaded, report, settings))
-    _write(loaded, report, as_json, settings)
+    _write(loaded, report, encoded(found), settings)
     return _code(report, settings)
 
 
@@ -409,7 +416,7 @@ def _plan(loaded: Loaded, settings: Settings, progress: Progress, interrupt: Int
 # -- a tier ----------------------------------------------------------------------------
 
 
-def _check_tier(tier: str, settings: Settings) -> int:
+def _check_tier(tier: Literal["quick", "long"], settings: Settings) -> int:
     from models.check import check as search_world
     from models.engine.memory import resident_bytes
 
@@ -426,5 +433,5 @@ def _check_tier(tier: str, settings: Settings) -> int:
         Terminal.now()
         code, found = run_tier(tier, search, as_json=settings.as_json)
     if settings.as_json:
-        click.echo(json.dumps(found))
+        click.echo(printed(found))
     return code

@@ -4,16 +4,19 @@ Exit code 0 whatever the verdict; 2 where the input cannot be judged.
 """
 
 import json
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
 import click
+from attrs import frozen
 
 from joinproto.core.chain.rules import ChainRules
-from joinproto.core.rulesets import RULESETS
-from joinproto.core.verdict import MemberVerdict, Verdict
+from joinproto.core.verdict import MemberVerdict, Outcome, Verdict
 from joinproto.core.verdict import decide as verdict_of
-from joinproto.decide_json import read_members, verdict_as_json
+from joinproto.decide_json import read_members
 from joinproto.errors import UsageProblem
+from joinproto.json_form import Key, printed
+from joinproto.rulesets import RULESETS
+from joinproto.tables.vocabulary import Reason
 
 EXAMPLE = """\b
 Example:
@@ -21,6 +24,26 @@ Example:
     {"id": "a", "store": "clean", "initial": "X", "final": "F"},
     {"id": "b", "store": "empty"}]}' | joinproto decide -
 """
+
+
+@frozen(kw_only=True)
+class Judged:
+    """What becomes of one member."""
+
+    id: Annotated[str, "which one"]
+    outcome: Annotated[Outcome, "what becomes of it; `unaffected`: it is active already"]
+    sources: Annotated[tuple[str, ...], Key("from"), "members it may get the state from"]
+    reason: Annotated[Reason | None, "why it aborts or waits; null: neither"]
+    rule: Annotated[str | None, "the rule that says so; null: none was asked"]
+
+
+@frozen
+class Decided:
+    """`joinproto decide FILE --json`"""
+
+    rules: Annotated[str, "the rules that were asked"]
+    initial: Annotated[str | None, "the initial signature afterwards; null: nobody has one"]
+    outcomes: Annotated[tuple[Judged, ...], "every member, in the order of the input"]
 
 
 @click.command(epilog=EXAMPLE)
@@ -40,10 +63,21 @@ def decide(file: BinaryIO, rules: str, as_json: bool) -> int:
     members = read_members(file.read(), for_chain=isinstance(asked, ChainRules))
     verdict = verdict_of(asked, members)
     if as_json:
-        click.echo(json.dumps(verdict_as_json(verdict)))
+        click.echo(printed(_told(verdict)))
     else:
         click.echo(_as_text(verdict))
     return 0
+
+
+def _told(verdict: Verdict) -> Decided:
+    initial = None if verdict.initial is None else str(verdict.initial)
+    return Decided(verdict.rules, initial, tuple(map(_judged, verdict.outcomes)))
+
+
+def _judged(one: MemberVerdict) -> Judged:
+    return Judged(
+        id=one.id, outcome=one.outcome, sources=one.sources, reason=one.reason, rule=one.rule
+    )
 
 
 def _as_text(verdict: Verdict) -> str:

@@ -1,12 +1,42 @@
 """`joinproto draw`: state machines and decision tables, drawn from the tables themselves."""
 
-import json
 from pathlib import Path
+from typing import Annotated
 
 import click
+from attrs import evolve, frozen
 
 from joinproto.errors import EnvironmentProblem, UsageProblem
+from joinproto.json_form import Absent, printed
 from tools.diagrams.catalog import FORMATS, Drawing, drawings
+
+
+@frozen
+class Listed:
+    """One."""
+
+    name: Annotated[str, "for `joinproto draw`"]
+    kind: Annotated[str, "`machine` or `table`"]
+    about: Annotated[str, "what it shows"]
+
+
+@frozen
+class Drawings:
+    """`joinproto draw --json`"""
+
+    drawings: Annotated[tuple[Listed, ...], "what can be drawn"]
+    formats: Annotated[tuple[str, ...], "for `--format`"]
+
+
+@frozen(kw_only=True)
+class Drawn:
+    """`joinproto draw WHAT --json`"""
+
+    name: Annotated[str, "what was drawn"]
+    kind: Annotated[str, "`machine` or `table`"]
+    format: Annotated[str, "in which format"]
+    text: Annotated[str | None, Absent(), "the drawing; with `--out` it is in the file"] = None
+    out: Annotated[str | None, Absent(), "the file"] = None
 
 
 @click.command(epilog="Example: joinproto draw note --format svg --out note.svg")
@@ -35,9 +65,9 @@ def draw(what: str | None, form: str, out: Path | None, as_json: bool) -> int:
                 f"cannot write {out}: {error.strerror}", next="name another file with --out"
             ) from error
     if as_json:
-        found = {"name": what, "kind": known[what].kind, "format": form}
-        found |= {"text": text} if out is None else {"out": str(out)}
-        click.echo(json.dumps(found))
+        drawn = Drawn(name=what, kind=known[what].kind, format=form)
+        to = evolve(drawn, text=text) if out is None else evolve(drawn, out=str(out))
+        click.echo(printed(to))
     elif out is None:
         click.echo(text)
     return 0
@@ -45,8 +75,8 @@ def draw(what: str | None, form: str, out: Path | None, as_json: bool) -> int:
 
 def _list(known: dict[str, Drawing], as_json: bool) -> None:
     if as_json:
-        rows = [{"name": name, "kind": it.kind, "about": it.about} for name, it in known.items()]
-        click.echo(json.dumps({"drawings": rows, "formats": list(FORMATS)}))
+        rows = tuple(Listed(name, it.kind, it.about) for name, it in known.items())
+        click.echo(printed(Drawings(rows, tuple(FORMATS))))
         return
     width = max(map(len, known))
     for kind in dict.fromkeys(drawing.kind for drawing in known.values()):

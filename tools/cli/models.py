@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
 import click
+from attrs import frozen
 
+from joinproto.json_form import Count, printed
 from models import catalogue
 from models.entry import Entry
 from models.options import listed
@@ -27,7 +28,7 @@ def models(as_json: bool) -> int:
     the protocol promises.
     """
     if as_json:
-        click.echo(json.dumps({"worlds": [_as_json(item) for item in catalogue.ENTRIES]}))
+        click.echo(printed(Models(tuple(map(_told, catalogue.ENTRIES)))))
         return 0
     terminal = Terminal.now(colours=False)
     names = max(len(item.name) for item in catalogue.ENTRIES) + 2
@@ -56,24 +57,49 @@ def _facts(item: Entry) -> Iterator[str]:
         yield f"--mutant {mutant}"
 
 
-def _as_json(item: Entry) -> dict[str, Any]:
+@frozen(kw_only=True)
+class Listed:
+    """One world."""
+
+    name: Annotated[str, "for `joinproto check`"]
+    expected: Annotated[Literal["holds", "violated"], "how its search must end"]
+    members: Annotated[Count, "by default"]
+    about: Annotated[str, "what it shows"]
+    members_least: Annotated[Count, "the fewest it can have"]
+    members_most: Annotated[Count, "the most it can have"]
+    tier: Annotated[
+        Literal["quick", "long", "deep"], "`quick`: seconds; `long`: minutes; `deep`: for Spark"
+    ]
+    steps: Annotated[Count | None, "of the shortest run that breaks it; null: not pinned"]
+    mutants: Annotated[tuple[str, ...], "mistakes it can have built in, for `--mutant`"]
+    options: Annotated[Mapping[str, Any], "other options it takes, with their defaults"]
+
+
+@frozen
+class Models:
+    """`joinproto models --json`"""
+
+    worlds: Annotated[tuple[Listed, ...], "every world that ships"]
+
+
+def _told(item: Entry) -> Listed:
     least, most = item.members
-    return {
-        "name": item.name,
-        "expected": item.expected,
-        "members": item.usual,
-        "about": item.about,
-        "members_least": least,
-        "members_most": most,
-        "tier": item.tier,
-        "steps": item.steps,
-        "mutants": list(item.mutants),
-        "options": {
+    return Listed(
+        name=item.name,
+        expected=item.expected,
+        members=item.usual,
+        about=item.about,
+        members_least=least,
+        members_most=most,
+        tier=item.tier,
+        steps=item.steps,
+        mutants=item.mutants,
+        options={
             name: _default(value)
             for name, value in catalogue.parameters(item).items()
             if name not in ("members", "mutant")
         },
-    }
+    )
 
 
 def _default(parameter: inspect.Parameter) -> Any:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import click
+from attrs import frozen
+
+from joinproto.json_form import Absent, printed
 
 CONFIG = click.option(
     "--config",
@@ -15,6 +18,15 @@ CONFIG = click.option(
     help="The node's configuration, TOML.",
 )
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+@frozen
+class Ended:
+    """`joinproto node --config FILE --json`, at its end"""
+
+    member: Annotated[str, "its name"]
+    ended: Annotated[Literal["in order", "not started"], "how"]
+    warnings: Annotated[tuple[str, ...] | None, Absent(), "of --check: what is risky"] = None
 
 
 @click.command(epilog="Example: joinproto node --config node.toml")
@@ -41,11 +53,10 @@ def node(config: Path, verbose: bool, only_check: bool, as_json: bool) -> int:
         log_to_stderr(settings.config.member, verbose=verbose)
         code = run_node(settings)
         if as_json:
-            click.echo(json.dumps({"member": settings.config.member, "ended": "in order"}))
+            click.echo(printed(Ended(settings.config.member, "in order")))
         return code
-    found = {"member": settings.config.member, "ended": "not started"}
     if as_json:
-        click.echo(json.dumps(found | {"warnings": settings.warnings}))
+        click.echo(printed(Ended(settings.config.member, "not started", settings.warnings)))
     else:
         for warning in settings.warnings:
             click.echo(f"warning: {warning}", err=True)

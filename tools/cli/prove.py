@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -15,7 +14,9 @@ from typing import Any
 import click
 from attrs import define, field
 
+from joinproto import json_form
 from joinproto.errors import UsageProblem
+from proofs import printed
 from tools.cli.output import Terminal, error_stream, is_terminal
 
 EXAMPLE = """\b
@@ -44,8 +45,9 @@ INDENT = " " * 12
 def prove(claim: str | None, **options: Any) -> int:
     """Prove what holds for any number of members, views and ballots.
 
-    CLAIM is one of the protocol's, or `tables`; without it, all are proved.  Exit code 0:
-    every obligation is proved; 1: one fails, and a state that speaks against it is shown.
+    CLAIM is one of the protocol's, a layer with all its claims, or `tables`; without it, all are
+    proved.  Exit code 0: every obligation is proved; 1: one fails, and a state that speaks
+    against it is shown.
     """
     if options["mutant"] is not None and not options["link"]:
         raise UsageProblem(
@@ -67,8 +69,8 @@ class _Run:
     mutant: str | None
     search: bool
     as_json: bool
-    told: list[dict[str, Any]] = field(factory=list)
-    more: dict[str, list[dict[str, Any]]] = field(factory=dict)
+    told: list[printed.Obligation] = field(factory=list)
+    more: dict[str, Any] = field(factory=dict)
     failing: Any = None  # the first outcome with a state against it
     is_bad: bool = False
     began: float = field(factory=time.process_time)
@@ -93,22 +95,22 @@ class _Run:
             self._search()
         if self.link:
             self._link()
-        failed = [one for one in self.told if one["result"] != "proved"]
+        failed = [one for one in self.told if one.result != "proved"]
         is_bad = bool(failed) or self.is_bad
         if self.as_json:
-            found = {
-                "result": "fails" if is_bad else "proved",
-                "claim": self.claim,
-                "without": self.without,
-                "solver": solver_version(),
-                "cpu_seconds": round(proved_in, 3),
-                "proved": len(self.told) - len(failed),
-                "failed": len(failed),
-                "obligations": self.told,
-                "assumptions": [] if self.claim == TABLES else list(claims.assumptions(self.claim)),
+            found = printed.Proved(
+                result="fails" if is_bad else "proved",
+                claim=self.claim,
+                without=self.without,
+                solver=solver_version(),
+                cpu_seconds=proved_in,
+                proved=len(self.told) - len(failed),
+                failed=len(failed),
+                obligations=tuple(self.told),
+                assumptions=() if self.claim == TABLES else tuple(claims.assumptions(self.claim)),
                 **self.more,
-            }
-            click.echo(json.dumps(found))
+            )
+            click.echo(json_form.printed(found))
         else:
             all_of_them = f"all {len(self.told)} obligations are proved"
             some = f"{len(failed)} of {len(self.told)} obligations fail"
@@ -126,7 +128,7 @@ class _Run:
                 # The first state that speaks against it is made small; the others only count.
                 outcome = discharge(obligation, small=self.failing is None)
                 is_first = self.failing is None and outcome.against is not None
-                self.told.append(report.outcome_json(outcome, shown=is_first))
+                self.told.append(report.outcome_told(outcome, shown=is_first))
                 self._line(outcome.result, outcome.seconds, obligation.words)
                 if is_first and outcome.against is not None:
                     self.failing = outcome
@@ -137,17 +139,14 @@ class _Run:
 
         for finding in (*tables.findings(), *differences.compare()):
             self.told.append(
-                {
-                    "layer": TABLES,
-                    "obligation": finding.words,
-                    "kind": "is so of the shipped tables",
-                    "step": None,
-                    "subject": None,
-                    "result": finding.result,
-                    "seconds": round(finding.seconds, 4),
-                    "against": None,
-                    "example": finding.example,
-                }
+                printed.Obligation(
+                    layer=TABLES,
+                    obligation=finding.words,
+                    kind="is so of the shipped tables",
+                    result=finding.result,
+                    seconds=finding.seconds,
+                    example=finding.example,
+                )
             )
             self._line(finding.result, finding.seconds, finding.words)
             self._lines([finding.example] if finding.example else [], indent=INDENT)
@@ -155,12 +154,13 @@ class _Run:
     def _search(self) -> None:
         from proofs import bounded, report
 
-        found = self.more.setdefault("search", [])
+        told = []
         self._lines(["", "runs from the beginning, a rule left out:"])
         for searched in bounded.search():
-            found.append(report.search_json(searched))
+            told.append(report.search_told(searched))
             self._lines(report.search_lines(searched))
             self.is_bad = self.is_bad or not searched.is_as_expected
+        self.more["search"] = tuple(told)
 
     def _link(self) -> None:
         from proofs import claims, report
@@ -168,7 +168,7 @@ class _Run:
         from proofs.link.run import link, worlds
 
         layers = frozenset(layer.name for layer, _ in claims.wanted(self.claim))
-        told = self.more.setdefault("link", [])
+        told = []
         self._lines(["", "steps of the code that ships, held against the relations:"])
         explored = []
         for linked in worlds(layers, self.mutant):
@@ -176,15 +176,16 @@ class _Run:
                 click.echo(f"  looking at {linked.world}", err=True, file=error_stream())
             for found in link(linked, mutant=self.mutant, layers=layers):
                 explored.append(found)
-                told.append(report.link_json(found))
+                told.append(report.link_told(found))
                 self._lines(report.link_lines(found))
                 self.is_bad = self.is_bad or found.rejected is not None
+        self.more["link"] = tuple(told)
         if self.mutant is None:
             steps = sum({one.world: one.steps for one in explored}.values())
             self._lines([f"{steps:,} distinct steps of the code together"])
         if self.failing is not None:
             looked = lookup.look_up(self.failing.obligation, self.failing.against, explored)
-            self.more["lookup"] = [report.lookup_json(looked)]
+            self.more["lookup"] = (report.lookup_told(looked),)
             self._lines(["", f"the state against “{self.failing.obligation.words}”:"])
             self._lines(report.lookup_lines(looked), indent="  ")
 

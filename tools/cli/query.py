@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
+from attrs import frozen
 
 from joinproto.errors import UsageProblem
+from joinproto.json_form import Count, Seconds, printed
 from tools.cli.output import Terminal
 from tools.show.pieces import Piece, Role, line
+
+if TYPE_CHECKING:
+    from spark_explore.query import Dataset
 
 EXAMPLE = """\b
 Examples:
@@ -19,6 +23,48 @@ Examples:
   joinproto query DIR "SELECT level, count(*) FROM states GROUP BY level"
   joinproto query DIR --ask growth
 """
+
+
+Value = str | int | float | bool | None
+
+
+@frozen
+class Found:
+    """`joinproto query DIR SQL --json`"""
+
+    sql: Annotated[str, "the query, also of a question that is ready"]
+    columns: Annotated[tuple[str, ...], "names, in their order"]
+    rows: Annotated[tuple[tuple[Value, ...], ...], "found: a value for each column"]
+    more: Annotated[bool, "whether there are more rows than were asked for"]
+    seconds: Annotated[Seconds, "of the clock, Spark's start included"]
+
+
+@frozen
+class Column:
+    """One column."""
+
+    name: Annotated[str, "as SQL takes it"]
+    type: Annotated[str, "`bool`, `int32`, `int64` or `string`"]
+    about: Annotated[str, "what it says, or empty"]
+
+
+@frozen
+class Question:
+    """One that is ready."""
+
+    name: Annotated[str, "for `--ask`"]
+    about: Annotated[str, "what it asks"]
+
+
+@frozen
+class Described:
+    """`joinproto query DIR --json`"""
+
+    world: Annotated[str, "its name"]
+    members: Annotated[tuple[str, ...], "of the world"]
+    states: Annotated[Count, "rows of the table `states`"]
+    columns: Annotated[tuple[Column, ...], "of the table `states`"]
+    questions: Annotated[tuple[Question, ...], "that are ready"]
 
 
 @click.command(epilog=EXAMPLE)
@@ -51,50 +97,48 @@ def query(
         sql = question(dataset, name)
     if sql is None:
         found = _described(dataset)
-        click.echo(json.dumps(found) if as_json else _listing(dataset))
+        click.echo(printed(found) if as_json else _listing(found))
         return 0
     began = time.perf_counter()
     answer = ask(dataset, sql, master=master, rows_max=rows_max)
     if as_json:
-        seconds = round(time.perf_counter() - began, 3)
-        rows = [list(row) for row in answer.rows]
-        told = {"columns": list(answer.columns), "rows": rows, "more": answer.more}
-        click.echo(json.dumps({"sql": sql, **told, "seconds": seconds}))
+        seconds = time.perf_counter() - began
+        click.echo(printed(Found(sql, answer.columns, answer.rows, answer.more, seconds)))
     else:
         click.echo(_table(answer))
     return 0
 
 
-def _described(dataset: Any) -> dict[str, Any]:
+def _described(dataset: Dataset) -> Described:
     from spark_explore.questions import QUESTIONS
 
-    return {
-        "world": dataset.world,
-        "members": list(dataset.members),
-        "states": dataset.states,
-        "columns": [
-            {"name": name, "type": kind, "about": dataset.about.get(name, "")}
+    return Described(
+        dataset.world,
+        dataset.members,
+        dataset.states,
+        tuple(
+            Column(name, kind, dataset.about.get(name, ""))
             for name, kind in dataset.columns.items()
-        ],
-        "questions": [
-            {"name": name, "about": item.about}
+        ),
+        tuple(
+            Question(name, item.about)
             for name, item in QUESTIONS.items()
             if item.sql(dataset.members, dataset.columns) is not None
-        ],
-    }
+        ),
+    )
 
 
-def _listing(dataset: Any) -> str:
-    told, terminal = _described(dataset), Terminal.now()
-    width = max(len(item["name"]) for item in told["columns"]) + 2
-    out = [f"{dataset.world}: {dataset.states:,} states, the table `states`", ""]
-    for item in told["columns"]:
-        heading = Piece(item["name"].ljust(width), Role.NAME)
-        text = line(heading, f"{item['type']:8}", item["about"])
+def _listing(told: Described) -> str:
+    terminal = Terminal.now()
+    width = max(len(item.name) for item in told.columns) + 2
+    out = [f"{told.world}: {told.states:,} states, the table `states`", ""]
+    for item in told.columns:
+        heading = Piece(item.name.ljust(width), Role.NAME)
+        text = line(heading, f"{item.type:8}", item.about)
         out.append(terminal.paragraph(text, first=0, indent=width + 9))
     out += ["", "questions that are ready, for --ask:"]
-    for item in told["questions"]:
-        text = line(Piece(item["name"].ljust(width), Role.NAME), item["about"])
+    for one in told.questions:
+        text = line(Piece(one.name.ljust(width), Role.NAME), one.about)
         out.append(terminal.paragraph(text, first=0, indent=width))
     return "\n".join(out)
 

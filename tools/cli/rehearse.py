@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import click
+from attrs import evolve
 
 from joinproto.core.pick.table import Verdict
 from joinproto.errors import JoinprotoError, UsageProblem
-from joinproto.recovery import show
+from joinproto.json_form import printed
+from joinproto.recovery import schema, show
 from joinproto.recovery.found import Found
-from joinproto.recovery.judgement import Judgement, as_json
+from joinproto.recovery.judgement import Judgement, told
 from tools.rehearse.disks import Scene, scene_of
 from tools.rehearse.search import (
     AUTOMATIC,
@@ -45,8 +45,7 @@ def rehearse_restart(
         outcomes.append(rehearse(scene, choice, outside=outside, states_max=states_max))
     is_sure = all(one.is_whole and not one.loses for one in outcomes)
     if as_object:
-        tree = {**as_json(judgement), "rehearsal": [_as_json(one) for one in outcomes]}
-        click.echo(json.dumps(tree))
+        click.echo(printed(evolve(told(judgement), rehearsal=tuple(map(_told, outcomes)))))
     else:
         click.echo(_text(judgement, stores, scene, outcomes))
     return 0 if is_sure else UNPROVEN
@@ -149,22 +148,23 @@ def _sentence(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def _as_json(outcome: Outcome) -> dict[str, Any]:
-    return {
-        "choice": outcome.choice.name,
-        "marks": list(outcome.choice.marks),
-        "starts": [
-            {
-                "kind": start.kind.lower(),
-                "members": list(start.members),
-                "seq": start.frame,
-                "is_served": start.is_served,
-            }
-            for start in outcome.starts
-        ],
-        "waits": list(outcome.waits),
-        "aborts": list(outcome.aborts),
-        "loses": outcome.loses,
-        "is_whole": outcome.is_whole,
-        "states": outcome.states,
-    }
+def _told(outcome: Outcome) -> schema.Rehearsed:
+    starts = (
+        schema.Start(
+            kind=start.kind.lower(),
+            members=tuple(start.members),
+            seq=start.frame,
+            is_served=start.is_served,
+        )
+        for start in outcome.starts
+    )
+    return schema.Rehearsed(
+        choice=outcome.choice.name,
+        marks=tuple(outcome.choice.marks),
+        starts=tuple(starts),
+        waits=tuple(outcome.waits),
+        aborts=tuple(outcome.aborts),
+        loses=outcome.loses,
+        is_whole=outcome.is_whole,
+        states=outcome.states,
+    )

@@ -6,16 +6,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
 
 import click
-from attrs import define, field
+from attrs import define, field, frozen
 
+from joinproto.json_form import Merged, printed
 from models import catalogue
 from models.loaded import Loaded
-from models.simulate import ClaimMet, Simulation, Stride, to_json
+from models.simulate import ClaimMet, Simulation, Stride
 from models.simulate import simulate as walk
 from tools.cli import loading
 from tools.cli.output import Terminal, alone_on_stdout, error_stream
@@ -46,6 +46,14 @@ MARKS = {
     "not-reached": Piece("NOT REACHED", Role.WARN),
     "not-judged": Piece("not judged", Role.QUIET),
 }
+
+
+@frozen
+class Simulated:
+    """`joinproto simulate WORLD --json`"""
+
+    found: Annotated[Simulation, Merged()]
+    options: Annotated[Mapping[str, Any], "the world's options that were given"]
 
 
 @click.command(epilog=EXAMPLE)
@@ -122,7 +130,7 @@ def simulate(
         loaded = catalogue.load(target, options)
         found = _walk(loaded, runs, seed, steps)
     if as_json:
-        click.echo(json.dumps({**to_json(found), "options": dict(loaded.options)}))
+        click.echo(printed(Simulated(found, loaded.options)))
     else:
         click.echo(_text(loaded, found))
     if found.trace is not None:
@@ -137,7 +145,7 @@ def _swarm(
 
     with alone_on_stdout(as_json):
         report = swarm.simulate_swarm(target, seed=seed, runs=runs, seconds=seconds, jobs=jobs)
-    click.echo(json.dumps(swarm.to_json(report)) if as_json else swarm.text_of(report))
+    click.echo(printed(swarm.told(report)) if as_json else swarm.text_of(report))
     return report.code
 
 

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Literal
 
 import click
-from attrs import define, field
+from attrs import define, field, frozen
 
 from joinproto.core.chain.member import Member
+from joinproto.json_form import Count, Seconds
 from joinproto.swarm.many import Tally, many
 from joinproto.swarm.oracle import CLAIMS
 from joinproto.swarm.run import Outcome, run
@@ -134,51 +135,98 @@ class _Progress:
             error_stream().write("\n")
 
 
-def to_json(report: Report) -> dict[str, Any]:
-    """Return the report as JSON values."""
+@frozen
+class Claim:
+    """One claim."""
+
+    name: Annotated[str, "its name"]
+    means: Annotated[str, "in words"]
+    broken: Annotated[Count, "runs that broke it"]
+
+
+@frozen
+class Shrunk:
+    """What is left of the run."""
+
+    what: Annotated[str, "what was seen"]
+    events: Annotated[Count, "up to there"]
+    deeds: Annotated[Count, "that were needed"]
+    configuration: Annotated[tuple[str, ...], "the configuration"]
+    story: Annotated[tuple[str, ...], "what happened"]
+
+
+@frozen(kw_only=True)
+class Failure:
+    """The first run that broke a claim, and the same, shrunk."""
+
+    claim: Annotated[str, "its name"]
+    what: Annotated[str, "what was seen"]
+    seed: Annotated[Count, "of the first run that broke it"]
+    events: Annotated[Count, "up to there"]
+    seeds: Annotated[tuple[Count, ...], "those that broke it, at most 20"]
+    again: Annotated[str, "the command that plays the run again"]
+    shrunk: Annotated[Shrunk, "What is left of the run."]
+
+
+@frozen(kw_only=True)
+class Swarm:
+    """`joinproto simulate join --swarm --json`"""
+
+    world: Annotated[str, "the target: `join`, or FILE.py::NAME"]
+    result: Annotated[Literal["violated", "not-violated"], "`not-violated` is no proof"]
+    seed: Annotated[Count, "of the first run; each run is made of its seed alone"]
+    jobs: Annotated[Count, "cores"]
+    runs: Annotated[Count, "played"]
+    events: Annotated[Count, "of all runs together"]
+    violations: Annotated[Count, "runs that broke a claim of safety"]
+    stuck: Annotated[Count, "runs in which a cluster did not serve, rest or end as it must"]
+    configurations: Annotated[Count, "distinct ones among the runs"]
+    opened: Annotated[Count, "times that a member began to serve"]
+    acknowledged: Annotated[Count, "frames that a client was told are committed"]
+    seconds: Annotated[Seconds, "of the clock"]
+    interrupted: Annotated[bool, "whether Ctrl-C ended it"]
+    claims: Annotated[tuple[Claim, ...], "every claim"]
+    failures: Annotated[tuple[Failure, ...], "every claim that was broken"]
+    notes: Annotated[tuple[str, ...], "what a simulation does not say"] = (NO_PROOF,)
+
+
+def told(report: Report) -> Swarm:
+    """Return the report for a program."""
     tally = report.tally
-    return {
-        "world": report.target,
-        "result": "violated" if tally.broken else "not-violated",
-        "seed": report.seed,
-        "jobs": report.jobs,
-        "runs": tally.runs,
-        "events": tally.events,
-        "violations": tally.violations,
-        "stuck": tally.stuck,
-        "configurations": tally.configurations,
-        "opened": tally.opened,
-        "acknowledged": tally.acked,
-        "seconds": round(tally.seconds, 3),
-        "interrupted": report.is_interrupted,
-        "claims": [
-            {"name": name, "means": means, "broken": tally.broken[name]}
-            for name, means in CLAIMS.items()
-        ],
-        "failures": [
-            {
-                "claim": claim,
-                "what": failed[0].what,
-                "seed": failed[0].scenario.seed,
-                "events": failed[0].events,
-                "seeds": [outcome.scenario.seed for outcome in failed],
-                "again": report.again(failed[0]),
-                "shrunk": _shrunk_to_json(report.shrunk[claim]),
-            }
+    return Swarm(
+        world=report.target,
+        result="violated" if tally.broken else "not-violated",
+        seed=report.seed,
+        jobs=report.jobs,
+        runs=tally.runs,
+        events=tally.events,
+        violations=tally.violations,
+        stuck=tally.stuck,
+        configurations=tally.configurations,
+        opened=tally.opened,
+        acknowledged=tally.acked,
+        seconds=tally.seconds,
+        interrupted=report.is_interrupted,
+        claims=tuple(Claim(name, means, tally.broken[name]) for name, means in CLAIMS.items()),
+        failures=tuple(
+            Failure(
+                claim=claim,
+                what=failed[0].what,
+                seed=failed[0].scenario.seed,
+                events=failed[0].events,
+                seeds=tuple(outcome.scenario.seed for outcome in failed),
+                again=report.again(failed[0]),
+                shrunk=_shrunk(report.shrunk[claim]),
+            )
             for claim, failed in sorted(tally.failed.items())
-        ],
-        "notes": [NO_PROOF],
-    }
+        ),
+    )
 
 
-def _shrunk_to_json(outcome: Outcome) -> Mapping[str, Any]:
-    return {
-        "what": outcome.what,
-        "events": outcome.events,
-        "deeds": len(outcome.scenario.deeds),
-        "configuration": outcome.scenario.words,
-        "story": list(outcome.story),
-    }
+def _shrunk(outcome: Outcome) -> Shrunk:
+    scenario = outcome.scenario
+    deeds = len(scenario.deeds)
+    return Shrunk(outcome.what, outcome.events, deeds, tuple(scenario.words), tuple(outcome.story))
 
 
 def text_of(report: Report) -> str:

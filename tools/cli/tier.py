@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Annotated, Literal
 
 import click
 from attrs import frozen
 
+from joinproto.json_form import Count, Seconds
 from models import catalogue
 from models.entry import Entry
 from models.options import words_of
 from models.report import Report
 from tools.show.amounts import count, duration, plural
+
+Result = Literal["holds", "violated", "incomplete"]
+Expected = Literal["holds", "violated"]
 
 
 @frozen
@@ -31,7 +35,7 @@ class Ending:
     report: Report
 
     @property
-    def expected(self) -> str:
+    def expected(self) -> Expected:
         return "violated" if self.mutant else self.item.expected
 
     @property
@@ -67,24 +71,55 @@ class Ending:
         )
         return f"{text}; {self.wrong}" if self.wrong else text
 
-    def as_json(self) -> dict[str, Any]:
+    def told(self) -> Ended:
+        """Return what a program reads."""
         report = self.report
-        return {
-            "world": self.item.name,
-            "mutant": self.mutant,
-            "members": report.members,
-            "result": report.result,
-            "expected": self.expected,
-            "as_expected": not self.wrong,
-            "distinct": report.distinct,
-            "generated": report.generated,
-            "depth": report.depth,
-            "seconds": round(report.seconds, 3),
-            "property": None if report.trace is None else report.trace.property,
-            "trace_length": self.steps,
-            "trace_length_expected": self.steps_expected,
-            "stopped_by": report.stopped_by,
-        }
+        return Ended(
+            world=self.item.name,
+            mutant=self.mutant,
+            members=report.members,
+            result=report.result,
+            expected=self.expected,
+            as_expected=not self.wrong,
+            distinct=report.distinct,
+            generated=report.generated,
+            depth=report.depth,
+            seconds=report.seconds,
+            property=None if report.trace is None else report.trace.property,
+            trace_length=self.steps,
+            trace_length_expected=self.steps_expected,
+            stopped_by=report.stopped_by,
+        )
+
+
+@frozen(kw_only=True)
+class Ended:
+    """How one search ended."""
+
+    world: Annotated[str, "its name"]
+    mutant: Annotated[str | None, "the mistake built in; null: none"]
+    members: Annotated[Count, "members of the world"]
+    result: Annotated[Result, "found"]
+    expected: Annotated[Expected, "how it must end"]
+    as_expected: Annotated[bool, "whether it ended so, and after so many steps"]
+    distinct: Annotated[Count, "distinct states"]
+    generated: Annotated[Count, "steps found"]
+    depth: Annotated[Count, "states on the longest of the shortest runs"]
+    seconds: Annotated[Seconds, "of the clock"]
+    property: Annotated[str | None, "the claim its run breaks"]
+    trace_length: Annotated[Count | None, "steps of that run"]
+    trace_length_expected: Annotated[Count | None, "steps it must have; null: not pinned"]
+    stopped_by: Annotated[str, "the limit that ended it early, or empty"]
+
+
+@frozen(kw_only=True)
+class Tier:
+    """`joinproto check --tier quick --json`"""
+
+    tier: Annotated[Literal["quick", "long"], "which"]
+    result: Annotated[Literal["as-expected", "not-as-expected", "incomplete"], "of all"]
+    seconds: Annotated[Seconds, "of the clock"]
+    worlds: Annotated[tuple[Ended, ...], "every world, each followed by its mutants"]
 
 
 def _rows(tier: str) -> Iterator[tuple[Entry, str | None]]:
@@ -95,9 +130,9 @@ def _rows(tier: str) -> Iterator[tuple[Entry, str | None]]:
 
 
 def run_tier(
-    tier: str, search: Callable[[Entry, str | None], Report], *, as_json: bool
-) -> tuple[int, dict[str, Any]]:
-    """Search every world of `tier`; return the exit code and the JSON object.
+    tier: Literal["quick", "long"], search: Callable[[Entry, str | None], Report], *, as_json: bool
+) -> tuple[int, Tier]:
+    """Search every world of `tier`; return the exit code and what a program reads.
 
     `search`: makes the report of a world, or of one of its mutants.  Lines are printed as
     they come, unless `as_json`.
@@ -120,12 +155,13 @@ def run_tier(
     if not as_json:
         click.echo()
         click.echo(_verdict(endings, wrong, seconds))
-    return code, {
-        "tier": tier,
-        "result": {0: "as-expected", 1: "not-as-expected", 3: "incomplete"}[code],
-        "seconds": round(seconds, 3),
-        "worlds": [ending.as_json() for ending in endings],
+    results: dict[int, Literal["as-expected", "not-as-expected", "incomplete"]] = {
+        0: "as-expected",
+        1: "not-as-expected",
+        3: "incomplete",
     }
+    told = tuple(ending.told() for ending in endings)
+    return code, Tier(tier=tier, result=results[code], seconds=seconds, worlds=told)
 
 
 def _words(item: Entry, mutant: str | None) -> str:

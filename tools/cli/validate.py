@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
+
+from joinproto.json_form import printed
 
 
 @click.command(epilog="Example: joinproto validate events/")
@@ -21,7 +22,7 @@ def validate(logs: tuple[Path, ...], as_json: bool) -> int:
 
     verdict = validate(logs)
     if as_json:
-        click.echo(json.dumps(verdict.as_json()))
+        click.echo(printed(verdict))
         return 0 if verdict.holds else 1
     click.echo(
         f"{verdict.runs} runs of {', '.join(verdict.members)}: {verdict.lines} events,"
@@ -34,12 +35,12 @@ def validate(logs: tuple[Path, ...], as_json: bool) -> int:
         found = verdict.mismatch
         click.echo(f"\n{found.path}: the first {found.matching} lines are the member's own")
         click.echo(f"  then differs  {found.field}")
-        click.echo(f"  seen          {json.dumps(found.seen)[:500]}")
-        click.echo(f"  allowed       {json.dumps(found.allowed)[:500]}")
-    for name, problems in verdict.broken.items():
-        click.echo(f"{name:<28}{'violated' if problems else 'holds'}")
-        for problem in problems[:SHOWN]:
+        click.echo(f"  seen          {found.seen[:500]}")
+        click.echo(f"  allowed       {found.allowed[:500]}")
+    for claim in verdict.claims:
+        click.echo(f"{claim.name:<28}{claim.result}")
+        for problem in claim.found[:SHOWN]:
             click.echo(f"    {problem}")
-        if len(problems) > SHOWN:
-            click.echo(f"    and {len(problems) - SHOWN} more")
+        if len(claim.found) > SHOWN:
+            click.echo(f"    and {len(claim.found) - SHOWN} more")
     return 0 if verdict.holds else 1

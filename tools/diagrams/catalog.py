@@ -13,16 +13,16 @@ from joinproto.core.chain.awaiting import awaiting
 from joinproto.core.chain.phases import machine as chain_machine
 from joinproto.core.chain.phases import standing
 from joinproto.core.chain.succession import founding, going_on, reopening
-from joinproto.core.machine import StateMachine
-from joinproto.core.markdown import table_as_markdown
-from joinproto.core.note.machine import note_machine
-from joinproto.core.note.recovery import comparison
-from joinproto.core.note.shutdown import STORE_CHANGES
-from joinproto.core.qpid.machine import qpid_machine
-from joinproto.core.qpid.store_status import STORE_STATUS
-from joinproto.core.tables import Table
 from joinproto.reconcile import timers
 from joinproto.reconcile.tables import OURS, REAL, SEED
+from joinproto.reference.note.machine import note_machine
+from joinproto.reference.note.recovery import comparison
+from joinproto.reference.note.shutdown import STORE_CHANGES
+from joinproto.reference.qpid.machine import qpid_machine
+from joinproto.reference.qpid.store_status import STORE_STATUS
+from joinproto.tables.machine import StateMachine
+from joinproto.tables.markdown import table_as_markdown
+from joinproto.tables.tables import Table
 from tools.diagrams.graph import Graph, graph_of_machine, graph_of_settling, graph_of_stores
 from tools.diagrams.mermaid import graph_as_mermaid, table_as_mermaid
 from tools.diagrams.svg import graph_as_svg, table_as_svg

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 from attrs import frozen
 
-from joinproto.core.machine import StateMachine
-from joinproto.core.note.shutdown import StoreChange
-from joinproto.core.vocabulary import Store
+from joinproto.reference.note.shutdown import StoreChange
+from joinproto.tables.machine import StateMachine
+from joinproto.tables.vocabulary import Store
 
 P = TypeVar("P", bound=Enum)
 

@@ -3,9 +3,9 @@
 from enum import Enum
 from typing import TypeVar
 
-from joinproto.core.markdown import row_of
-from joinproto.core.tables import Table
-from joinproto.core.terms import ALWAYS
+from joinproto.tables.markdown import row_of
+from joinproto.tables.tables import Table
+from joinproto.tables.terms import ALWAYS
 from tools.diagrams.graph import Graph
 
 O = TypeVar("O", bound=Enum)

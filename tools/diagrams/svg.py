@@ -11,8 +11,8 @@ from html import escape
 from textwrap import wrap
 from typing import TypeVar
 
-from joinproto.core.markdown import COLUMNS, row_of
-from joinproto.core.tables import Table
+from joinproto.tables.markdown import COLUMNS, row_of
+from joinproto.tables.tables import Table
 from tools.diagrams.graph import Edge, Graph
 
 O = TypeVar("O", bound=Enum)

@@ -6,6 +6,7 @@ from typing import Any
 
 from attrs import frozen
 
+from joinproto.json_form import encoded
 from tools.faults.clients import Connection, Ledger
 from tools.faults.nodes import Fleet
 from tools.validate.judge import Verdict, validate
@@ -25,7 +26,7 @@ class Judged:
         return {
             "problems": list(self.problems),
             "frames": self.frames,
-            "validate": self.logs.as_json(),
+            "validate": encoded(self.logs),
         }
 
 
@@ -81,7 +82,7 @@ def judge(fleet: Fleet, ledger: Ledger) -> Judged:
         differs = logs.mismatch
         problems.append(
             f"{differs.path}, line {differs.matching + 1}: {differs.field} is"
-            f" {str(differs.seen)[:100]}, and may be {str(differs.allowed)[:100]}"
+            f" {differs.seen[:100]}, and may be {differs.allowed[:100]}"
         )
     for name, broken in logs.broken.items():
         problems += [f"{name}: {what}" for what in broken[:1]]

@@ -118,7 +118,7 @@ def catch(ids: Sequence[str], usual: dict[str, float]) -> dict[str, str]:
 def forget_caches() -> None:
     """Empty every cache of ours: otherwise the first test alone runs what is kept in one."""
     for name, module in list(sys.modules.items()):
-        if name.startswith(("joinproto.core", "tests.core")):
+        if name.startswith(("joinproto.core", "joinproto.tables", "tests.core")):
             for thing in list(vars(module).values()):
                 for one in (thing, *(vars(thing).values() if isinstance(thing, type) else ())):
                     if callable(clear := getattr(one, "cache_clear", None)):

@@ -14,8 +14,9 @@ from collections import deque
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from joinproto.json_form import encoded
 from models.events import Told, plain
-from models.report import Step, Trace, step_to_json
+from models.report import Step, Trace
 from tools.show.story import Moment, Story, tell
 from tools.show.words import headline
 
@@ -96,7 +97,7 @@ def _meta(step: Step | None) -> dict[str, Any]:
     """Return what the step was, without the states, which have their own place."""
     if step is None:
         return {}
-    return {key: value for key, value in step_to_json(step).items() if key != "states"}
+    return {key: value for key, value in encoded(step).items() if key != "states"}
 
 
 def _variables(story: Story) -> dict[str, str]:

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
 
-from models.report import PropertyResult, Report, to_json
+from joinproto.json_form import encoded
+from models.report import PropertyResult, Report
 from tools.show import findings
 from tools.show.amounts import count, plural
 from tools.show.drawing import drawing
@@ -132,7 +133,7 @@ def _sources(report: Report, options: Mapping[str, object]) -> Iterator[Markup]:
     if report.trace is not None:
         test = paste(report, report.trace, options=options)
         yield _folded("The run as a pytest test", _source(test))
-    yield _folded("The report as JSON", _source(json.dumps(to_json(report), indent=2)))
+    yield _folded("The report as JSON", _source(json.dumps(encoded(report), indent=2)))
 
 
 def _source(code: str) -> Markup:

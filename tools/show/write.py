@@ -10,7 +10,8 @@ from typing import Any
 from attrs import frozen
 
 from joinproto.errors import EnvironmentProblem, UsageProblem
-from models.report import Report, Trace, to_json
+from joinproto.json_form import encoded
+from models.report import Report, Trace
 from tools.show.chart import chart
 from tools.show.itf import itf
 from tools.show.page import page
@@ -61,7 +62,7 @@ FORMATS = (
         lambda report, _: _as_json(itf(_run(report), source=report.world)),
         needs_trace=True,
     ),
-    Format(".json", "the whole report", lambda report, _: _as_json(to_json(report))),
+    Format(".json", "the whole report", lambda report, _: _as_json(encoded(report))),
     Format(
         ".py",
         "a pytest test",

@@ -6,11 +6,12 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
 from attrs import frozen
 
 from joinproto import __version__
+from joinproto.json_form import Count, Key
 from tools.validate.history import History
 from tools.validate.logs import Run, read_runs
 from tools.validate.properties import PROPERTIES
@@ -20,38 +21,43 @@ SHOWN = 3
 
 
 @frozen
-class Verdict:
-    """`mismatch`: the first line that the member would not have written; `broken`: by claim."""
+class Judged:
+    """One claim."""
 
-    runs: int
-    lines: int
-    members: tuple[str, ...]
-    views: int
-    committed: int
+    name: Annotated[str, "as in docs/protocol.md"]
+    found: Annotated[tuple[str, ...], "what breaks it, in words"]
+
+    @property
+    def result(self) -> Annotated[Literal["holds", "violated"], "what was found"]:
+        return "violated" if self.found else "holds"
+
+
+@frozen(kw_only=True)
+class Verdict:
+    """`joinproto validate LOG... --json`"""
+
+    runs: Annotated[Count, "processes, one log each"]
+    lines: Annotated[Count, "events in them that were replayed"]
+    members: Annotated[tuple[str, ...], "whose logs there are"]
+    views: Annotated[Count, "views that they learned"]
+    committed: Annotated[Count, "frames that every member of their view had on its disk"]
     openings: int
-    mismatch: Mismatch | None
-    broken: dict[str, tuple[str, ...]]
-    notes: tuple[str, ...]
+    claims: Annotated[tuple[Judged, ...], Key("properties"), "every claim"]
+    mismatch: Annotated[Mismatch | None, "the first line that the member would not have written"]
+    notes: Annotated[tuple[str, ...], "what was not judged, and why"]
+
+    @property
+    def result(self) -> Annotated[Literal["holds", "violated"], "of all together"]:
+        return "holds" if self.holds else "violated"
+
+    @property
+    def broken(self) -> dict[str, tuple[str, ...]]:
+        """Return what breaks each claim, by its name."""
+        return {claim.name: claim.found for claim in self.claims}
 
     @property
     def holds(self) -> bool:
-        return self.mismatch is None and not any(self.broken.values())
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "result": "holds" if self.holds else "violated",
-            "runs": self.runs,
-            "lines": self.lines,
-            "members": list(self.members),
-            "views": self.views,
-            "committed": self.committed,
-            "properties": [
-                {"name": name, "result": "violated" if found else "holds", "found": list(found)}
-                for name, found in self.broken.items()
-            ],
-            "mismatch": None if self.mismatch is None else self.mismatch.as_json(),
-            "notes": list(self.notes),
-        }
+        return self.mismatch is None and not any(claim.found for claim in self.claims)
 
 
 def validate(paths: Iterable[Path]) -> Verdict:
@@ -73,7 +79,7 @@ def validate(paths: Iterable[Path]) -> Verdict:
         committed=len(history.committed()),
         openings=len(history.openings),
         mismatch=mismatch,
-        broken=broken,
+        claims=tuple(Judged(name, found) for name, found in broken.items()),
         notes=tuple(_notes(history, runs, members)),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from joinproto.core.chain.ids import ViewId, short
 from joinproto.core.chain.view import Kind, Seat, View
-from joinproto.core.vocabulary import Store
+from joinproto.tables.vocabulary import Store
 from tools.validate.history import Frame, History
 
 Property = Callable[[History], Iterator[str]]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Annotated, Any
 
+import attrs
 from attrs import frozen
 
 from joinproto.core.chain.config import Config, TotalFailure
@@ -19,31 +20,20 @@ from joinproto.core.chain.view import Position
 from joinproto.core.chain.wire import decode
 from joinproto.drivers.recorded import batch_as_json
 from joinproto.errors import JoinprotoError, UsageProblem
+from joinproto.json_form import Count, Key
 from joinproto.store.codec import decode as decode_contents
 from tools.validate.logs import Run
 
 
 @frozen
 class Mismatch:
-    """Where a run leaves the member: `matching` lines agree, the next one does not.
+    """Where a run leaves the member."""
 
-    `field`: which part differs; `seen`: what stands there in the log; `allowed`: what may.
-    """
-
-    path: str
-    matching: int
-    field: str
-    seen: Any
-    allowed: Any
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "log": self.path,
-            "matching_lines": self.matching,
-            "field": self.field,
-            "seen": json.dumps(self.seen),
-            "allowed": json.dumps(self.allowed),
-        }
+    path: Annotated[str, Key("log"), "the file"]
+    matching: Annotated[Count, Key("matching_lines"), "lines before it, which match"]
+    field: Annotated[str, "which part differs"]
+    seen: Annotated[str, "what stands there, as JSON"] = attrs.field(converter=json.dumps)
+    allowed: Annotated[str, "what may stand there, as JSON"] = attrs.field(converter=json.dumps)
 
 
 @frozen

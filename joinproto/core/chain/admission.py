@@ -13,9 +13,9 @@ from joinproto.core.chain.config import Config
 from joinproto.core.chain.ids import short
 from joinproto.core.chain.lineage import Lineage
 from joinproto.core.chain.messages import Hello
-from joinproto.core.tables import Case, Table
-from joinproto.core.terms import ALWAYS, Members
-from joinproto.core.vocabulary import Reason
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS, Members
+from joinproto.tables.vocabulary import Reason
 
 
 class Admit(Enum):

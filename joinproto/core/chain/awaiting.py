@@ -18,9 +18,9 @@ from joinproto.core.chain.config import Config
 from joinproto.core.chain.heard import Heard
 from joinproto.core.chain.phases import Facts
 from joinproto.core.chain.view import Seat, View
-from joinproto.core.tables import Case, Table
-from joinproto.core.terms import ALWAYS, Members
-from joinproto.core.vocabulary import Reason
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS, Members
+from joinproto.tables.vocabulary import Reason
 
 
 class For(Enum):

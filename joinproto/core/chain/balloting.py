@@ -33,7 +33,7 @@ from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.proposing import expected, proposal
 from joinproto.core.chain.state import Known
 from joinproto.core.chain.turns import is_out_of_turn, patience, pause
-from joinproto.core.vocabulary import Reason
+from joinproto.tables.vocabulary import Reason
 
 IMPOSSIBLE = "what the stores say cannot be"
 """The case of `Waiting` that no correct run ever meets: the operator has to look."""

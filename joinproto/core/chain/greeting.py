@@ -14,7 +14,7 @@ from joinproto.core.chain.messages import Abort, Hello, Ready, Refusal, Refused,
 from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.state import Known
 from joinproto.core.chain.turns import taking_in
-from joinproto.core.vocabulary import Reason
+from joinproto.tables.vocabulary import Reason
 
 
 def hello(it: Known) -> Hello:

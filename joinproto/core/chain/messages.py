@@ -19,7 +19,7 @@ from joinproto.core.chain.ids import ViewId, short
 from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View
-from joinproto.core.vocabulary import Reason
+from joinproto.tables.vocabulary import Reason
 
 # -- messages ------------------------------------------------------------------------------
 

@@ -14,9 +14,9 @@ from functools import cache
 
 from attrs import frozen
 
-from joinproto.core.machine import Arrow, StateMachine
-from joinproto.core.tables import Case, Table
-from joinproto.core.terms import ALWAYS, Members
+from joinproto.tables.machine import Arrow, StateMachine
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS, Members
 
 
 class Phase(Enum):

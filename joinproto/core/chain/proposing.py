@@ -15,7 +15,7 @@ from joinproto.core.chain.succession import Next
 from joinproto.core.chain.successor import Proposer, Shortcut
 from joinproto.core.chain.turns import pause
 from joinproto.core.chain.view import Kind, View
-from joinproto.core.vocabulary import Reason
+from joinproto.tables.vocabulary import Reason
 
 SILENT = "too few have answered"
 """The case of `Waiting` where no view can be chosen: no majority, or no founders."""

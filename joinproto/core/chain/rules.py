@@ -36,11 +36,11 @@ from joinproto.core.chain.phases import Phase as ChainPhase
 from joinproto.core.chain.succession import Next
 from joinproto.core.chain.successor import Proposer
 from joinproto.core.chain.view import Kind, Position, Seat, View
-from joinproto.core.sets import I
-from joinproto.core.tables import Case
-from joinproto.core.terms import ALWAYS, Group
 from joinproto.core.verdict import NEW, RuleSet
-from joinproto.core.vocabulary import Options, Phase, Reason, Signature, Status, Store
+from joinproto.tables.sets import I
+from joinproto.tables.tables import Case
+from joinproto.tables.terms import ALWAYS, Group
+from joinproto.tables.vocabulary import Options, Phase, Reason, Signature, Status, Store
 
 # Where a store's data ends if nobody tells: no frame that anybody would name.
 SOMEWHERE = 2**62

@@ -27,7 +27,7 @@ from joinproto.core.chain.successor import Shortcut
 from joinproto.core.chain.turns import patience, pause
 from joinproto.core.chain.updating import find_source
 from joinproto.core.chain.view import View
-from joinproto.core.vocabulary import Store
+from joinproto.tables.vocabulary import Store
 
 
 def facts(it: Known) -> Facts:

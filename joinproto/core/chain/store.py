@@ -21,8 +21,8 @@ from joinproto.core.chain.malformed import (
 )
 from joinproto.core.chain.position import PositionOrder, compare_positions
 from joinproto.core.chain.view import Kind, Position, View, verify_successor
-from joinproto.core.vocabulary import Store
 from joinproto.errors import MisuseError
+from joinproto.tables.vocabulary import Store
 
 
 @frozen(order=True)

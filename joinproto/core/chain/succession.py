@@ -13,9 +13,9 @@ from enum import Enum
 from attrs import frozen
 
 from joinproto.core.chain.view import Kind
-from joinproto.core.tables import Case, Table
-from joinproto.core.terms import ALWAYS, Members
-from joinproto.core.vocabulary import Reason, Store
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS, Members
+from joinproto.tables.vocabulary import Reason, Store
 
 
 class Next(Enum):

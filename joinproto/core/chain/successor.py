@@ -17,9 +17,9 @@ from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.succession import Next, Row, founding, going_on, reopening
 from joinproto.core.chain.together import Apart
 from joinproto.core.chain.view import Kind, Position, Seat, View, change, close, found, restart
-from joinproto.core.tables import Case, Table
-from joinproto.core.vocabulary import Reason, Store
 from joinproto.errors import MisuseError
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.vocabulary import Reason, Store
 
 
 class Shortcut(Enum):

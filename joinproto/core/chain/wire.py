@@ -44,8 +44,8 @@ from joinproto.core.chain.messages import (
 )
 from joinproto.core.chain.store import Accepted, Ballot
 from joinproto.core.chain.view import Kind, Position, Seat, View, shared, verify_id
-from joinproto.core.vocabulary import Reason
 from joinproto.errors import MisuseError
+from joinproto.tables.vocabulary import Reason
 
 BYTES_MAX = 16 * 2**20
 """Longest message: all the views that are kept, in a large cluster with long names."""

@@ -14,7 +14,7 @@ from joinproto.core.pick.candidate import Candidate, State
 from joinproto.core.pick.chain import Omission
 from joinproto.core.pick.findings import Findings, row_of
 from joinproto.core.pick.table import Row, Verdict, verdicts
-from joinproto.core.tables import Case
+from joinproto.tables.tables import Case
 
 
 @frozen(kw_only=True)

@@ -34,9 +34,9 @@ from itertools import combinations
 
 from attrs import frozen
 
-from joinproto.core.tables import Case, Table
-from joinproto.core.terms import ALWAYS, Members
 from joinproto.errors import MisuseError
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS, Members
 
 
 @frozen(kw_only=True)

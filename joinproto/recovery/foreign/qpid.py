@@ -10,7 +10,7 @@ two clean ones with different ids are not the same.  `config.seq` counts the cha
 membership: it orders, but equal numbers do not mean equal data, and nobody says who else
 was there.
 
-Source: recovery, "Foreign formats"; `joinproto/core/qpid/store_status.py` for its life.
+Source: recovery, "Foreign formats"; `joinproto/reference/qpid/store_status.py` for its life.
 """
 
 from __future__ import annotations

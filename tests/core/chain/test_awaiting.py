@@ -15,7 +15,7 @@ from joinproto.core.chain.messages import Hello, Waiting
 from joinproto.core.chain.phases import Facts
 from joinproto.core.chain.store import Ballot, StoreRecord
 from joinproto.core.chain.view import Seat, View
-from joinproto.core.vocabulary import Reason
+from joinproto.tables.vocabulary import Reason
 from tests.core.chain.bus import cluster
 from tests.core.chain.pictures import lineage, views
 

@@ -20,7 +20,7 @@ from joinproto.core.chain.store import Ballot
 from joinproto.core.chain.succession import Next, Row, going_on
 from joinproto.core.chain.view import Position, verify_successor
 from joinproto.core.chain.wire import decode, encode
-from joinproto.core.vocabulary import Reason
+from joinproto.tables.vocabulary import Reason
 from tests.core.chain.bus import Bus, Data, Host, Letter, cluster, config
 from tests.core.chain.pictures import views
 from tests.core.chain.test_choice import A, B, V, ballot, choice, promise, seat, sent

@@ -38,8 +38,8 @@ from joinproto.core.chain.proposing import SILENT
 from joinproto.core.chain.store import Ballot, StoreRecord
 from joinproto.core.chain.view import Kind, Position, Seat, View, change
 from joinproto.core.chain.wire import decode
-from joinproto.core.vocabulary import Reason, Store
 from joinproto.errors import MisuseError
+from joinproto.tables.vocabulary import Reason, Store
 from tests.core.chain import pictures
 from tests.core.chain.bus import Bus, Host, Letter, cluster, config, start_all
 

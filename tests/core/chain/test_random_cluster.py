@@ -38,8 +38,8 @@ from joinproto.core.chain.messages import Waiting
 from joinproto.core.chain.phases import Guard
 from joinproto.core.chain.store import Ballot
 from joinproto.core.chain.view import Kind, Position, Seat, View
-from joinproto.core.vocabulary import Store
 from joinproto.store.handle import open_store
+from joinproto.tables.vocabulary import Store
 from tests.core.chain.bus import Bus, Crashed, Host
 
 NAMES = "abcd"

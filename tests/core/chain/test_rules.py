@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from joinproto.core.chain.rules import CHAIN_RULES, At, ChainStatus
-from joinproto.core.note.rules import note_rules
 from joinproto.core.verdict import Outcome, Verdict, decide
-from joinproto.core.vocabulary import Status, Store
+from joinproto.reference.note.rules import note_rules
+from joinproto.tables.vocabulary import Status, Store
 from tests.core.judging import judge, reasons, short
-from tests.core.pictures import members, small_worlds
+from tests.tables.pictures import members, small_worlds
 
 
 def chain(picture: str, wait_for: int = 1) -> Verdict:

@@ -10,8 +10,8 @@ from joinproto.core.chain.malformed import Malformed
 from joinproto.core.chain.position import PositionOrder
 from joinproto.core.chain.store import Accepted, Ballot, StoreRecord, compare_data
 from joinproto.core.chain.view import Position
-from joinproto.core.vocabulary import Store
 from joinproto.errors import MisuseError
+from joinproto.tables.vocabulary import Store
 from tests.core.chain.pictures import lineage, position, views
 
 

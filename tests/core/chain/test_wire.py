@@ -27,8 +27,8 @@ from joinproto.core.chain.messages import (
 from joinproto.core.chain.store import Accepted, Ballot
 from joinproto.core.chain.view import Position, Seat
 from joinproto.core.chain.wire import BYTES_MAX, MISSES, SEATS_MAX, TEXT_MAX, decode, encode
-from joinproto.core.vocabulary import Reason
 from joinproto.errors import MisuseError
+from joinproto.tables.vocabulary import Reason
 from tests.core.chain.pictures import views
 
 DRAWN = views("F C1:ab@F.5 X@C1.6 R:abc@C1.6 C3")

@@ -1,0 +1,238 @@
+"""The form of what commands print with `--json`: values as JSON, and their types as JSON Schema.
+
+A class is printed by its annotations.  A field, or a property, that says what it is belongs to
+the object, and nothing else does:
+
+    trace_length: Annotated[int | None, AtLeast(0), "steps of the shortest run; null: none"]
+
+So what is printed and what is documented cannot differ.  Keys are only ever added: a program
+ignores those it does not know, and no schema forbids any.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from functools import cache
+from hashlib import sha256
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import attrs
+from attrs import frozen
+
+Schema = dict[str, Any]
+
+
+@frozen
+class Key:
+    """The key, where it is not the name."""
+
+    key: str
+
+
+@frozen
+class AtLeast:
+    """The least that a number can be."""
+
+    least: int
+
+
+@frozen
+class Digits:
+    """So many digits behind the point are printed."""
+
+    digits: int
+
+
+@frozen
+class Absent:
+    """What is None is left out."""
+
+
+@frozen
+class Merged:
+    """The keys of the value stand beside the others; `optional`: they may all be absent."""
+
+    optional: bool = False
+
+
+Count = Annotated[int, AtLeast(0)]
+Seconds = Annotated[float, AtLeast(0), Digits(3)]
+"""Durations, and CPU time."""
+
+
+@frozen
+class Part:
+    """A key of a printed object.  `name`: of the attribute; `kind`: its type without marks."""
+
+    name: str
+    kind: Any
+    marks: tuple[Any, ...]
+
+    def mark(self, kind: type) -> Any:
+        """Return the mark of that kind, or None."""
+        return next((mark for mark in self.marks if isinstance(mark, kind)), None)
+
+    @property
+    def key(self) -> str:
+        renamed = self.mark(Key)
+        return self.name if renamed is None else str(renamed.key)
+
+    @property
+    def about(self) -> str:
+        return " ".join(self.mark(str).split())
+
+
+@cache
+def parts_of(cls: type) -> tuple[Part, ...]:
+    """Return what is printed of a class, fields first."""
+    hints = get_type_hints(cls, include_extras=True)
+    names = [field.name for field in attrs.fields(cls)]
+    told = [(name, hints[name]) for name in names] + [*_properties(cls)]
+    parts = (Part(name, *_stripped(hint)) for name, hint in told)
+    return tuple(part for part in parts if part.mark(str) is not None or part.mark(Merged))
+
+
+def _properties(cls: type) -> Iterator[tuple[str, Any]]:
+    for one in reversed(cls.__mro__):
+        for name, value in vars(one).items():
+            if isinstance(value, property):
+                yield name, get_type_hints(value.fget, include_extras=True).get("return", Any)
+
+
+def _stripped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    if get_origin(hint) is not Annotated:
+        return hint, ()
+    kind, *marks = get_args(hint)
+    return kind, tuple(marks)
+
+
+# -- values -------------------------------------------------------------------------------
+
+
+def encoded(value: Any) -> Any:
+    """Return a value as JSON values: dicts, lists, text, numbers, booleans and None."""
+    return _converter().unstructure(value)
+
+
+def printed(value: Any) -> str:
+    """Return a value as the one line that a command prints."""
+    return json.dumps(encoded(value))
+
+
+def canonical_hash(tree: Any) -> str:
+    """Return the SHA-256 of JSON values as text: sorted keys, ASCII, no blanks.
+
+    Histories, plans and .info files are bound by it: it never changes.
+    """
+    text = json.dumps(tree, sort_keys=True, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()
+
+
+@cache
+def _converter() -> Any:
+    import cattrs  # inside: the classes above are declared where nobody prints them
+
+    converter = cattrs.Converter(unstruct_collection_overrides={tuple: list, frozenset: sorted})
+    converter.register_unstructure_hook_factory(attrs.has, _hook)
+    return converter
+
+
+def _hook(cls: type) -> Callable[[Any], dict[str, Any]]:
+    parts = parts_of(cls)
+
+    def hook(value: Any) -> dict[str, Any]:
+        tree: dict[str, Any] = {}
+        for part in parts:
+            found = getattr(value, part.name)
+            if found is None and (part.mark(Absent) or part.mark(Merged)):
+                continue
+            digits = part.mark(Digits)
+            if digits is not None and found is not None:
+                found = round(found, digits.digits)
+            tree |= encoded(found) if part.mark(Merged) else {part.key: encoded(found)}
+        return tree
+
+    return hook
+
+
+# -- types --------------------------------------------------------------------------------
+
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+
+
+def schema_of(cls: type, about: str = "") -> Schema:
+    """Return the JSON Schema (draft 2020-12) of what is printed of a class."""
+    properties: Schema = {}
+    required: list[str] = []
+    for part in parts_of(cls):
+        merged = part.mark(Merged)
+        if merged:
+            inner = schema_of(_without_none(part.kind)[0])
+            properties |= inner["properties"]
+            required += [] if merged.optional else inner["required"]
+            continue
+        properties[part.key] = _schema(part.kind, part.about, part.marks)
+        required += [] if part.mark(Absent) else [part.key]
+    said = about or (cls.__doc__ or "").partition("\n\n")[0]
+    return {
+        "type": "object",
+        "description": said,
+        "properties": properties,
+        "required": required,
+    }
+
+
+def _without_none(kind: Any) -> list[Any]:
+    parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    return [part for part in parts if part is not NoneType]
+
+
+def _schema(kind: Any, about: str, marks: tuple[Any, ...] = ()) -> Schema:
+    kind, inner_marks = _stripped(kind)
+    marks = (*marks, *inner_marks)
+    kinds = _without_none(kind)
+    or_null = len(kinds) < len(get_args(kind)) and get_origin(kind) in (Union, UnionType)
+    schemas = [_one(part, about) for part in kinds]
+    schema: Schema = schemas[0]
+    if len(schemas) > 1:
+        schema = {"type": [one["type"] for one in schemas], "description": about}
+    for part in kinds:
+        marks = (*marks, *_stripped(part)[1])
+    for mark in marks:
+        if isinstance(mark, AtLeast):
+            schema["minimum"] = mark.least
+    if or_null and not any(isinstance(mark, Absent) for mark in marks):
+        said = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        schema["type"] = [*said, "null"]
+        if "enum" in schema:
+            schema["enum"] = [*schema["enum"], None]
+    return schema
+
+
+def _one(kind: Any, about: str) -> Schema:
+    kind, _ = _stripped(kind)
+    origin, parts = get_origin(kind), get_args(kind)
+    if kind in _PLAIN:
+        return {"type": _PLAIN[kind], "description": about}
+    if origin is Literal:
+        return {"type": "string", "description": about, "enum": list(parts)}
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {"type": "string", "description": about, "enum": [one.value for one in kind]}
+    if isinstance(kind, type) and attrs.has(kind):
+        return schema_of(kind, about)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        values = {} if parts[1] is Any else {"additionalProperties": _schema(parts[1], "a value")}
+        return {"type": "object", "description": about} | values
+    if isinstance(origin, type):  # a tuple, a list
+        return {"type": "array", "description": about, "items": _schema(parts[0], _item(parts[0]))}
+    raise TypeError(f"{kind} has no place in a JSON object: give it a class, or a plain type")
+
+
+def _item(kind: Any) -> str:
+    """Return what one of a list is: what it says of itself, or its class does."""
+    kind, marks = _stripped(kind)
+    said = next((mark for mark in marks if isinstance(mark, str)), "")
+    return said or ("" if attrs.has(kind) else "one of them")

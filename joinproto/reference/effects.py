@@ -1,0 +1,117 @@
+"""Effects: what a member asks its host to do, in this order, one after the other.
+
+A table names effects by `Deed`; a member turns a deed into the values below.  The host
+performs them; a crash may fall between any two of them.
+"""
+
+from collections.abc import Hashable
+from enum import Enum
+from typing import TypeAlias
+
+from attrs import frozen
+
+from joinproto.tables.vocabulary import Reason, Signature, Status, Store
+
+
+class Deed(Enum):
+    """An effect as a table names it."""
+
+    ANNOUNCE = "announce the own status"
+    ASK_FOR_UPDATE = "ask for an update"
+    DROP_DATA = "drop the own data"
+    TAKE_DATA = "take the source's data and final signature"
+    TAKE_INITIAL = "take the source's initial signature"
+    SET_INITIAL = "set the initial signature"
+    WRITE_FRAME = "write the frame"
+    WRITE_COUNTED_FRAME = "write the frame and advance the final signature"
+    ACKNOWLEDGE = "acknowledge the frame"
+    MARK_CLEAN = "set the final signature and mark the store clean"
+    MARK_DIRTY = "mark the store dirty"
+    JUDGE_STORE = "judge the own store by the size of the group"
+    SERVE = "serve clients"
+    LOG_RECOVERY = "log: need manual recovery"
+    ABORT = "abort"
+    EXIT = "leave and stop"
+
+
+@frozen
+class Kept:
+    """What a member keeps through a crash."""
+
+    store: Store
+    initial: Signature | None = None
+    final: Signature | None = None
+    data: tuple[Hashable, ...] = ()
+
+    def __str__(self) -> str:
+        if self.store in (Store.NONE, Store.EMPTY):
+            return f"{self.store.value}, frames {' '.join(map(str, self.data)) or '-'}"
+        signatures = f"{self.initial}/{'-' if self.final is None else self.final}"
+        return f"{self.store.value} {signatures}, frames {' '.join(map(str, self.data)) or '-'}"
+
+
+@frozen
+class Took:
+    """No deed: which case of which table this step took, for coverage and for logs."""
+
+    table: str
+    label: str
+    case: str
+
+
+@frozen
+class Persist:
+    """Make `kept` durable, as one write, before the next effect is performed."""
+
+    kept: Kept
+
+
+@frozen
+class Announce:
+    """Tell every other member."""
+
+    status: Status
+
+
+@frozen
+class AskForUpdate:
+    """Get the state from any one of `sources`; replaces an earlier request."""
+
+    sources: tuple[str, ...]
+
+
+@frozen
+class Acknowledge:
+    """Tell the client that its frame is kept."""
+
+    frame: Hashable
+
+
+@frozen
+class Serve:
+    """Serve clients from now on."""
+
+
+@frozen
+class Log:
+    """Tell the operator."""
+
+    text: str
+
+
+@frozen
+class Abort:
+    """Leave the group and end the process; the store stays as it is."""
+
+    label: str
+    reason: Reason | None
+
+
+@frozen
+class Exit:
+    """Leave the group and end the process, in order."""
+
+
+Effect: TypeAlias = (
+    Took | Persist | Announce | AskForUpdate | Acknowledge | Serve | Log | Abort | Exit
+)

@@ -1,0 +1,138 @@
+"""Initialization: how the initial members form an active cluster.
+
+Source: join-protocol note, sections "Wait for N" and "Initialization", rules W1, W2 and
+I1 to I8.  The tables are asked only where no member is active yet.
+
+Every member decides for itself about the same agreed set I.  W1 is no case here: it is
+the promise that I1 and I8 are to keep, and the searched worlds say whether they do.  W2 is
+"own store is clean": several members start from their own stores.
+"""
+
+from joinproto.reference.effects import Deed
+from joinproto.reference.note.readings import AS_WRITTEN, DirtyFrom, Readings
+from joinproto.tables.sets import ME, MY_WAIT_FOR, C, D, E, I
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS
+from joinproto.tables.vocabulary import Phase, Reason
+
+
+def go_active(readings: Readings) -> tuple[Deed, ...]:
+    """Return what a member does on becoming active."""
+    if readings.dirty_from is DirtyFrom.NEVER:
+        return (Deed.SERVE, Deed.ANNOUNCE)
+    return (Deed.MARK_DIRTY, Deed.SERVE, Deed.ANNOUNCE)
+
+
+def start_update(readings: Readings) -> tuple[Deed, ...]:
+    """Return what a member does on beginning an update."""
+    deeds = [Deed.ASK_FOR_UPDATE]
+    if readings.update_in_place:
+        deeds.insert(0, Deed.DROP_DATA)
+    if readings.dirty_from is DirtyFrom.UPDATE:
+        deeds.insert(0, Deed.MARK_DIRTY)
+    return tuple(deeds)
+
+
+def initialization(readings: Readings = AS_WRITTEN) -> Table[Phase]:
+    """Return the table of a member that hears an agreed set without an active member."""
+    # I8 comes after the last "else" of the note, and that "else" speaks of members without
+    # a clean store.  As written, then, a clean member waits for nobody.
+    start = Phase.READY if readings.clean_waits else Phase.ACTIVE
+    started = (Deed.ANNOUNCE,) if readings.clean_waits else go_active(readings)
+    return Table(
+        "note-initialization",
+        'note, "Wait for N" and "Initialization"',
+        (
+            Case(
+                "I1",
+                "too few members",
+                I.fewer_than(MY_WAIT_FOR),
+                Phase.INITIALIZING,
+                reason=Reason.TOO_FEW_MEMBERS,
+            ),
+            Case(
+                "I2",
+                "options differ",
+                I.disagrees_on("options"),
+                Phase.ABORTED,
+                (Deed.ABORT,),
+                reason=Reason.OPTIONS_DIFFER,
+            ),
+            Case(
+                "I3",
+                "new cluster, own store is empty",
+                (C | D).is_empty & E.has(ME),
+                Phase.ACTIVE,
+                (Deed.SET_INITIAL, Deed.SERVE, Deed.ANNOUNCE),
+            ),
+            Case(
+                "I3",
+                "new cluster, no own store",
+                (C | D).is_empty,
+                Phase.ACTIVE,
+                (Deed.SERVE, Deed.ANNOUNCE),
+            ),
+            Case(
+                "I4",
+                "stores of different clusters",
+                (C | D).disagrees_on("initial"),
+                Phase.ABORTED,
+                (Deed.ABORT,),
+                reason=Reason.INITIAL_SIGNATURE_MISMATCH,
+            ),
+            Case(
+                "I5",
+                "clean stores differ",
+                C.disagrees_on("final"),
+                Phase.ABORTED,
+                (Deed.ABORT,),
+                reason=Reason.FINAL_SIGNATURE_MISMATCH,
+            ),
+            Case(
+                "I6",
+                "no clean store",
+                C.is_empty,
+                Phase.ABORTED,
+                (Deed.LOG_RECOVERY, Deed.ABORT),
+                reason=Reason.NO_CLEAN_STORE,
+            ),
+            Case(
+                "I7",
+                "own store is not clean",
+                ~C.has(ME),
+                Phase.UPDATING,
+                start_update(readings),
+                updates_from=C,
+            ),
+            Case("I8", "own store is clean", ALWAYS, start, started),
+        ),
+    )
+
+
+def updated() -> Table[Phase]:
+    """Return the table of an initial member whose update is complete."""
+    return Table(
+        "note-updated",
+        'note, "Initialization", the last "else"',
+        (
+            Case(
+                "I7",
+                "own update is done",
+                ALWAYS,
+                Phase.READY,
+                (Deed.TAKE_DATA, Deed.TAKE_INITIAL, Deed.ANNOUNCE),
+            ),
+        ),
+    )
+
+
+def all_updates_done(readings: Readings = AS_WRITTEN) -> Table[Phase]:
+    """Return the table of a member that has the state and hears of the others."""
+    return Table(
+        "note-all-updates-done",
+        'note, "when all updates done go active"',
+        (
+            Case("I8", "others are still updating", ~I.every(ready=True), Phase.READY),
+            Case("I8", "all updates are done", ALWAYS, Phase.ACTIVE, go_active(readings)),
+        ),
+    )

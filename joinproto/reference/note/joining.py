@@ -1,0 +1,74 @@
+"""Joining: how a new member joins an active cluster.
+
+Source: join-protocol note, section "Joining", rules J1 to J3, and I2 towards the running
+cluster.  The newcomer alone is judged, against the active members only: other newcomers
+do not matter, and no active member is disturbed.  N does not matter either.
+"""
+
+from joinproto.reference.effects import Deed
+from joinproto.reference.note.initialization import go_active, start_update
+from joinproto.reference.note.readings import AS_WRITTEN, Readings
+from joinproto.tables.sets import ME, A, E, K, T
+from joinproto.tables.tables import SILENT, Case, Table
+from joinproto.tables.terms import ALWAYS
+from joinproto.tables.vocabulary import Phase, Reason
+
+
+def joining(readings: Readings = AS_WRITTEN) -> Table[Phase]:
+    """Return the table of a newcomer that hears an agreed set with an active member."""
+    ask = start_update(readings)
+    return Table(
+        "note-joining",
+        'note, "Joining"',
+        (
+            Case(
+                "I2",
+                "options differ from the cluster's",
+                (A | ME).disagrees_on("options"),
+                Phase.ABORTED,
+                (Deed.ABORT,),
+                reason=Reason.OPTIONS_DIFFER,
+            ),
+            Case("J1", "nothing of its own", (T | E).has(ME), Phase.JOINING, ask, updates_from=A),
+            # "Matches" needs something to match: a cluster of transient members that was
+            # founded without a store has no signature, and no store is of this cluster.
+            Case(
+                "J2",
+                "store of this cluster",
+                ~K.is_empty & ~(K | ME).disagrees_on("initial"),
+                Phase.JOINING,
+                ask,
+                updates_from=A,
+            ),
+            Case(
+                "J3",
+                "wrong store",
+                ALWAYS,
+                Phase.ABORTED,
+                (Deed.ABORT,),
+                reason=Reason.WRONG_STORE,
+            ),
+        ),
+    )
+
+
+def joined(readings: Readings = AS_WRITTEN) -> Table[Phase]:
+    """Return the table of a newcomer whose update is complete."""
+    take = (Deed.TAKE_DATA, Deed.TAKE_INITIAL, *go_active(readings))
+    return Table(
+        "note-joined",
+        'note, "Joining"',
+        (
+            Case("J1", "update of a new member is done", (T | E).has(ME), Phase.ACTIVE, take),
+            Case("J2", "update of a known store is done", ALWAYS, Phase.ACTIVE, take),
+        ),
+    )
+
+
+def others_change() -> Table[Phase]:
+    """Return the table of an active member that hears a new agreed set."""
+    return Table(
+        "note-others-change",
+        'note, "Joining"',
+        (Case(SILENT, "an active member goes on", ALWAYS, Phase.ACTIVE),),
+    )

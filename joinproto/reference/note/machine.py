@@ -1,0 +1,56 @@
+"""The note's member as a state machine: which table is asked when.
+
+Every arrow names a trigger, the phases it may come in, and the table that answers.
+"""
+
+from functools import cache
+
+from attrs import evolve
+
+from joinproto.reference.note.initialization import all_updates_done, initialization, updated
+from joinproto.reference.note.joining import joined, joining, others_change
+from joinproto.reference.note.readings import AS_WRITTEN, Readings
+from joinproto.reference.note.recovery import mark
+from joinproto.reference.note.shutdown import (
+    leave,
+    running,
+    shutdown,
+    shutdown_outside,
+    start,
+    takes_part,
+)
+from joinproto.tables.machine import Arrow, StateMachine
+from joinproto.tables.sets import A
+from joinproto.tables.vocabulary import Phase
+
+RUNNING = (Phase.INITIALIZING, Phase.UPDATING, Phase.READY, Phase.JOINING, Phase.ACTIVE)
+UNDECIDED = (Phase.INITIALIZING, Phase.UPDATING, Phase.JOINING)
+
+
+def note_arrows(readings: Readings = AS_WRITTEN) -> tuple[Arrow[Phase], ...]:
+    """Return the arrows of the note's member, under one reading of the note."""
+    inside = takes_part(readings)
+    outside = tuple(phase for phase in RUNNING if phase not in inside)
+    arrows = (
+        Arrow("start", (Phase.STOPPED, Phase.ABORTED), start()),
+        # A new agreed set is a new decision, also for a member that is being updated: its
+        # source may be gone, or the first active member may have come.
+        Arrow("agreed", UNDECIDED, joining(readings), when=~A.is_empty),
+        Arrow("agreed", UNDECIDED, initialization(readings)),
+        Arrow("agreed", (Phase.READY,), all_updates_done(readings)),
+        Arrow("agreed", (Phase.ACTIVE,), others_change()),
+        Arrow("update_done", (Phase.UPDATING,), updated()),
+        Arrow("update_done", (Phase.JOINING,), joined(readings)),
+        Arrow("client_write", (Phase.ACTIVE,), running()),
+        Arrow("orderly_shutdown", inside, shutdown()),
+        Arrow("orderly_shutdown", outside, shutdown_outside()),
+        Arrow("leave", RUNNING, leave()),
+        Arrow("mark_clean", (Phase.STOPPED, Phase.ABORTED), mark()),
+    )
+    return tuple(evolve(arrow, table=arrow.table.without(readings.left_out)) for arrow in arrows)
+
+
+@cache
+def note_machine(readings: Readings = AS_WRITTEN) -> StateMachine[Phase]:
+    """Return the one machine that all members of this reading share."""
+    return StateMachine("note", Phase, note_arrows(readings))

@@ -1,0 +1,29 @@
+"""The note's member: the tables of this folder, at work."""
+
+from joinproto.reference.effects import Deed, Kept
+from joinproto.reference.events import Agreed, Event, Start
+from joinproto.reference.note.machine import note_machine
+from joinproto.reference.note.readings import AS_WRITTEN, Readings
+from joinproto.reference.note.shutdown import store_after
+from joinproto.reference.tabled import Identity, TabledMember
+from joinproto.tables.machine import StateMachine
+from joinproto.tables.vocabulary import Phase, Signature
+
+
+class NoteMember(TabledMember):
+    """One member under the note's rules, in one reading of them."""
+
+    def __init__(self, me: Identity, kept: Kept, readings: Readings = AS_WRITTEN) -> None:
+        super().__init__(me, kept)
+        self.readings = readings
+
+    @property
+    def machine(self) -> StateMachine[Phase]:
+        return note_machine(self.readings)
+
+    def _initial_signature(self, event: Start | Agreed) -> Signature | None:
+        # The note does not say who chooses it.  All founders heard the same agreed set.
+        return event.stamp
+
+    def _settle_store(self, deed: Deed, event: Event) -> None:
+        self.store = store_after(deed, self.store)

@@ -1,0 +1,60 @@
+"""Manual recovery: comparing stores, and the operator's mark.
+
+Source: join-protocol note, "Manual Recovery", rules P3 and R1 to R3.  The note leaves to
+the tools how "latest" is found; a final signature that only knows equality cannot say it.
+"""
+
+from enum import Enum
+
+from joinproto.reference.effects import Deed
+from joinproto.tables.sets import ME, C, D, E, I, T
+from joinproto.tables.tables import SILENT, Case, Table
+from joinproto.tables.terms import ALWAYS
+from joinproto.tables.vocabulary import Phase
+
+
+class Kinship(Enum):
+    """What the signatures of several stores say about each other."""
+
+    NO_SIGNATURE = "no signature"
+    DIFFERENT_CLUSTERS = "different clusters"
+    SAME_STATE = "same state"
+    ONE_IS_LATER = "one is later"
+
+
+def comparison() -> Table[Kinship]:
+    """Return the table over the stores that the operator names, as set I."""
+    return Table(
+        "note-comparison",
+        'note, "Manual Recovery"',
+        (
+            Case("R1", "a store without a signature", ~(E | T).is_empty, Kinship.NO_SIGNATURE),
+            Case(
+                "R1",
+                "initial signatures differ",
+                I.disagrees_on("initial"),
+                Kinship.DIFFERENT_CLUSTERS,
+            ),
+            Case("R2", "final signatures differ", I.disagrees_on("final"), Kinship.ONE_IS_LATER),
+            Case("R2", "final signatures are equal", ALWAYS, Kinship.SAME_STATE),
+        ),
+    )
+
+
+def mark() -> Table[Phase]:
+    """Return the table of a stopped member whose store the operator marks clean."""
+    return Table(
+        "note-mark",
+        'note, "mark the latest store as clean"',
+        (
+            Case(
+                "R3",
+                "the operator marks the store clean",
+                D.has(ME),
+                Phase.STOPPED,
+                (Deed.MARK_CLEAN,),
+            ),
+            Case("R3", "clean already", C.has(ME), Phase.STOPPED),
+            Case(SILENT, "no store that could be the latest", ALWAYS, Phase.STOPPED),
+        ),
+    )

@@ -1,0 +1,39 @@
+"""The note as a set of rules for verdicts: joining beside an active member, else initialization."""
+
+from collections.abc import Sequence
+
+from joinproto.core.verdict import NEW, RuleSet
+from joinproto.reference.effects import Deed
+from joinproto.reference.note.initialization import initialization
+from joinproto.reference.note.joining import joining
+from joinproto.reference.note.readings import AS_WRITTEN, Readings
+from joinproto.tables.sets import A
+from joinproto.tables.tables import Case
+from joinproto.tables.terms import ALWAYS
+from joinproto.tables.vocabulary import Phase, Signature, Status, Store
+
+GOES_ON = (Phase.ACTIVE, Phase.READY, Phase.UPDATING)
+
+
+def initial_signature(
+    members: Sequence[Status], cases: Sequence[Case[Phase] | None]
+) -> Signature | None:
+    """Return the running cluster's signature, or the clean stores', or `NEW`, or None."""
+    running = {status.initial for status in members if status.active and status.initial is not None}
+    if any(status.active for status in members):
+        # Active members of two clusters: the note has no word for it, so there is no answer.
+        return running.pop() if len(running) == 1 else None
+    taken = [case for case in cases if case is not None and case.outcome in GOES_ON]
+    if any(Deed.SET_INITIAL in case.effects for case in taken):
+        return NEW
+    clean = [status.initial for status in members if status.store is Store.CLEAN]
+    return clean[0] if taken and clean else None
+
+
+def note_rules(readings: Readings = AS_WRITTEN) -> RuleSet:
+    """Return the note's rules in one reading."""
+    return RuleSet(
+        "note",
+        ((~A.is_empty, joining(readings)), (ALWAYS, initialization(readings))),
+        initial_signature,
+    )

@@ -1,0 +1,116 @@
+"""Running and stopping: the two signatures, and when a store is clean.
+
+Source: join-protocol note, "Terminology", rules S1 and S2.  While the cluster runs, every
+frame advances the candidate of the final signature; only the orderly shutdown of the whole
+cluster makes it final, by marking the store clean.
+"""
+
+from attrs import frozen
+
+from joinproto.reference.effects import Deed
+from joinproto.reference.note.readings import AS_WRITTEN, Readings
+from joinproto.tables.sets import ME, T
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS
+from joinproto.tables.vocabulary import Phase, Store
+
+
+@frozen
+class StoreChange:
+    """What one deed makes of a store."""
+
+    label: str
+    deed: Deed
+    before: Store
+    after: Store
+
+
+STORE_CHANGES = (
+    # S1: from its initial signature on, a store is not empty; without a clean mark it is
+    # dirty (S2).
+    StoreChange("I3", Deed.SET_INITIAL, Store.EMPTY, Store.DIRTY),
+    StoreChange("I7", Deed.TAKE_INITIAL, Store.EMPTY, Store.DIRTY),
+    StoreChange("S2", Deed.MARK_CLEAN, Store.EMPTY, Store.CLEAN),
+    StoreChange("S2", Deed.MARK_CLEAN, Store.DIRTY, Store.CLEAN),
+    StoreChange("S2", Deed.MARK_DIRTY, Store.CLEAN, Store.DIRTY),
+)
+"""A deed that is not listed for a store leaves it as it is; no store never becomes one."""
+
+
+def store_after(deed: Deed, store: Store) -> Store:
+    """Return what `deed` makes of `store`."""
+    for change in STORE_CHANGES:
+        if change.deed is deed and change.before is store:
+            return change.after
+    return store
+
+
+def running() -> Table[Phase]:
+    """Return the table of an active member that receives a client's frame."""
+    return Table(
+        "note-running",
+        'note, "Final signature: updated while cluster runs"',
+        (
+            Case(
+                "S2",
+                "a frame advances the final signature",
+                ALWAYS,
+                Phase.ACTIVE,
+                (Deed.WRITE_COUNTED_FRAME, Deed.ACKNOWLEDGE),
+            ),
+        ),
+    )
+
+
+def shutdown() -> Table[Phase]:
+    """Return the table of a member that takes part in the orderly shutdown."""
+    return Table(
+        "note-shutdown",
+        'note, "When a broker is shut down as part of an orderly shut-down"',
+        (
+            Case("S2", "no store to mark", T.has(ME), Phase.STOPPED, (Deed.EXIT,)),
+            Case(
+                "S2",
+                "orderly shutdown marks the store clean",
+                ALWAYS,
+                Phase.STOPPED,
+                (Deed.MARK_CLEAN, Deed.EXIT),
+            ),
+        ),
+    )
+
+
+def shutdown_outside() -> Table[Phase]:
+    """Return the table of a member that is not part of the cluster that is shut down."""
+    return Table(
+        "note-shutdown-outside",
+        'note, "When a broker is shut down as part of an orderly shut-down"',
+        (Case("S2", "the store stays as it is", ALWAYS, Phase.STOPPED, (Deed.EXIT,)),),
+    )
+
+
+def takes_part(readings: Readings = AS_WRITTEN) -> tuple[Phase, ...]:
+    """Return the phases in which an orderly shutdown marks the store clean."""
+    if readings.only_complete_are_clean:
+        return (Phase.READY, Phase.ACTIVE)
+    # As written: "a broker shut down as part of ...", so also one that is being updated.
+    return (Phase.UPDATING, Phase.READY, Phase.JOINING, Phase.ACTIVE)
+
+
+def start() -> Table[Phase]:
+    """Return the table of a member that is started."""
+    return Table(
+        "note-start",
+        'note, "Terminology"',
+        (Case("I1", "a member starts", ALWAYS, Phase.INITIALIZING, (Deed.ANNOUNCE,)),),
+    )
+
+
+def leave() -> Table[Phase]:
+    """Return the table of a member that stops alone."""
+    return Table(
+        "note-leave",
+        'note, "Otherwise the store is considered dirty"',
+        # It writes nothing: the clean mark went when the member became active.
+        (Case("S2", "a member stops alone", ALWAYS, Phase.STOPPED, (Deed.EXIT,)),),
+    )

@@ -1,0 +1,66 @@
+"""Qpid's member: the tables of this folder, at work."""
+
+from attrs import evolve
+
+from joinproto.errors import MisuseError
+from joinproto.reference.effects import Deed, Kept
+from joinproto.reference.events import Agreed, Event, Start
+from joinproto.reference.qpid.cluster_id import agreed_cluster_id
+from joinproto.reference.qpid.machine import qpid_machine
+from joinproto.reference.qpid.store_status import STORE_STATUS
+from joinproto.reference.tabled import TabledMember
+from joinproto.tables.machine import StateMachine
+from joinproto.tables.vocabulary import Phase, Signature, Status, Store
+
+
+class QpidMember(TabledMember):
+    """One broker under Qpid's rules.
+
+    What the disk holds is `kept`, and not always the attributes: a store that is empty in
+    memory has a status file that reads dirty.
+    """
+
+    @property
+    def machine(self) -> StateMachine[Phase]:
+        return qpid_machine()
+
+    @property
+    def status(self) -> Status:
+        # "Active" is anything later than the exchange of statuses.
+        active = self.phase in (Phase.JOINING, Phase.ACTIVE)
+        return evolve(super().status, active=active, ready=self.phase is Phase.ACTIVE)
+
+    @property
+    def kept(self) -> Kept:
+        """What the status file reads as: with a cluster-id in it, empty is dirty."""
+        if self.store is Store.EMPTY and self.initial is not None:
+            return Kept(Store.DIRTY, self.initial, None, self.data)
+        return super().kept
+
+    def _initial_signature(self, event: Start | Agreed) -> Signature | None:
+        return agreed_cluster_id(event.members) if isinstance(event, Agreed) else event.stamp
+
+    def _settle_store(self, deed: Deed, event: Event) -> None:
+        if self.store is Store.NONE:
+            return
+        if deed is Deed.MARK_DIRTY:
+            self.store, self.final = Store.DIRTY, None
+        elif deed is Deed.MARK_CLEAN:
+            self.store = Store.CLEAN
+        elif deed is Deed.JUDGE_STORE:
+            self._judge_store(event)
+
+    def _judge_store(self, event: Event) -> None:
+        if not isinstance(event, Agreed):
+            raise MisuseError(
+                "only an agreed set says how many are there", next="correct the table"
+            )
+        ids = [status.id for status in event.members]
+        me = ids.index(self.me.id)
+        members = [*event.members[:me], self.status, *event.members[me + 1 :]]
+        judged = STORE_STATUS.choose(members, me).outcome
+        if judged is Store.DIRTY:
+            self.final = None
+        elif self.store is not Store.CLEAN:
+            self.final = event.stamp
+        self.store = judged

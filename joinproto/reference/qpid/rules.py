@@ -1,0 +1,27 @@
+"""Qpid as a set of rules for verdicts."""
+
+from collections.abc import Sequence
+
+from joinproto.core.verdict import NEW, RuleSet
+from joinproto.reference.qpid.cluster_id import agreed_cluster_id
+from joinproto.reference.qpid.starting import STARTING
+from joinproto.tables.tables import Case
+from joinproto.tables.terms import ALWAYS
+from joinproto.tables.vocabulary import Phase, Signature, Status, Store
+
+STOPS = (Phase.INITIALIZING, Phase.ABORTED)
+
+
+def cluster_id(members: Sequence[Status], cases: Sequence[Case[Phase] | None]) -> Signature | None:
+    """Return the cluster-id that those who go on adopt; None if nobody has a store for it."""
+    if all(case is not None and case.outcome in STOPS for case in cases):
+        return None
+    agreed = agreed_cluster_id(members)
+    lowest = members[0]
+    if agreed is None and not any(status.active for status in members):
+        # A store that is empty has drawn an id of its own, which the input does not name.
+        return NEW if lowest.store is Store.EMPTY else None
+    return agreed
+
+
+QPID_RULES = RuleSet("qpid", ((ALWAYS, STARTING),), cluster_id)

@@ -1,0 +1,101 @@
+"""How a starting Qpid broker judges the set of initial statuses.
+
+Facts, not a proposal.  Below N nothing is decided (Q0).  Then four checks in this order
+(Q1 to Q4), then whether an update is needed (Q5 to Q8).  "Active" is every member past this
+table, also one that still waits for its own update; only members that have the state (R)
+give updates.
+"""
+
+from joinproto.reference.effects import Deed
+from joinproto.tables.sets import ME, MY_WAIT_FOR, A, C, D, E, I, R, T
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS
+from joinproto.tables.vocabulary import Phase, Reason
+
+# Whoever goes on adopts the agreed cluster-id and writes it at once, whatever it had.
+GO_ACTIVE = (Deed.SET_INITIAL, Deed.JUDGE_STORE, Deed.SERVE, Deed.ANNOUNCE)
+# The old journal is set aside first; the status file still says what it said.
+UPDATE = (Deed.DROP_DATA, Deed.SET_INITIAL, Deed.ANNOUNCE, Deed.ASK_FOR_UPDATE)
+
+STARTING: Table[Phase] = Table(
+    "qpid-starting",
+    "Qpid C++ 0.8 to 0.18, checks at the end of the initial-status exchange",
+    (
+        Case(
+            "Q0",
+            "too few members",
+            A.is_empty & I.fewer_than(MY_WAIT_FOR),
+            Phase.INITIALIZING,
+            reason=Reason.TOO_FEW_MEMBERS,
+        ),
+        Case(
+            "Q1",
+            "stores of different clusters",
+            (C | D).disagrees_on("initial"),
+            Phase.ABORTED,
+            (Deed.ABORT,),
+            reason=Reason.INITIAL_SIGNATURE_MISMATCH,
+        ),
+        Case(
+            "Q2",
+            "clean stores differ",
+            A.is_empty & C.disagrees_on("final"),
+            Phase.ABORTED,
+            (Deed.ABORT,),
+            reason=Reason.FINAL_SIGNATURE_MISMATCH,
+        ),
+        Case(
+            "Q3",
+            "transient and persistent mixed",
+            ~T.is_empty & ~(C | D | E).is_empty,
+            Phase.ABORTED,
+            (Deed.ABORT,),
+            reason=Reason.MIXED_TRANSIENT_PERSISTENT,
+        ),
+        Case(
+            "Q4",
+            "no clean store",
+            A.is_empty & ~D.is_empty & C.is_empty,
+            Phase.ABORTED,
+            (Deed.ABORT,),
+            reason=Reason.NO_CLEAN_STORE,
+        ),
+        Case("Q5", "somebody is active", ~A.is_empty, Phase.JOINING, UPDATE, updates_from=R),
+        # At once, and without waiting for those that need an update.
+        Case("Q6", "own store is clean", C.has(ME), Phase.ACTIVE, GO_ACTIVE),
+        Case("Q7", "nobody has a used store", (C | D).is_empty, Phase.ACTIVE, GO_ACTIVE),
+        Case("Q8", "own store is not clean", ALWAYS, Phase.JOINING, UPDATE, updates_from=C),
+    ),
+)
+
+UPDATED: Table[Phase] = Table(
+    "qpid-updated",
+    "Qpid C++ 0.8 to 0.18, end of an update",
+    (
+        # Each one is ready after its own update.  Whoever sent it is there, so the group has
+        # more than one member and the store is dirty (L2).
+        Case(
+            "L2",
+            "own update is done",
+            ALWAYS,
+            Phase.ACTIVE,
+            (Deed.TAKE_DATA, Deed.MARK_DIRTY, Deed.SERVE, Deed.ANNOUNCE),
+        ),
+    ),
+)
+
+WAITING_FOR_UPDATE: Table[Phase] = Table(
+    "qpid-waiting-for-update",
+    "Qpid C++ 0.8 to 0.18, membership changes during an update",
+    (
+        Case("Q9", "all possible donors left", (R | C).is_empty, Phase.ABORTED, (Deed.ABORT,)),
+        Case(
+            "Q9",
+            "a donor is left",
+            ALWAYS,
+            Phase.JOINING,
+            (Deed.ASK_FOR_UPDATE,),
+            updates_from=R | C,
+        ),
+    ),
+)

@@ -1,0 +1,89 @@
+"""The life of a Qpid broker's store status: loading, running, stopping.
+
+On disk there are two signatures, and a store is clean exactly where the final one (the
+shutdown-id) is not null.  "Empty" is never on disk: the file is written at the first load,
+with a cluster-id of its own, so a crash right after it leaves a store that reads dirty.
+
+The last member of a group is always clean, on the thought that it is the one to recover
+from.  A strict reading of the note has no such rule.
+"""
+
+from joinproto.reference.effects import Deed
+from joinproto.tables.sets import ME, C, D, I, T
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS
+from joinproto.tables.vocabulary import Phase, Signature, Store
+
+STORE_STATUS: Table[Store] = Table(
+    "qpid-store-status",
+    "Qpid C++ 0.8 to 0.18, on every change of membership of a running member",
+    (
+        Case("L1", "no store", T.has(ME), Store.NONE),
+        # The group counts every live process, those that are joining included.
+        Case("L2", "one of several", ~I.fewer_than(2), Store.DIRTY),
+        Case("L3", "last one, clean already", C.has(ME), Store.CLEAN),
+        Case("L4", "last one", ALWAYS, Store.CLEAN),  # with a fresh final signature
+    ),
+)
+
+LOADING: Table[Phase] = Table(
+    "qpid-loading",
+    "Qpid C++ 0.8 to 0.18, start of a broker",
+    (
+        Case(
+            "L5",
+            "a store with a status file",
+            (C | D).has(ME),
+            Phase.INITIALIZING,
+            (Deed.ANNOUNCE,),
+        ),
+        Case("L1", "no store", T.has(ME), Phase.INITIALIZING, (Deed.ANNOUNCE,)),
+        Case("L6", "first start", ALWAYS, Phase.INITIALIZING, (Deed.SET_INITIAL, Deed.ANNOUNCE)),
+    ),
+)
+
+SHUTDOWN: Table[Phase] = Table(
+    "qpid-shutdown",
+    "Qpid C++ 0.8 to 0.18, shutdown of the whole cluster",
+    (
+        Case("L1", "no store", T.has(ME), Phase.STOPPED, (Deed.EXIT,)),
+        # Everybody, also a member that still waits for its update.
+        Case("L7", "everybody is clean", ALWAYS, Phase.STOPPED, (Deed.MARK_CLEAN, Deed.EXIT)),
+    ),
+)
+
+STOPPING: Table[Phase] = Table(
+    "qpid-stopping",
+    "Qpid C++ 0.8 to 0.18, stop of one broker",
+    (Case("L8", "nothing is written", ALWAYS, Phase.STOPPED, (Deed.EXIT,)),),
+)
+
+MARKING: Table[Phase] = Table(
+    "qpid-marking",
+    "qpid-cluster-store --mark-clean",
+    (
+        Case("L1", "no store", T.has(ME), Phase.STOPPED),
+        # Any store, with a new final signature: two marked stores refuse each other (Q2).
+        Case("L9", "the operator marks the store", ALWAYS, Phase.STOPPED, (Deed.MARK_CLEAN,)),
+    ),
+)
+
+RUNNING: Table[Phase] = Table(
+    "qpid-running",
+    "Qpid C++ 0.8 to 0.18, a running member",
+    # Equality of final signatures is all there is; none advances while the cluster runs.
+    (Case("L10", "a frame", ALWAYS, Phase.ACTIVE, (Deed.WRITE_FRAME, Deed.ACKNOWLEDGE)),),
+)
+
+OTHERS_CHANGE: Table[Phase] = Table(
+    "qpid-others-change",
+    "Qpid C++ 0.8 to 0.18, on every change of membership of a running member",
+    (Case("L2", "the store is judged", ALWAYS, Phase.ACTIVE, (Deed.JUDGE_STORE,)),),
+)
+
+
+def loaded(cluster_id: Signature | None, shutdown_id: Signature | None) -> Store:
+    """Return what a status file reads as; `cluster_id` None: there is no file."""
+    if cluster_id is None:
+        return Store.EMPTY
+    return Store.DIRTY if shutdown_id is None else Store.CLEAN

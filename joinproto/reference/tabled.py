@@ -1,0 +1,193 @@
+"""A member that is nothing but tables: the machine decides, the deeds below carry out.
+
+It works under an agreed set of members: some group layer gives all of them the same set,
+each one's last status in it, and the same order of frames.  Time, disk and network are
+outside.  All state is in attributes that are plain values.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from attrs import frozen
+
+from joinproto.errors import MisuseError
+from joinproto.reference.effects import (
+    Abort,
+    Acknowledge,
+    Announce,
+    AskForUpdate,
+    Deed,
+    Effect,
+    Exit,
+    Kept,
+    Log,
+    Persist,
+    Serve,
+    Took,
+)
+from joinproto.reference.events import (
+    TRIGGERS,
+    Agreed,
+    ClientWrite,
+    Event,
+    MarkClean,
+    OrderlyShutdown,
+    Start,
+    UpdateDone,
+)
+from joinproto.tables.evaluate import members_of
+from joinproto.tables.machine import StateMachine, Step
+from joinproto.tables.vocabulary import Options, Phase, Reason, Signature, Status, Store
+
+
+@frozen
+class Identity:
+    """What of a member never changes while it runs."""
+
+    id: str
+    options: Options = ()
+    wait_for: int = 1
+
+
+class TabledMember(ABC):
+    """Phase and reason of the last decision, and what it keeps; see `receive`."""
+
+    persistent: ClassVar[tuple[str, ...]] = ("store", "initial", "final", "data")
+    """The attributes that survive a crash, as far as a `Persist` was performed."""
+
+    def __init__(self, me: Identity, kept: Kept) -> None:
+        self.me = me
+        self.phase = Phase.STOPPED
+        self.reason: Reason | None = None
+        self.store = kept.store
+        self.initial = kept.initial
+        self.final = kept.final
+        self.data = kept.data
+
+    # -- what others may ask -----------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def machine(self) -> StateMachine[Phase]:
+        """The machine that decides for this member."""
+
+    @property
+    def status(self) -> Status:
+        """What this member tells the others now."""
+        return Status(
+            self.me.id,
+            self.store,
+            initial=self.initial,
+            final=self.final,
+            active=self.phase is Phase.ACTIVE,
+            ready=self.phase in (Phase.READY, Phase.ACTIVE),
+            options=self.me.options,
+            wait_for=self.me.wait_for,
+        )
+
+    @property
+    def kept(self) -> Kept:
+        """What this member keeps now: what `Persist` makes durable."""
+        return Kept(self.store, self.initial, self.final, self.data)
+
+    def state_for(self) -> UpdateDone:
+        """Return the event that brings this member's whole state to another one."""
+        return UpdateDone(self.me.id, self.initial, self.final, self.data)
+
+    def can(self, event: Event) -> bool:
+        """Return whether `receive` has an answer for `event` in this phase."""
+        return self.machine.can(self.phase, TRIGGERS[type(event)])
+
+    def receive(self, event: Event) -> list[Effect]:
+        """Decide about `event`, change, and return the effects to perform, in order.
+
+        Raises `MisuseError`, and changes nothing, where `can(event)` is False.  A member
+        that crashes is replaced by a new one with what the last performed `Persist` kept.
+        """
+        return list(self.react(event))
+
+    def react(self, event: Event) -> Iterator[Effect]:
+        """Yield what `receive` returns, one by one.
+
+        At each effect this member has changed exactly so far: at a `Persist`, the attributes
+        named in `persistent` are what it keeps.  Take all of them, or throw the member away.
+        """
+        members, me = self._known(event)
+        step = self.machine.step(self, TRIGGERS[type(event)], members, me)
+        self.reason = step.case.reason
+        yield Took(step.table.name, step.case.label, step.case.name)
+        for deed in step.case.effects:
+            yield from self._do(Deed(deed), event, step, members, me)
+
+    # -- how -------------------------------------------------------------------------------
+
+    def _known(self, event: Event) -> tuple[Sequence[Status], int]:
+        if not isinstance(event, Agreed):
+            return (self.status,), 0
+        ids = [status.id for status in event.members]
+        if ids.count(self.me.id) != 1:
+            raise MisuseError(
+                f"member {self.me.id} must be once in the set it agreed on, which is {ids}",
+                next="deliver a set only to those who are in it",
+            )
+        return event.members, ids.index(self.me.id)
+
+    def _do(
+        self, deed: Deed, event: Event, step: Step[Phase], members: Sequence[Status], me: int
+    ) -> list[Effect]:
+        """Carry out one deed and return its effects; a change of what is kept comes first."""
+        before = self.kept
+        effects: list[Effect] = []
+        match deed, event:
+            case Deed.ANNOUNCE, _:
+                effects = [Announce(self.status)]
+            case Deed.SERVE, _:
+                effects = [Serve()]
+            case Deed.EXIT, _:
+                effects = [Exit()]
+            case Deed.ABORT, _:
+                effects = [Abort(step.case.label, step.case.reason)]
+            case Deed.LOG_RECOVERY, _:
+                effects = [Log("need manual recovery")]
+            case Deed.ASK_FOR_UPDATE, Agreed() if step.case.updates_from is not None:
+                sources = members_of(step.case.updates_from, members, me)
+                effects = [AskForUpdate(tuple(members[at].id for at in sources if at != me))]
+            case Deed.DROP_DATA, _:
+                self.data = ()
+            case Deed.TAKE_DATA, UpdateDone():
+                self.data = event.data
+                self.final = self.final if event.final is None else event.final
+            case Deed.TAKE_INITIAL, UpdateDone():
+                self.initial = event.initial
+            case Deed.SET_INITIAL, Start() | Agreed():
+                self.initial = self._initial_signature(event)
+            case ((Deed.WRITE_FRAME | Deed.WRITE_COUNTED_FRAME), ClientWrite()):
+                self.data = (*self.data, event.frame)
+                if deed is Deed.WRITE_COUNTED_FRAME:
+                    self.final = self.final + 1 if isinstance(self.final, int) else 1
+            case Deed.ACKNOWLEDGE, ClientWrite():
+                effects = [Acknowledge(event.frame)]
+            case Deed.MARK_CLEAN, OrderlyShutdown() | MarkClean():
+                own = 0 if self.final is None else self.final
+                self.final = own if event.final is None else event.final
+            case ((Deed.MARK_DIRTY | Deed.JUDGE_STORE), _):
+                pass  # the store alone, below
+            case _:
+                raise MisuseError(
+                    f"{deed.name} cannot be done on {type(event).__name__}",
+                    next=f"correct table {step.table.name}, case {step.case.name!r}",
+                )
+        self._settle_store(deed, event)
+        # A member without a store keeps nothing, whatever it holds in memory.
+        if self.kept != before and self.store is not Store.NONE:
+            effects.insert(0, Persist(self.kept))
+        return effects
+
+    @abstractmethod
+    def _initial_signature(self, event: Start | Agreed) -> Signature | None:
+        """Return the initial signature that this member sets now."""
+
+    @abstractmethod
+    def _settle_store(self, deed: Deed, event: Event) -> None:
+        """Change `store` (and what must change with it) as `deed` asks."""

@@ -1,0 +1,10 @@
+"""The sets of rules there are, by name."""
+
+from collections.abc import Mapping
+
+from joinproto.core.chain.rules import CHAIN_RULES
+from joinproto.core.verdict import RuleSet
+from joinproto.reference.note.rules import note_rules
+from joinproto.reference.qpid.rules import QPID_RULES
+
+RULESETS: Mapping[str, RuleSet] = {"note": note_rules(), "qpid": QPID_RULES, "chain": CHAIN_RULES}

@@ -1,0 +1,85 @@
+"""Decision tables: cases read from the top, the first that holds is taken.
+
+The last case always holds, so a table has an answer for everything.  What a case does
+not mention does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from enum import Enum
+from typing import Generic, TypeVar
+
+from attrs import evolve, field, frozen
+
+from joinproto.errors import MisuseError
+from joinproto.tables.evaluate import holds
+from joinproto.tables.terms import ALWAYS, Condition, Group
+from joinproto.tables.vocabulary import Reason
+
+SILENT = "silent"
+"""The label of a case for which the source has no sentence; `docs/note.md` says why it is so."""
+
+O = TypeVar("O", bound=Enum)
+
+
+@frozen
+class Case(Generic[O]):
+    """One line of a table: rule, condition, what comes out, what is done.
+
+    `updates_from`: whose state is received, where the outcome is an update.
+    """
+
+    label: str
+    name: str
+    condition: Condition
+    outcome: O
+    effects: tuple[Enum, ...] = ()
+    updates_from: Group | None = field(default=None, kw_only=True)
+    reason: Reason | None = field(default=None, kw_only=True)
+
+
+@frozen
+class Table(Generic[O]):
+    """A name, the text it comes from, and its cases."""
+
+    name: str
+    source: str
+    cases: tuple[Case[O], ...]
+
+    def __attrs_post_init__(self) -> None:
+        if not self.cases or self.cases[-1].condition != ALWAYS:
+            raise MisuseError(
+                f"table {self.name}: its last case does not always hold",
+                next="end the table with a case whose condition is ALWAYS",
+            )
+        seen: set[str] = set()
+        conditions: set[Condition] = set()
+        for case in self.cases:
+            if conditions & {ALWAYS, case.condition}:
+                raise MisuseError(
+                    f"table {self.name}: the case {case.name!r} is never reached",
+                    next="an earlier case has the same condition, or always holds: move or drop it",
+                )
+            if case.name in seen:
+                raise MisuseError(
+                    f"table {self.name}: two cases are called {case.name!r}",
+                    next="give each case a name of its own; traces and coverage show it",
+                )
+            seen.add(case.name)
+            conditions.add(case.condition)
+
+    def choose(self, members: Sequence[object], me: int) -> Case[O]:
+        """Return the case that holds for the member at place `me`."""
+        return next(case for case in self.cases if holds(case.condition, members, me))
+
+    def without(self, labels: Collection[str]) -> Table[O]:
+        """Return the table with the cases of these rules left out.
+
+        The seam by which a search shows that a rule is needed.  The case that is then the
+        last one always holds.
+        """
+        kept = tuple(case for case in self.cases if case.label not in labels)
+        if len(kept) in (0, len(self.cases)):
+            return self
+        return evolve(self, cases=(*kept[:-1], evolve(kept[-1], condition=ALWAYS)))

@@ -1,0 +1,103 @@
+"""What is printed is what its type says, and so is the schema of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Annotated, Any
+
+import pytest
+from attrs import frozen
+
+from joinproto.json_form import (
+    Absent,
+    Count,
+    Key,
+    Merged,
+    Seconds,
+    canonical_hash,
+    encoded,
+    printed,
+    schema_of,
+)
+from tests.tools.schemas import faults, unexplained
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@frozen
+class Inner:
+    """An inner one."""
+
+    sender: Annotated[str, Key("from"), "who"]
+    hidden: int = 3
+
+
+@frozen
+class Extra:
+    why: Annotated[str, "why"]
+
+
+@frozen(kw_only=True)
+class Outer:
+    """An outer one."""
+
+    seconds: Annotated[Seconds, "how long"] = 1.23456
+    inner: Annotated[tuple[Inner, ...], "those in it"] = (Inner("a"),)
+    times: Annotated[Mapping[str, Count], "how often"] = {"x": 1}
+    colour: Annotated[Colour | None, "of which colour"] = Colour.RED
+    absent: Annotated[str | None, Absent(), "if at all"] = None
+    extra: Annotated[Extra | None, Merged(optional=True)] = None
+
+    @property
+    def first(self) -> Annotated[Count | None, "a number"]:
+        return None
+
+
+def test_what_says_what_it_is_is_printed_and_nothing_else() -> None:
+    """Renamed, rounded, enums as their values; `hidden` says nothing of itself."""
+    tree = {"seconds": 1.235, "inner": [{"from": "a"}], "times": {"x": 1}, "colour": "red"}
+
+    assert tree | {"first": None} == encoded(Outer())
+    assert '"absent": "here"' in printed(Outer(absent="here"))
+    assert "because" == encoded(Outer(extra=Extra("because")))["why"]
+
+
+@pytest.mark.parametrize("value", [Outer(), Outer(absent="x", colour=None, extra=Extra("y"))])
+def test_the_schema_of_a_type_takes_its_values(value: Outer) -> None:
+    schema = schema_of(Outer)
+
+    assert [] == [*faults(encoded(value), schema), *unexplained(encoded(value), schema)]
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"seconds": -1}, "$.seconds: -1 is less than 0"),
+        ({"colour": "blue"}, "$.colour: 'blue' is none of ['red', None]"),
+        ({"inner": [{}]}, "$.inner[0]: no 'from'"),
+        ({"times": {"x": "often"}}, "$.times.x: 'often' is no integer"),
+    ],
+)
+def test_the_schema_of_a_type_refuses_others(change: dict[str, Any], fault: str) -> None:
+    assert [fault] == list(faults(encoded(Outer()) | change, schema_of(Outer)))
+
+
+@frozen
+class Wrong:
+    it: Annotated[complex, "a number"]
+
+
+def test_a_type_without_a_place_in_json_is_refused() -> None:
+    """When the schema is made, which a test does: nobody prints what cannot be described."""
+    with pytest.raises(TypeError, match="no place in a JSON object"):
+        schema_of(Wrong)
+
+
+def test_the_canonical_hash_never_changes() -> None:
+    """Histories, plans and .info files of every version are bound by it."""
+    expected = "9d57496cc00f5bc8e497bb536b5910e6d35ca5ec7384dd44272f95ce0ad31c4d"
+
+    assert expected == canonical_hash({"b": [1, None], "a": "ü"})

@@ -1,0 +1,78 @@
+"""The inner plan of a system, as CONTRIBUTING.md tells it: who knows one knows all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from models import catalogue
+from tools.cli.main import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+SYSTEMS = ("standby", "clusterer", "reconcile", "discovery")
+UNPROVED = ("discovery",)
+OWED = {
+    "reconcile": {
+        "models/worlds/reconcile/__init__.py",
+        "proofs/reconcile.py",
+        "worlds in models/catalogue.py: reconcile-...",
+    }
+}
+"""What a system that is being built still owes.  Remove a line by adding the part."""
+PARTS = (
+    "joinproto/{}/__init__.py",
+    "docs/{}.md",
+    "models/worlds/{}/__init__.py",
+    "proofs/{}.py",
+    "tools/cli/{}.py",
+    "tests/{}",
+)
+
+
+def recipe() -> str:
+    """Return the part of CONTRIBUTING.md about systems."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    return text.partition("## How to add a system\n")[2].partition("\n## ")[0]
+
+
+def lacks(root: Path, system: str) -> Iterator[str]:
+    """Yield what a system that has begun still lacks."""
+    if not (root / "joinproto" / system).is_dir():
+        return
+    for part in PARTS:
+        is_due = not part.startswith("proofs") or system not in UNPROVED
+        if is_due and not (root / part.format(system)).exists():
+            yield part.format(system)
+    if system not in COMMANDS:
+        yield f"a row in tools/cli/main.py: {system}"
+    if not any(item.name.startswith(f"{system}-") for item in catalogue.ENTRIES):
+        yield f"worlds in models/catalogue.py: {system}-..."
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_system_has_every_part_of_the_plan(system: str) -> None:
+    """One that has not begun lacks nothing."""
+    assert {*lacks(ROOT, system)} <= OWED.get(system, set())
+
+
+def test_a_system_that_lacks_a_part_is_found(tmp_path: Path) -> None:
+    """The test above can fail."""
+    (tmp_path / "joinproto" / "standby").mkdir(parents=True)
+
+    found = list(lacks(tmp_path, "standby"))
+
+    assert [part.format("standby") for part in PARTS] == found[: len(PARTS)]
+
+
+def test_the_recipe_names_every_part_and_only_files_that_are_there() -> None:
+    """What it says of `standby` is what is asked for; what else it names exists."""
+    named = set(re.findall(r"`([\w./-]+/[\w./-]*)`", recipe()))
+    own = {name for name in named if "standby" in name}
+
+    assert own == {part.format("standby").removesuffix("__init__.py") for part in PARTS} - {
+        "tests/standby"
+    } | {"tests/standby/"}
+    assert [] == sorted(name for name in named - own if not (ROOT / name).exists())

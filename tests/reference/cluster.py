@@ -1,0 +1,145 @@
+"""A few members that run together: an obvious group layer, for stories with members.
+
+Everybody hears the same agreed set, in the same order; updates arrive whole; a frame reaches
+every active member of the group at once.  Crashes take what was not persisted.
+"""
+
+from collections.abc import Iterator
+
+from joinproto.reference.effects import (
+    Abort,
+    Acknowledge,
+    AskForUpdate,
+    Effect,
+    Exit,
+    Kept,
+    Persist,
+)
+from joinproto.reference.events import (
+    Agreed,
+    ClientWrite,
+    Event,
+    Leave,
+    MarkClean,
+    OrderlyShutdown,
+    Start,
+)
+from joinproto.reference.note.member import NoteMember
+from joinproto.reference.note.readings import AS_WRITTEN, Readings
+from joinproto.reference.qpid.member import QpidMember
+from joinproto.reference.tabled import Identity, TabledMember
+from joinproto.tables.vocabulary import Phase, Store
+
+EMPTY = Kept(Store.EMPTY)
+
+
+class Cluster:
+    """Members by name, what each one's disk holds, and who is in the group."""
+
+    def __init__(
+        self,
+        rules: type[TabledMember] = NoteMember,
+        *,
+        readings: Readings = AS_WRITTEN,
+        wait_for: int = 1,
+    ) -> None:
+        self.rules = rules
+        self.readings = readings
+        self.wait_for = wait_for
+        self.disk: dict[str, Kept] = {}
+        self.members: dict[str, TabledMember] = {}
+        self.asked: dict[str, tuple[str, ...]] = {}
+        self.acknowledged: list[object] = []
+        self.effects: list[Effect] = []
+        self._stamps: Iterator[int] = iter(range(1, 1_000))
+
+    def start(self, *names: str, store: Store = Store.EMPTY) -> None:
+        """Start members, new ones with this store, and let everybody agree on the group."""
+        for name in names:
+            kept = self.disk.setdefault(name, Kept(store))
+            me = Identity(name, wait_for=self.wait_for)
+            if self.rules is QpidMember:
+                self.members[name] = QpidMember(me, kept)
+            else:
+                self.members[name] = NoteMember(me, kept, self.readings)
+            self.asked.pop(name, None)
+            self.give(name, Start(stamp=next(self._stamps)))
+        self.agree()
+
+    def agree(self) -> None:
+        """Tell everybody who is there, until nobody has news."""
+        while True:
+            view = tuple(self.members[name].status for name in sorted(self.members))
+            event = Agreed(view, next(self._stamps))
+            for name in sorted(self.members):
+                if name in self.members and self.members[name].can(event):
+                    self.give(name, event)
+            left = {name for name, member in self.members.items() if ended(member)}
+            for name in left:
+                del self.members[name]
+            if view == tuple(self.members[name].status for name in sorted(self.members)):
+                return
+
+    def update(self, *names: str) -> None:
+        """Let the updates of these members (or of all) arrive, from their first living source."""
+        for name in names or sorted(self.asked):
+            source = next((it for it in self.asked.pop(name) if it in self.members), None)
+            if source is not None:
+                self.give(name, self.members[source].state_for())
+        self.agree()
+
+    def write(self, frame: str) -> None:
+        """Let a client write a frame to all active members."""
+        for name, member in self.members.items():
+            if member.phase is Phase.ACTIVE:
+                self.give(name, ClientWrite(frame))
+
+    def crash(self, *names: str) -> None:
+        """End members at once; the others agree on who is left."""
+        for name in names:
+            del self.members[name]
+            self.asked.pop(name, None)
+        self.agree()
+
+    def leave(self, name: str) -> None:
+        """Stop one member in order; the others agree on who is left."""
+        self.give(name, Leave())
+        self.crash(name)
+
+    def shutdown(self, final: int | None = None) -> None:
+        """Stop the whole cluster in order."""
+        for name in sorted(self.members):
+            self.give(name, OrderlyShutdown(final))
+        self.members.clear()
+        self.asked.clear()
+
+    def mark(self, name: str, final: int | None = None) -> None:
+        """Let the operator mark a stopped member's store clean."""
+        make = QpidMember if self.rules is QpidMember else NoteMember
+        self._perform(name, make(Identity(name), self.disk[name]), MarkClean(final))
+
+    def give(self, name: str, event: Event) -> None:
+        """Let one member receive an event."""
+        self._perform(name, self.members[name], event)
+
+    def phases(self) -> dict[str, str]:
+        """Return the phase of every member that runs."""
+        return {name: member.phase.value for name, member in sorted(self.members.items())}
+
+    def _perform(self, name: str, member: TabledMember, event: Event) -> None:
+        for effect in member.receive(event):
+            self.effects.append(effect)
+            match effect:
+                case Persist(kept):
+                    self.disk[name] = kept
+                case AskForUpdate(sources):
+                    self.asked[name] = sources
+                case Acknowledge(frame):
+                    self.acknowledged.append(frame)
+                case Abort() | Exit():
+                    self.asked.pop(name, None)
+
+
+def ended(member: TabledMember) -> bool:
+    """Return whether the process is gone."""
+    return member.phase in (Phase.ABORTED, Phase.STOPPED)

@@ -1,0 +1,318 @@
+"""The note's member at work: readings, what is durable when, and what it refuses."""
+
+import pytest
+
+from joinproto.errors import MisuseError
+from joinproto.reference.effects import (
+    Abort,
+    Acknowledge,
+    Announce,
+    AskForUpdate,
+    Effect,
+    Exit,
+    Kept,
+    Persist,
+    Serve,
+    Took,
+)
+from joinproto.reference.events import (
+    TRIGGERS,
+    Agreed,
+    ClientWrite,
+    Event,
+    Leave,
+    MarkClean,
+    OrderlyShutdown,
+    Start,
+    UpdateDone,
+)
+from joinproto.reference.note.member import NoteMember
+from joinproto.reference.note.readings import READINGS, Readings
+from joinproto.reference.tabled import Identity
+from joinproto.tables.vocabulary import Phase, Reason, Status, Store
+from tests.reference.cluster import Cluster
+
+ME = Identity("a")
+
+
+def member(kept: Kept, reading: str = "as-written", me: Identity = ME) -> NoteMember:
+    """Return a member that has just been started."""
+    made = NoteMember(me, kept, READINGS[reading])
+    made.receive(Start())
+    return made
+
+
+def alone(made: NoteMember) -> Agreed:
+    """Return the agreed set that holds this member only."""
+    return Agreed((made.status,), stamp=7)
+
+
+def deeds(effects: list[Effect]) -> list[Effect]:
+    """Return the effects that do something."""
+    return [it for it in effects if not isinstance(it, Took | Announce)]
+
+
+def test_a_founder_has_its_signature_on_disk_before_it_serves() -> None:
+    """I3, S1: otherwise a crash leaves an empty store behind a cluster that served."""
+    founder = member(Kept(Store.EMPTY))
+
+    effects = founder.receive(alone(founder))
+
+    assert [Persist(Kept(Store.DIRTY, 7)), Serve()] == deeds(effects)
+
+
+def test_a_clean_store_is_dirty_on_disk_before_its_member_serves() -> None:
+    """S2, as written: any end but the orderly shutdown must find it dirty."""
+    started = member(Kept(Store.CLEAN, 1, 2, ("x",)))
+
+    effects = started.receive(alone(started))
+
+    assert [Persist(Kept(Store.DIRTY, 1, 2, ("x",))), Serve()] == deeds(effects)
+
+
+def test_a_frame_is_on_disk_before_it_is_acknowledged() -> None:
+    """Otherwise the client believes what a crash forgets."""
+    active = member(Kept(Store.CLEAN, 1, 2, ("x",)))
+    active.receive(alone(active))
+
+    effects = active.receive(ClientWrite("y"))
+
+    assert [Persist(Kept(Store.DIRTY, 1, 3, ("x", "y"))), Acknowledge("y")] == deeds(effects)
+
+
+def test_a_member_without_a_store_persists_nothing() -> None:
+    """T: it learns the state and the signature, and forgets both when it ends."""
+    cluster = Cluster()
+    cluster.disk = {"a": Kept(Store.CLEAN, 1, 2, ("x",))}
+    cluster.start("a")
+    cluster.start("b", store=Store.NONE)
+
+    cluster.update()
+    cluster.write("y")
+
+    assert ("x", "y") == cluster.members["b"].data
+    assert 1 == cluster.members["b"].status.initial
+    assert Kept(Store.NONE) == cluster.disk["b"]
+
+
+def test_an_update_arrives_in_the_order_of_the_note() -> None:
+    """J2: data, initial signature, then active; a crash may fall between any two."""
+    joiner = member(Kept(Store.CLEAN, 1, 2, ("x",)))
+    source = Status("b", Store.DIRTY, initial=1, final=5, active=True)
+    asked = joiner.receive(Agreed((joiner.status, source), stamp=7))
+
+    effects = joiner.receive(UpdateDone("b", 1, 5, ("x", "y")))
+
+    assert [AskForUpdate(("b",))] == deeds(asked)
+    assert [
+        Persist(Kept(Store.CLEAN, 1, 5, ("x", "y"))),  # still clean: the note names no moment
+        Persist(Kept(Store.DIRTY, 1, 5, ("x", "y"))),
+        Serve(),
+    ] == deeds(effects)
+
+
+@pytest.mark.parametrize(
+    ("reading", "on_asking"),
+    [
+        ("as-written", []),
+        ("dirty-from-update", [Persist(Kept(Store.DIRTY, 1, 2, ("x",)))]),
+        ("update-in-place", [Persist(Kept(Store.CLEAN, 1, 2, ()))]),
+    ],
+)
+def test_the_readings_differ_in_what_an_update_does_first(
+    reading: str, on_asking: list[Effect]
+) -> None:
+    """In place, a crash during the update leaves a store that reads clean and is empty."""
+    joiner = member(Kept(Store.CLEAN, 1, 2, ("x",)), reading)
+    source = Status("b", Store.DIRTY, initial=1, active=True)
+
+    effects = joiner.receive(Agreed((joiner.status, source), stamp=7))
+
+    assert [*on_asking, AskForUpdate(("b",))] == deeds(effects)
+
+
+def test_under_never_dirty_a_crash_leaves_a_clean_store() -> None:
+    """The reading that S2 forbids, kept for a world that must fail."""
+    cluster = Cluster(readings=READINGS["never-dirty"])
+    cluster.disk = {"a": Kept(Store.CLEAN, 1, 2, ("x",))}
+    cluster.start("a")
+
+    cluster.write("y")
+    cluster.crash("a")
+
+    assert Store.CLEAN is cluster.disk["a"].store
+
+
+@pytest.mark.parametrize(
+    ("reading", "store"), [("as-written", Store.CLEAN), ("only-complete-are-clean", Store.DIRTY)]
+)
+def test_as_written_the_shutdown_marks_a_half_updated_member_clean(
+    reading: str, store: Store
+) -> None:
+    """S2: it is shut down as part of the cluster, and its data is not the cluster's."""
+    cluster = Cluster(readings=READINGS[reading])
+    cluster.start("a", "b")
+    cluster.crash("b")
+    cluster.write("x")
+    cluster.start("b")
+
+    cluster.shutdown(final=9)
+
+    assert () == cluster.disk["b"].data
+    assert store is cluster.disk["b"].store
+
+
+def test_as_written_a_lone_restart_diverges_in_silence() -> None:
+    """After it, both stores are clean with equal signatures, and different data."""
+    cluster = Cluster()
+    cluster.start("a", "b")
+    cluster.shutdown()
+    for name, frame in (("a", "x"), ("b", "y")):
+        cluster.start(name)
+        cluster.write(frame)
+        cluster.shutdown()
+
+    cluster.start("a", "b")
+
+    assert {"a": "active", "b": "active"} == cluster.phases()
+    assert cluster.members["a"].data != cluster.members["b"].data
+
+
+def test_a_new_set_is_a_new_decision_for_a_member_that_is_being_updated() -> None:
+    """The note is silent about a source that dies: here another one, else I6."""
+    cluster = Cluster(readings=READINGS["all-wait"])
+    cluster.disk = {
+        "a": Kept(Store.CLEAN, 1, 2),
+        "b": Kept(Store.CLEAN, 1, 2),
+        "c": Kept(Store.DIRTY, 1, 1),
+    }
+    cluster.start("a", "b", "c")
+
+    cluster.crash("a")
+    assert {"c": ("b",)} == cluster.asked
+    cluster.crash("b")
+
+    assert {} == cluster.phases()
+    assert Abort("I6", Reason.NO_CLEAN_STORE) in cluster.effects
+
+
+def test_an_empty_newcomer_whose_source_dies_founds_a_new_cluster() -> None:
+    """The note is silent; with N = 1 nothing keeps it from it, while the old store is away."""
+    cluster = Cluster()
+    cluster.start("a")
+    cluster.write("x")
+    cluster.start("b")
+
+    cluster.crash("a")
+
+    assert {"b": "active"} == cluster.phases()
+    assert cluster.disk["a"].initial != cluster.disk["b"].initial
+
+
+def test_an_abort_leaves_the_store_as_it_was() -> None:
+    """A verdict writes nothing."""
+    kept = Kept(Store.DIRTY, 1, 2, ("x",))
+    aborting = member(kept)
+
+    effects = aborting.receive(alone(aborting))
+
+    assert kept == aborting.kept
+    assert not [it for it in effects if isinstance(it, Persist)]
+    assert Reason.NO_CLEAN_STORE is aborting.reason
+
+
+def test_a_waiting_member_says_why() -> None:
+    """I1: the operator sees what it waits for."""
+    waiting = member(Kept(Store.EMPTY), me=Identity("a", wait_for=2))
+
+    effects = waiting.receive(alone(waiting))
+
+    assert Reason.TOO_FEW_MEMBERS is waiting.reason
+    assert [Took("note-initialization", "I1", "too few members")] == effects
+
+
+def test_a_member_that_only_waits_is_not_marked_by_a_shutdown() -> None:
+    """It is not part of the cluster that is shut down."""
+    waiting = member(Kept(Store.DIRTY, 1, 2), me=Identity("a", wait_for=2))
+
+    effects = waiting.receive(OrderlyShutdown(9))
+
+    assert [Exit()] == deeds(effects)
+    assert Store.DIRTY is waiting.store
+
+
+def test_a_member_refuses_what_cannot_happen_and_stays_as_it_is() -> None:
+    """Nothing is ignored in silence; `can` asks beforehand."""
+    active = member(Kept(Store.EMPTY))
+    active.receive(alone(active))
+    before = dict(vars(active))
+
+    for event in (Start(), MarkClean(), UpdateDone("b", 1, 1, ())):
+        assert not active.can(event)
+        with pytest.raises(MisuseError, match="cannot happen in the phase 'active'"):
+            active.receive(event)
+
+    assert before == vars(active)
+
+
+@pytest.mark.parametrize("others", [(), ("b",), ("a", "a")])
+def test_a_set_is_delivered_only_to_those_in_it(others: tuple[str, ...]) -> None:
+    """Once: a member that is not in the set has no place in its order."""
+    started = member(Kept(Store.EMPTY))
+    view = tuple(Status(name, Store.EMPTY) for name in others)
+
+    with pytest.raises(MisuseError, match="member a must be once in the set"):
+        started.receive(Agreed(view, stamp=1))
+
+    assert Phase.INITIALIZING is started.phase
+
+
+def test_the_whole_state_of_a_member_is_hashable_values() -> None:
+    """So that a search can number it; and `persistent` names all that `Kept` holds."""
+    active = member(Kept(Store.EMPTY))
+    active.receive(alone(active))
+    active.receive(ClientWrite("x"))
+
+    assert isinstance(hash(tuple(vars(active).values())), int)
+    assert active.kept == Kept(*(getattr(active, name) for name in NoteMember.persistent))
+
+
+def test_at_each_persist_the_attributes_are_what_is_kept() -> None:
+    """A search takes effects one by one, and lets a crash fall between any two."""
+    joiner = member(Kept(Store.CLEAN, 1, 2, ("x",)))
+    source = Status("b", Store.DIRTY, initial=1, final=5, active=True)
+    joiner.receive(Agreed((joiner.status, source), stamp=7))
+
+    seen = [
+        (effect.kept, joiner.kept)
+        for effect in joiner.react(UpdateDone("b", 1, 5, ("x", "y")))
+        if isinstance(effect, Persist)
+    ]
+
+    assert 2 == len(seen)
+    assert all(persisted == now for persisted, now in seen)
+
+
+@pytest.mark.parametrize("reading", READINGS.values(), ids=READINGS)
+@pytest.mark.parametrize("kept", [Kept(store, 1, 1) for store in Store], ids=lambda it: it.store)
+def test_every_member_answers_every_event_that_it_can_get(kept: Kept, reading: Readings) -> None:
+    """Whatever the table asks for can be done; what comes out is persisted as it is then."""
+    events: dict[str, Event] = {
+        "start": Start(1),
+        "update_done": UpdateDone("b", 1, 5, ("x",)),
+        "client_write": ClientWrite("x"),
+        "orderly_shutdown": OrderlyShutdown(),
+        "leave": Leave(),
+        "mark_clean": MarkClean(),
+    }
+    assert {*events, "agreed"} == set(TRIGGERS.values())
+
+    for arrow in NoteMember(ME, kept, reading).machine.arrows:
+        for phase in arrow.sources:
+            if arrow.trigger == "agreed":
+                continue
+            made = NoteMember(ME, kept, reading)
+            made.phase = phase
+            made.receive(events[arrow.trigger])
+
+            assert phase is not made.phase or phase in (Phase.ACTIVE, Phase.STOPPED)
