@@ -119,7 +119,8 @@ class Contents:
 
         `held`: the contents of each sender.
         """
-        found = layout.repack(rows, len(rows), old, 0).copy()
+        # Of a copy: rows that keep their number of words are packed in place.
+        found = layout.repack(rows.copy(), len(rows), old, 0)
         for field, contents in enumerate(held, start=self.first):
             bits = np.zeros((len(contents), layout.words), np.uint64)
             for number, messages in enumerate(contents.values):
