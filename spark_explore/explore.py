@@ -77,7 +77,14 @@ def explore(world: World, plan: Plan, context: Any, watch: cost.Watch) -> Report
     spent = cost.Spent.now(watch)
     with explained(), _folder(plan) as folder:
         journal = _journal(folder, plan)
-        search = Search(world, limits=plan.limits, symmetry=plan.symmetry, progress=plan.progress)
+        search = Search(
+            world,
+            limits=plan.limits,
+            symmetry=plan.symmetry,
+            progress=plan.progress,
+            # Executors know messages by their bits.
+            numbers_contents=False,
+        )
         if plan.resume and journal.has_begun():
             frontier = journal.restore(search, _host(context))
         else:

@@ -76,6 +76,7 @@ def take_over(
     """Return the frontier where a local search stopped; its states are then in files alone."""
     ends = seeding.settle()
     found, tables = search.found, search.tables
+    every, in_bits = search.rows(), tables.give_bits()
     frontier = Frontier(
         search=search, storage=storage, owners=owners, run=uuid.uuid4().hex, host=host
     )
@@ -93,12 +94,12 @@ def take_over(
     messages = min(old.capacity, tables.slots)
 
     def rows_of(level: int) -> Any:
-        part = np.array(search.rows()[ends[level] : ends[level + 1]])
+        part = in_bits(np.array(every[ends[level] : ends[level + 1]]))
         return layout.repack(part, len(part), old, messages)
 
     storage.make()
     frontier.take_over(rows_of, layout)
-    first = np.array(search.rows()[:1])
+    first = in_bits(np.array(every[:1]))
     search.states = RowSet(old.words, search.budget, room=1)
     search.states.insert(first, 1)
     search.expander.repack(tables.grow_layout(layout))

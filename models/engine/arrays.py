@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.engine import kernel
+from models.engine.contents import Contents, Sets
 from models.engine.grids import Grids
 from models.engine.growing import Growing, Ragged
 from models.engine.layout import Layout
@@ -87,6 +88,7 @@ class Arrays(ABC):
             "part_column": Growing(np.int32),
         }
         self.event_taken = np.zeros(8, np.int64)
+        self.contents: Contents | None = None
         self._budget: Budget | None = None
         self.layout = Layout([0] * self.fields, 0)
         self._added = np.zeros((64, 1), np.uint64)
@@ -115,12 +117,21 @@ class Arrays(ABC):
         arrays = [item.array for item in (*growing, *self.joint.values(), self.choice_column)]
         arrays += [*self.per_value.arrays.values(), self._added]
         grids = self.cells.bytes_used + self.adds_table.bytes_used
+        if self.contents is not None:
+            grids += self.contents.bytes_used
         return grids + sum(array.nbytes for array in arrays)
+
+    def forget_taken(self) -> None:
+        """Let no step have been taken yet."""
+        self.out["taken"].array[:] = 0
+        self.event_taken[:] = 0
 
     def forget_asked(self) -> None:
         """Let what was asked for and never answered be asked for again."""
         for grids in (self.cells, self.adds_table):
             grids.forget(kernel.ASKED)
+        if self.contents is not None:
+            self.contents.forget_asked(kernel.ASKED)
 
     # -- how much is numbered ------------------------------------------------------------
 
@@ -147,7 +158,7 @@ class Arrays(ABC):
     @property
     def slots(self) -> int:
         """How many messages of a set need their bit."""
-        return self.message_count() if self.set_network else 0
+        return self.message_count() if self.set_network and self.contents is None else 0
 
     def outgrown(self) -> bool:
         """Return whether a number no longer fits where the layout puts it."""
@@ -166,6 +177,8 @@ class Arrays(ABC):
         return old
 
     def _added_masks(self) -> npt.NDArray[np.uint64]:
+        if self.contents is not None:
+            return self._added
         words = self.layout.words
         count = len(self.outcome_messages)
         if self._added.shape[1] != words or len(self._added) < count:
@@ -185,7 +198,7 @@ class Arrays(ABC):
         """Return the tables as the kernel reads them; good until the next change."""
         # Room for every value the fields may take, so that no look-up leaves its block.
         values, columns = self.value_counts(), self.column_counts()
-        for field in range(self.fields):
+        for field in range(self.queue_field):
             self.cells.make_room(field, max(1, values[field]), max(1, columns[field]))
         for queue in range(self.queue_count):
             self.adds_table.make_room(
@@ -215,7 +228,8 @@ class Arrays(ABC):
             cost=out["cost"].array,
             last=out["last"].array,
             adds=out["adds"].array,
-            plain=out["plain"].array,
+            # Where contents are numbered, no step is so plain that or-ing its bits is all.
+            plain=out["plain"].array if self.contents is None else self._not_plain(),
             added=self._added_masks(),
             send_first=out["send_first"].array,
             send_count=out["send_count"].array,
@@ -256,6 +270,13 @@ class Arrays(ABC):
             part_column=self.joint["part_column"].array,
             event_taken=self.event_taken,
         )
+
+    def _not_plain(self) -> npt.NDArray[np.int8]:
+        return np.zeros(len(self.out["plain"].array), np.int8)
+
+    def sets(self) -> Sets | None:
+        """Return the tables of numbered contents; None where each message has a bit."""
+        return None if self.contents is None else self.contents.arrays()
 
     def shape(self) -> kernel.Shape:
         return self._shape

@@ -61,6 +61,15 @@ class Expiry:
                 )
         self._stamps.append(tuple((self._number_of[name], stamp) for name, stamp in stamps))
 
+    def of_use(self, messages: tuple[int, ...], horizons: tuple[int, ...]) -> tuple[int, ...]:
+        """Return those of `messages` that some member can use, all members at these horizons."""
+        stamps = self._stamps
+        return tuple(
+            message
+            for message in messages
+            if not stamps[message] or any(horizons[m] <= stamp for m, stamp in stamps[message])
+        )
+
     def needed(self, layout: Layout) -> npt.NDArray[np.uint64]:
         """Return, for each member and horizon, which bits of a row it needs.
 

@@ -52,6 +52,14 @@ class Ragged:
             name: np.full(8 * fields, fill, dtype) for name, (dtype, fill) in arrays.items()
         }
 
+    def add_fields(self, count: int) -> None:
+        """Have so many fields more, behind the others."""
+        self.room += [8] * count
+        self.off = np.concatenate([[0], np.cumsum(self.room)]).astype(np.int64)
+        for name, array in self.arrays.items():
+            more = np.full(8 * count, self._fills[name], array.dtype)
+            self.arrays[name] = np.concatenate([array, more])
+
     def make_room(self, field: int, wanted: int) -> None:
         """Let field `field` have at least `wanted` values."""
         if wanted <= self.room[field]:

@@ -8,7 +8,7 @@ of their own.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from attrs import define
 
 from models.endless import WATCH
 from models.engine.combos import Combos
+from models.engine.growing import Growing
 from models.engine.memory import Budget
 from models.engine.tables import Tables
 from models.engine.watching import Fears, watch
@@ -36,6 +37,27 @@ class Claim:
     bit: int = -1
     premise_bit: int = -1
     premise_met: bool = False
+
+
+Ints = npt.NDArray[np.int64]
+
+UNASKED, HOLDS, BROKEN = range(3)
+
+
+class Pairs:
+    """What a claim about two said of each pair of observations; grows by doubling."""
+
+    def __init__(self) -> None:
+        self._answers = np.full((64, 64), UNASKED, np.int8)
+
+    def room_for(self, count: int) -> npt.NDArray[np.int8]:
+        """Return the answers, shape (one, other), for at least so many observations."""
+        before = len(self._answers)
+        if count > before:
+            grown = np.full((max(count, 2 * before),) * 2, UNASKED, np.int8)
+            grown[:before, :before] = self._answers
+            self._answers = grown
+        return self._answers
 
 
 def _listed(together: Callable[[View], Any], view: View) -> list[Any]:
@@ -100,7 +122,9 @@ class Judge:
         self._tables_for = [0] * self.watched
         # What breaks a claim about one or two, in the order in which it was found, and which.
         self.broken: dict[tuple[int, int, int, int], list[str]] = {}
-        self._pairs: dict[str, dict[tuple[Any, Any], bool]] = {}
+        self._pairs: dict[str, Pairs] = {}
+        self._ids: dict[Hashable, int] = {}
+        self._ids_of = [Growing(np.int64) for _ in range(self.watched)]
         self.fears = Fears.of([0] * self.watched, ())
         self._seen_sets: list[set[int]] = [set() for _ in range(self.watched)]
         self._seen_now = np.zeros(1, np.bool_)
@@ -136,25 +160,39 @@ class Judge:
                     if shown is not DOWN and not self._ask(item, item.holds, shown):
                         self._fear(item, (field, number, field, number))
             return
-        # What two members show is often the same: ask each pair of observations once.
-        known = self._pairs.setdefault(item.name, {})
         for field, other in itertools.product(among, among if item.scope == "pair" else monitor):
-            if field == other:
+            if field != other:
+                self._ask_about_pairs(item, field, other, before, counts)
+
+    def _ask_about_pairs(
+        self, item: Property, field: int, other: int, before: list[int], counts: list[int]
+    ) -> None:
+        # What two members show is often the same: each pair of observations is asked once.
+        known = self._pairs.setdefault(item.name, Pairs())
+        ids, others = self._shown_ids(field), self._shown_ids(other)
+        answers = known.room_for(len(self._ids))
+        for number in range(counts[field]):
+            first = before[other] if number < before[field] else 0
+            if ids[number] < 0 or first == counts[other]:
                 continue
-            frozen, others = (self.tables.shown[at].values for at in (field, other))
-            for number in range(counts[field]):
-                if self._shown(field, number) is DOWN:
-                    continue
-                first = before[other] if number < before[field] else 0
-                for other_number in range(first, counts[other]):
-                    if self._shown(other, other_number) is DOWN:
-                        continue
-                    key = (frozen[number][0], others[other_number][0])
-                    if key not in known:
-                        pair = self._shown(field, number), self._shown(other, other_number)
-                        known[key] = self._ask(item, item.holds, *pair)
-                    if not known[key]:
-                        self._fear(item, (field, number, other, other_number))
+            row, wanted = answers[ids[number]], others[first : counts[other]]
+            looked_at = (wanted >= 0) & (row[wanted] != HOLDS)
+            for other_number in (first + np.flatnonzero(looked_at)).tolist():
+                at = others[other_number]
+                if row[at] == UNASKED:
+                    pair = self._shown(field, number), self._shown(other, other_number)
+                    row[at] = HOLDS if self._ask(item, item.holds, *pair) else BROKEN
+                if row[at] == BROKEN:
+                    self._fear(item, (field, number, other, other_number))
+
+    def _shown_ids(self, field: int) -> Ints:
+        """Return a number for what each observation shows, whoever shows it; -1: `DOWN`."""
+        values, ids = self.tables.shown[field].values, self._ids_of[field]
+        for number in range(ids.count, len(values)):
+            is_down = self._shown(field, number) is DOWN
+            shown = values[number][0]
+            ids.append(-1 if is_down else self._ids.setdefault(shown, len(self._ids)))
+        return ids.array[: ids.count]
 
     def _fear(self, item: Property, key: tuple[int, int, int, int]) -> None:
         self.broken.setdefault(key, []).append(item.name)

@@ -31,7 +31,7 @@ a message lost or doubled (a: take); the world splits or heals (a: move); a join
 UNKNOWN, REFUSED, ASKED = -1, -2, -3
 """Cells: never asked for; no such step; asked for in this pass."""
 
-ASK_CELL, ASK_ADD = 0, 1
+ASK_CELL, ASK_ADD, ASK_TRIM, ASK_VECTOR = range(4)
 
 COST_NONE, COST_CRASH, COST_WIPE, COST_LOSE, COST_DOUBLE = range(5)
 
@@ -181,6 +181,25 @@ def _await_cell(t: Any, cells: Any, member: Any, local: Any, column: Any) -> Non
 
 
 @njit(inline="always")
+def _vector(t: Any, s: Any, sets: Any, rows: Any, r: Any) -> Any:
+    """Return the horizons of all members in a row, packed."""
+    packed = np.int64(0)
+    for member in range(s.members):
+        horizon = t.horizon[t.off[member] + _get(rows, r, t, member)]
+        packed |= np.int64(horizon) << sets.vector_shift[member]
+    return packed
+
+
+@njit(inline="always")
+def _stays(t: Any, s: Any, sets: Any, rows: Any, r: Any, member: Any, o: Any) -> Any:
+    """Return whether outcome `o` of a member that is where it was changes no content either."""
+    if sets.sends[o] < 0:
+        return True
+    content = _get(rows, r, t, s.queues + member)
+    return find(sets.adds, member, content, sets.sends[o]) == content
+
+
+@njit(inline="always")
 def _add(t: Any, adds: Any, queue: Any, content: Any, message: Any) -> Any:
     """Return what the queue holds with one message more, or what stands there instead."""
     if adds is None:
@@ -201,6 +220,7 @@ def expand(
     t: Any,
     cells: Any,
     adds: Any,
+    sets: Any,
     s: Any,
     rows: Any,
     picked: Any,
@@ -225,6 +245,7 @@ def expand(
     back to where they began are counted (loops), not written.
 
     `cells`, `adds`: as `Grids.sparse` gives them; None compiles a loop that knows blocks alone.
+    `sets`: where contents are numbered (see `Sets`); None compiles one in which a message is a bit.
 
     Plain steps are written at once; the others are listed in `todo` (outcome, member, info,
     queue, its rest) and written by the one loop below.  Two-dimensional indexing throughout:
@@ -286,7 +307,44 @@ def expand(
                         _ask(ask, asked, ASK_CELL, member, local, column)
                         asked += 1
                         _await_cell(t, cells, member, local, column)
-        # Messages of a set.
+        # Messages of a set, where its contents are numbered.
+        vector = np.int64(0)
+        if sets is not None:
+            if s.expires:
+                vector = _vector(t, s, sets, rows, r)
+            for q in range(s.members):
+                at = t.off[s.queues + q] + _get(rows, r, t, s.queues + q)
+                first = t.take_first[at]
+                for k in range(first, first + t.take_count[at]):
+                    member = np.int64(sets.member[k])
+                    if s.splits and t.link_up[env, q * s.members + member] == 0:
+                        continue
+                    column = sets.column[k]
+                    o = _cell(t, cells, member, here[member], column)
+                    if o >= 0:
+                        if (
+                            quiet
+                            and n_loops < room
+                            and sets.plain[o] != 0
+                            and t.next[o] == here[member]
+                            and _stays(t, s, sets, rows, r, member, o)
+                        ):
+                            looped[n_loops] = o
+                            n_loops += 1
+                            t.taken[o] += 1
+                            continue
+                        if steps < len(todo):
+                            todo[steps, 0] = o
+                            todo[steps, 1] = member
+                            todo[steps, 2] = (np.int64(sets.message[k]) << 4) | RECEIVE
+                        steps += 1
+                    elif o != REFUSED:
+                        whole = False
+                        if o == UNKNOWN and asked < room_ask:
+                            _ask(ask, asked, ASK_CELL, member, here[member], column)
+                            asked += 1
+                            _await_cell(t, cells, member, here[member], column)
+        # Messages of a set, a bit each.
         for w in range(words):
             bits = rows[r, w] & t.slot_mask[w]
             while bits != 0:
@@ -477,8 +535,22 @@ def expand(
                         _put(out, n, t, s.env, after)
                     _put(out, n, t, member, t.next[o])
                     if t.adds[o] != 0:
-                        for w in range(words):
-                            out[n, w] |= t.added[o, w]
+                        if sets is None:
+                            for w in range(words):
+                                out[n, w] |= t.added[o, w]
+                        else:
+                            content = _get(out, n, t, s.queues + member)
+                            sent = np.int64(sets.sends[o])
+                            more = find(sets.adds, member, content, sent)
+                            if more < 0:
+                                possible = False
+                                whole = False
+                                if more == UNKNOWN and asked < room_ask:
+                                    _ask(ask, asked, ASK_ADD, member, content, sent)
+                                    asked += 1
+                                    mark(sets.adds, member, content, sent, ASKED)
+                                break
+                            _put(out, n, t, s.queues + member, more)
                     if t.tells[o] >= 0:
                         local = _get(out, n, t, s.monitor)
                         told = _cell(t, cells, s.monitor, local, t.tells[o])
@@ -512,9 +584,36 @@ def expand(
                             _put(out, n, t, s.queues + q, more)
                         if not possible:
                             break
-                if possible:
-                    if s.expires:
+                if possible and s.expires:
+                    if sets is None:
                         _expire(t, s, out, n, words)
+                    else:
+                        after = _vector(t, s, sets, out, n)
+                        number = np.int64(sets.vector[after]) - 1
+                        if number < 0:
+                            possible = False
+                            whole = False
+                            if number == -1 and asked < room_ask:
+                                _ask(ask, asked, ASK_VECTOR, after, 0, 0)
+                                asked += 1
+                                sets.vector[after] = -1
+                        for q in range(s.members):
+                            if not possible:
+                                break
+                            content = _get(out, n, t, s.queues + q)
+                            if after == vector and content == _get(rows, r, t, s.queues + q):
+                                continue
+                            more = find(sets.trims, q, content, number)
+                            if more < 0:
+                                possible = False
+                                whole = False
+                                if more == UNKNOWN and asked < room_ask:
+                                    _ask(ask, asked, ASK_TRIM, q, content, number)
+                                    asked += 1
+                                    mark(sets.trims, q, content, number, ASKED)
+                            else:
+                                _put(out, n, t, s.queues + q, more)
+                if possible:
                     source[n] = r
                     if kind == TOGETHER:
                         info[n] = ((todo[i, 0] + 1) << 32) | todo[i, 2]

@@ -87,7 +87,7 @@ class Steps:
 
         def repack(old: Any) -> None:
             layout, tables = search.tables.layout, search.tables
-            messages = min(old.capacity, len(tables.messages) if tables.set_network else 0)
+            messages = min(old.capacity, tables.slots)
             holder[0] = layout.repack(holder[0], 1, old, messages)
             found[:] = [
                 (info, layout.repack(after.reshape(1, -1), 1, old, messages)[0])

@@ -29,6 +29,9 @@ from models.world import World
 _BATCH = 1 << 15
 
 
+WORDS_MAX = 2
+"""Rows that would be wider get numbers for what is under way, in place of bits."""
+
 INTERRUPTED = "interrupted"
 """Why a search ended that somebody stopped by hand."""
 
@@ -73,7 +76,11 @@ class Expander:
         self.quiet = False
         self._room = _BATCH
         self._buffers()
-        self.lookup = tables.lookup()
+        self._read()
+
+    def _read(self) -> None:
+        self.lookup = self.tables.lookup()
+        self.sets = self.tables.sets()
 
     def _buffers(self) -> None:
         words = self.tables.layout.words
@@ -92,7 +99,7 @@ class Expander:
             closed()
         if tables.outgrown():
             self.repack(tables.grow_layout())
-        self.lookup = tables.lookup()
+        self._read()
 
     def repack(self, old: Layout) -> None:
         """Pack all rows anew that were packed by `old`."""
@@ -124,6 +131,7 @@ class Expander:
                     self.lookup,
                     self.tables.cells.sparse,
                     self.tables.adds_table.sparse,
+                    self.sets,
                     self.shape,
                     rows(),
                     chosen,
@@ -179,11 +187,20 @@ class Found:
     frontier: int = 0
 
 
+class TooWide(Exception):
+    """Rows became so wide that contents shall have numbers; begin again."""
+
+
+class TooFar(Exception):
+    """Members' horizons are too many for that after all; begin again with bits."""
+
+
 @define
 class Search:
     """One search of one world.  After `run`, rows of level k are levels[k] to levels[k+1].
 
     `pause`: asked before each level is expanded; True ends the search there, as it stands.
+    `numbers_contents`: rows may get numbers in place of bits: see `models/engine/contents.py`.
     """
 
     world: World
@@ -192,6 +209,7 @@ class Search:
     progress: Callable[[Tick], None] | None = None
     stop_at_violation: bool = True
     pause: Callable[[], bool] | None = None
+    numbers_contents: bool = True
     tables: Tables = field(init=False)
     judge: Judge = field(init=False)
     expander: Expander = field(init=False)
@@ -199,6 +217,7 @@ class Search:
     renaming: Symmetry | None = field(init=False, default=None)
     found: Found = field(init=False, factory=Found)
     budget: Budget = field(init=False)
+    _may_number: bool = field(init=False, default=False)
     _bytes_before: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
@@ -224,6 +243,7 @@ class Search:
         self.expander = Expander(self.tables)
         if self.renaming is not None:
             self.expander.on_new.append(self.renaming.refresh)
+        self.expander.on_new.append(self._refuse_far)
         self.states = RowSet(self.tables.layout.words, self.budget)
         self.expander.on_layout.append(self._repack)
         row = self.tables.layout.pack(np.array(fields), messages).reshape(1, -1)
@@ -243,7 +263,9 @@ class Search:
 
     def _repack(self, old: Any) -> None:
         layout, tables = self.tables.layout, self.tables
-        messages = min(old.capacity, len(tables.messages) if tables.set_network else 0)
+        if self._is_too_wide():
+            raise TooWide
+        messages = min(old.capacity, tables.slots)
         count = self.states.count
         rows = layout.repack(self.states.rows, count, old, messages)
         if self.renaming is not None:
@@ -254,8 +276,7 @@ class Search:
     @property
     def row_bits(self) -> int:
         """How many bits a state has: its fields, and one for each message of a set."""
-        messages = len(self.tables.messages) if self.tables.set_network else 0
-        return self.tables.layout.bits + messages
+        return self.tables.layout.bits + self.tables.slots
 
     def rows(self) -> npt.NDArray[np.uint64]:
         return self.states.rows
@@ -288,13 +309,33 @@ class Search:
 
     def run(self) -> Found:
         """Explore until the end, the first violation's level, or a limit."""
+        self._may_number = self.numbers_contents and self.renaming is None
         try:
-            return self._run()
-        except Restart:
-            self._by_permutation()
-            self.found = Found()
-            self._begin()
-            return self._run()
+            while True:
+                try:
+                    return self._run()
+                except Restart:
+                    self._by_permutation()
+                except TooWide:
+                    self.tables.number_contents()
+                except TooFar:
+                    self._may_number = False
+                    self.tables.give_bits()
+                self.found = Found()
+                self.tables.forget_taken()
+                self._begin()
+        finally:
+            self._may_number = False
+
+    def _is_too_wide(self) -> bool:
+        """Return whether numbers of contents shall take the place of bits."""
+        tables = self.tables
+        return self._may_number and tables.slots > 0 and tables.layout.words > WORDS_MAX
+
+    def _refuse_far(self) -> None:
+        contents = self.tables.contents
+        if self._may_number and contents is not None and contents.are_too_far():
+            raise TooFar
 
     def _run(self) -> Found:
         found, began = self.found, time.perf_counter()

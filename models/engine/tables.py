@@ -7,7 +7,8 @@ asks some of them again).
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ import numpy.typing as npt
 
 from models.engine import kernel
 from models.engine.arrays import Arrays
+from models.engine.contents import Contents
 from models.engine.expiry import Expiry
+from models.engine.layout import Layout
 from models.environment import FAULTS, Environment, Surroundings
 from models.events import Message
 from models.freeze import is_fixed, thaw
@@ -124,6 +127,7 @@ class Tables(Arrays):
         self.take_queue: list[int] = []
         self.joint_steps: list[Together] = []
         self.shown = [Observations() for _ in range(self.fields)]
+        self._initial: tuple[list[int], list[int]] | None = None
         self._number_environment()
 
     def value_counts(self) -> list[int]:
@@ -136,6 +140,8 @@ class Tables(Arrays):
         return len(self.messages)
 
     def needed_messages(self) -> tuple[npt.NDArray[np.uint64], int]:
+        if self.contents is not None:
+            return np.zeros((1, 1), np.uint64), self.expiry.horizons
         return self.expiry.needed(self.layout), self.expiry.horizons
 
     # -- the world's own part ----------------------------------------------------------
@@ -276,8 +282,14 @@ class Tables(Arrays):
         for kind, x, y, z in asked.tolist():
             if kind == kernel.ASK_CELL:
                 self._fill_cell(x, y, z)
-            else:
+            elif self.contents is None:
                 self._fill_add(x, y, z)
+            elif kind == kernel.ASK_ADD:
+                self.contents.fill_add(x, y, z)
+            elif kind == kernel.ASK_TRIM:
+                self.contents.fill_trim(x, y, z)
+            else:
+                self.contents.fill_vector(x)
 
     def _fill_add(self, queue: int, content: int, message: int) -> None:
         held = self.values[self.queue_field + queue].values[content]
@@ -387,12 +399,21 @@ class Tables(Arrays):
 
     def initial(self) -> tuple[list[int], list[int]]:
         """Return the initial state: a number for each field, and the messages of the set."""
+        fields, messages = self._initial = self._initial or self._made_first()
+        if self.contents is None:
+            return list(fields), messages
+        return [*fields, *self.contents.numbers(messages)], []
+
+    def _made_first(self) -> tuple[list[int], list[int]]:
         fields = [0] * self.fields
         messages: list[int] = []
         queues: dict[int, tuple[int, ...]] = dict.fromkeys(range(self.queue_count), ())
         for q in range(self.queue_count):
             self.content(q, ())
         told: list[Hashable] = []
+        horizons = [0] * self.members
+        if self.world.expiry is not None:
+            horizons = [code.horizon(code.before_start()) for code in self.codes.members]
         for field, code in enumerate(self.codes.members):
             state = code.before_start()
             if self.world.start == "up":
@@ -416,6 +437,9 @@ class Tables(Arrays):
                                 if not self.fifo:
                                     queues[q] = tuple(sorted(queues[q]))
             fields[field] = self.local(field, state)
+            if self.world.expiry is not None:
+                horizons[field] = code.horizon(state)
+                messages = list(self.expiry.of_use(tuple(messages), tuple(horizons)))
         if self.codes.monitor is not None:
             from models.local import START
 
@@ -430,6 +454,39 @@ class Tables(Arrays):
         for q, content in queues.items():
             fields[self.queue_field + q] = self.content(q, content)
         return fields, sorted(set(messages))
+
+    def number_contents(self) -> None:
+        """Let a row have a number for what each sender has under way, in place of its bits."""
+        more = self.members
+        self.fields += more
+        self.per_value.add_fields(more)
+        self.values += [Numbers() for _ in range(more)]
+        self.columns += [Numbers() for _ in range(more)]
+        self.shown += [Observations() for _ in range(more)]
+        self.contents = Contents(self, kernel.UNKNOWN)
+        if self._budget is not None:
+            self.contents.bound_by(self._budget.claim)
+        self.layout = Layout([0] * self.fields, 0)
+
+    def give_bits(self) -> Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.uint64]]:
+        """Let a row have a bit for each message again; returns what packs rows so."""
+        contents, old = self.contents, self.layout
+        if contents is None:
+            return lambda rows: rows
+        self.contents = None
+        self.fields -= self.members
+        held = self.values[self.fields :]
+        for kept in (self.values, self.columns, self.shown):
+            del kept[self.fields :]
+        self.layout = Layout(old.widths[: self.fields], self.slots)
+        self._added_upto = 0
+        return partial(contents.in_bits, held=held, old=old, layout=self.layout)
+
+    def messages_of(self, row: npt.NDArray[np.uint64]) -> list[int]:
+        """Return the messages under way in a row, of a set."""
+        if self.contents is None:
+            return self.layout.messages(row)
+        return self.contents.messages(self.layout.fields(row))
 
     def values_of(self, row: npt.NDArray[np.uint64]) -> list[Any]:
         """Return the values of all fields of one row."""

@@ -161,7 +161,7 @@ class Walker:
 
     def _repack(self, old: Any) -> None:
         layout, tables = self.tables.layout, self.tables
-        messages = min(old.capacity, len(tables.messages) if tables.set_network else 0)
+        messages = min(old.capacity, tables.slots)
         self._standing = [layout.repack(rows, len(rows), old, messages) for rows in self._standing]
 
     # -- runs --------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def state_of(search: Search, number: int) -> State:
             links[tables.names[sender], tables.names[to]] = tuple(held)
     messages: frozenset[Any] = frozenset()
     if tables.set_network:
-        messages = frozenset(tables.messages.values[m] for m in tables.layout.messages(row))
+        messages = frozenset(tables.messages.values[m] for m in tables.messages_of(row))
     return State(
         tuple(values[: tables.members]),
         values[tables.monitor] if tables.monitor >= 0 else None,

@@ -142,6 +142,9 @@ def member_class(plan: Plan, table: tuple[tuple[Cell | None, ...], ...]) -> type
             cell = table[self.phase][key]
             return NOT_ENABLED if cell is None else self.act(cell, sender)
 
+        def horizon(self) -> int:
+            return self.phase
+
         def offline(self, event: Any) -> Any:
             if self.kept == 2:
                 return NOT_ENABLED
@@ -335,13 +338,19 @@ def acts(messages: int, *, alike: bool) -> st.SearchStrategy[Act]:
 
 
 @st.composite
-def plans(draw: st.DrawFn, *, kinds: tuple[str, ...] = SAFETY, alike: bool = False) -> Plan:
+def plans(
+    draw: st.DrawFn,
+    *,
+    kinds: tuple[str, ...] = SAFETY,
+    alike: bool = False,
+    networks: tuple[str, ...] = tuple(sorted(NETWORKS)),
+) -> Plan:
     """Draw a plan.  `kinds`: of claims.  `alike`: members that may be exchanged."""
     # Where anything may crash at any time, nothing need ever happen: claims about runs are
     # asked in calmer worlds, and of phases in which nobody begins.
     calm = kinds == LIVENESS
     members = draw(st.integers(2, 3))
-    network = draw(st.sampled_from(sorted(NETWORKS)))
+    network = draw(st.sampled_from(networks))
     messages = draw(st.integers(1, 2))
     phases = draw(st.integers(2, 3))
     # Effects in the order in which a crash may cut them.

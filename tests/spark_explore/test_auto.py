@@ -12,6 +12,7 @@ import pytest
 
 from joinproto.errors import EnvironmentProblem
 from models import check, load_world
+from models.engine import search as search_room
 from models.engine.memory import resident_bytes
 from models.engine.search import Limits
 from spark_explore import explore
@@ -40,9 +41,14 @@ def tight() -> Limits:
     return Limits(memory_bytes=(resident_bytes() + (16 << 20)) * 32 // 31)
 
 
+@pytest.mark.parametrize("words_max", [2, 0])
 @pytest.mark.usefixtures("_session_of_the_tests")
-def test_what_does_not_fit_is_handed_over() -> None:
-    """The local engine stops at the limit; auto goes on, and finds the same."""
+def test_what_does_not_fit_is_handed_over(words_max: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The local engine stops at the limit; auto goes on, and finds the same.
+
+    `words_max`: rows that are wider have numbers for what is under way, and get bits on Spark.
+    """
+    monkeypatch.setattr(search_room, "WORDS_MAX", words_max)
     world = load_world("two-phase-commit", members=8)
     assert "incomplete" == check(world, memory_max_bytes=tight().memory_bytes).result
 

@@ -1,0 +1,169 @@
+"""Numbers for what is under way in place of bits: the same search, in every respect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import pytest
+from attrs import evolve
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from models import load_world
+from models.engine import contents as contents_room
+from models.engine import search as search_room
+from models.engine.coverage import coverage_of
+from models.engine.search import Search
+from models.world import World
+from tests.models.compare import explored, same_report, same_search
+from tests.models.random_models import Plan, build, plans
+
+STATES_MAX = 600
+
+some = settings(max_examples=settings().max_examples // 2)
+
+
+@contextmanager
+def always_numbered() -> Iterator[None]:
+    """Let every set be numbered from the first row on, however few bits it takes."""
+    with mock.patch.object(search_room, "WORDS_MAX", 0):
+        yield
+
+
+def stamps(
+    salt: int, names: tuple[str, ...], sender: str, to: str | None, content: Any
+) -> list[tuple[str, int]]:
+    """Return for whom a message is of use, and up to which phase; nobody: it never expires."""
+    parts = [names.index(sender), 0 if to is None else 1 + names.index(to), *map(repr, content)]
+    number = sum(ord(char) for part in parts for char in str(part)) * (2 * salt + 1) + salt
+    wanted = [name for at, name in enumerate(names) if number >> at & 1]
+    return [(name, (number >> (3 + at)) % 3) for at, name in enumerate(wanted)]
+
+
+def expiring(plan: Plan, salt: int) -> World:
+    world = build(plan)
+    return evolve(world, expiry=partial(stamps, salt, tuple(world.members)))
+
+
+@some
+@given(plans(networks=("set",)))
+def test_numbered_contents_equal_the_reference_search(plan: Plan) -> None:
+    """States, steps, levels, results, shortest runs and coverage are the same."""
+    world = build(plan)
+    found = explored(world, STATES_MAX)
+    assume(found is not None)
+    assert found is not None
+
+    with always_numbered():
+        same_search(world, found)
+        same_report(world, found)
+
+
+@some
+@given(plans(networks=("set",)), st.integers(0, 30), st.booleans())
+def test_messages_expire_as_in_the_reference_search(plan: Plan, salt: int, numbered: bool) -> None:
+    """A message goes when the last that could use it has come too far, numbered or not."""
+    world = expiring(plan, salt)
+    found = explored(world, STATES_MAX)
+    assume(found is not None)
+    assert found is not None
+
+    with mock.patch.object(search_room, "WORDS_MAX", 0 if numbered else 2):
+        same_search(world, found)
+        same_report(world, found)
+
+
+def both(world: World) -> tuple[Search, Search]:
+    """Return two finished searches: with a bit for each message, and with numbers."""
+    bits, numbers = Search(world, numbers_contents=False), Search(world)
+    with always_numbered():
+        bits.run()
+        numbers.run()
+    return bits, numbers
+
+
+def same(bits: Search, numbers: Search) -> None:
+    assert bits.found.levels == numbers.found.levels
+    assert bits.found.generated == numbers.found.generated
+    assert coverage_of(bits) == coverage_of(numbers)
+    assert bits.tables.codes.calls == numbers.tables.codes.calls
+
+
+JOIN_IN_LITTLE: dict[str, Any] = {"members": 2, "views": 2, "frames": 0, "suspects": False}
+
+
+def test_join_is_the_same_with_numbers_and_in_fewer_words() -> None:
+    """Its messages expire, crashes cut what is sent, a monitor hears of all."""
+    from models.worlds.join import build as build_join
+
+    bits, numbers = both(build_join(**JOIN_IN_LITTLE))
+
+    same(bits, numbers)
+    assert numbers.tables.contents is not None
+    assert numbers.row_bits < bits.row_bits
+    assert numbers.tables.layout.words < bits.tables.layout.words
+
+
+def test_rows_of_one_or_two_words_keep_their_bits() -> None:
+    """Or-ing bits is the fastest step there is: two-phase commit stays as it was."""
+    search = Search(load_world("two-phase-commit", members=4))
+
+    search.run()
+
+    assert search.tables.contents is None
+
+
+def test_horizons_that_take_too_many_bits_are_searched_with_bits() -> None:
+    """What has no table of horizons is found as before."""
+    from models.worlds.join import build as build_join
+
+    world = build_join(**JOIN_IN_LITTLE)
+    with mock.patch.object(contents_room, "VECTORS_MAX_BITS", 1):
+        bits, numbers = both(world)
+
+    assert numbers.tables.contents is None
+    assert bits.found.levels == numbers.found.levels
+    assert coverage_of(bits) == coverage_of(numbers)
+
+
+@pytest.mark.parametrize("name", ["join", "two-phase-commit"])
+def test_numbered_rows_get_their_bits_back(name: str) -> None:
+    """Spark's rows have bits: a search that is handed over gives it the same states.
+
+    Those of two-phase commit are as wide afterwards as before, those of join wider.
+    """
+    from models.worlds.join import build as build_join
+
+    is_join = name == "join"
+    bits, numbers = both(
+        build_join(**JOIN_IN_LITTLE, crashes=0) if is_join else load_world(name, members=4)
+    )
+    count = numbers.states.count
+    wanted = sorted(tuple(bits.tables.messages_of(row)) for row in bits.rows()[:count])
+    of_words = {
+        number: bits.tables.messages.of[value]
+        for number, value in enumerate(numbers.tables.messages.values)
+    }
+
+    in_bits = numbers.tables.give_bits()
+    rows = in_bits(numbers.rows()[:count])
+
+    layout = numbers.tables.layout
+    found = [sorted(of_words[m] for m in layout.messages(row)) for row in rows]
+    assert wanted == sorted(map(tuple, found))
+    assert len(numbers.tables.value_counts()) == len(layout.widths)
+
+
+@pytest.mark.slow
+def test_join_two_is_the_same_with_numbers() -> None:
+    bits = Search(load_world("join-two"), numbers_contents=False)
+    numbers = Search(load_world("join-two"))
+    bits.run()
+    numbers.run()
+
+    same(bits, numbers)
+    assert numbers.tables.contents is not None
