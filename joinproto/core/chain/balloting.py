@@ -150,7 +150,7 @@ def take(m: Draft, now: float, step: Step) -> None:
             case SendTo(to, message):
                 m.send(to, message)
             case Learned(views):
-                learn(m, views)
+                learn(m, now, views)
                 read_register(m, now)
             case OutOfStep(sender, _):
                 m.send(sender, hello(m))

@@ -51,7 +51,7 @@ class Known:
     was_active: bool = False  # it knows that the tip was active
     source: str | None = None  # from whom it is being updated
     saw_it_run: bool = False  # others were ready in its tip, and it in none yet, in this process
-    closes: bool = False
+    closes_until: float | None = None  # so long the cluster is to stop, if it is left out of a view
     leaves: bool = False
     leave_told: bool = False  # who decides on the next view knows that it leaves
     is_done: bool = False
@@ -89,6 +89,11 @@ class Known:
     def is_frozen(self) -> bool:
         """Return whether it has answered a ballot: its data stands still until the next view."""
         return self.choice.is_frozen
+
+    @property
+    def closes(self) -> bool:
+        """Return whether it is to have the whole cluster stop."""
+        return self.closes_until is not None
 
     @property
     def is_serving(self) -> bool:

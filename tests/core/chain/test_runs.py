@@ -250,6 +250,40 @@ def test_a_shutdown_ends_one_that_is_being_updated_beside() -> None:
     assert "a stopped, b stopped, c stopped, d stopped" == bus.phases()
 
 
+def _unheard(bus: Bus, name: str, seconds: float) -> None:
+    """Let time pass, in which nothing that is said to this member or by it arrives."""
+    until = bus.now + seconds
+    while bus.wire or ((due := bus.next_deadline()) is not None and due <= until):
+        bus.step()
+        for letter in [one for one in bus.wire if name in (one.sender, one.to)]:
+            bus.wire.remove(letter)
+
+
+def test_a_shutdown_outlives_that_its_member_is_left_out_of_a_view() -> None:
+    """S2: it was late with its answer, was taken in again, and nobody ended any more."""
+    bus = cluster()
+    bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
+    bus.start(config("d"))
+    _unheard(bus, "c", 12)
+    assert {"CHANGE 2 of a b d"} == {str(bus[name].member.view).split(" (")[0] for name in "abd"}
+
+    bus.wait()
+
+    assert "a stopped, b stopped, c stopped, d stopped" == bus.phases()
+
+
+def test_a_shutdown_does_not_outlive_that_the_others_have_gone_on_for_long() -> None:
+    """S2: whoever is taken in by and by does not stop them by what it was told long ago."""
+    bus = cluster()
+    bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
+    bus.start(config("d"))
+    _unheard(bus, "c", 40)
+
+    bus.wait()
+
+    assert "a active, b active, c active, d active" == bus.phases()
+
+
 def test_who_was_away_at_the_shutdown_takes_part_in_the_restart() -> None:
     """P2: it learns of the CLOSE from members that have been started since, and does not stop."""
     bus = cluster()
