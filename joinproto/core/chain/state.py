@@ -111,7 +111,7 @@ class Known:
         return own_answer(
             self.record,
             self.config,
-            ran_on=self.ready_in is not None and self.ready_in == self.record.held,
+            ran_on=self.ready_in is not None,
             was_active=self.was_active,
             leaves=self.leaves,
         )
