@@ -13,13 +13,20 @@ class Replay:
     """A world at its beginning; each `step` moves it on.
 
     Steps are found by their words (`models.report.Step.label`), so a changed member that no
-    longer has such a step fails here and says what it could do instead.
+    longer has such a step fails here and says what it could do instead.  Two steps may have the
+    same words (a message asks twice in one ballot); all runs that fit are kept, and what is asked
+    then is whether it is so in one of them.
     """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self._reference = Reference(world)
-        self.states: list[State] = [self._reference.initial()]
+        self._runs: list[list[State]] = [[self._reference.initial()]]
+
+    @property
+    def states(self) -> list[State]:
+        """Return the states of the first run that fits, from the initial one on."""
+        return self._runs[0]
 
     @property
     def state(self) -> State:
@@ -27,22 +34,31 @@ class Replay:
 
     def possible(self) -> list[tuple[Step, State]]:
         """Return every step possible now, and the state each leads to."""
-        reference = self._reference
-        return [
-            (self._words(move, after), after) for move, after in reference.successors(self.state)
-        ]
+        return [option for run in self._runs for option in self._options(run)]
+
+    def _options(self, run: list[State]) -> list[tuple[Step, State]]:
+        successors = self._reference.successors(run[-1])
+        return [(self._words(move, after), after) for move, after in successors]
 
     def _words(self, move: Move, after: State) -> Step:
         return to_step(move, self._reference.states_text(after))
 
     def step(self, label: str, member: str | None = None) -> Step:
         """Take the step with these words (of `member`); raises LookupError with the others."""
-        options = self.possible()
-        for step, after in options:
-            if step.label == label and step.member == member:
-                self.states.append(after)
-                return step
-        words = sorted({f"{step.label!r} of {step.member or 'no one'}" for step, _ in options})
+        taken: list[Step] = []
+        runs: list[list[State]] = []
+        for run in self._runs:
+            for step, after in self._options(run):
+                longer = [*run, after]
+                if step.label == label and step.member == member and longer not in runs:
+                    taken.append(step)
+                    runs.append(longer)
+        if runs:
+            self._runs = runs
+            return taken[0]
+        words = sorted(
+            {f"{step.label!r} of {step.member or 'no one'}" for step, _ in self.possible()}
+        )
         raise LookupError(
             f"step {len(self.states)}: no {label!r} of {member or 'no one'} is possible here; "
             f"possible are {', '.join(words)}"
@@ -50,19 +66,26 @@ class Replay:
 
     def violates(self, name: str) -> bool:
         """Return whether the present state breaks the `always` claim of that name."""
-        return not self._reference.holds(self._property(name), self.state)
+        return not all(self._holds(name))
 
     def shows(self, name: str) -> bool:
         """Return whether the claim of that name is true in the present state."""
-        return self._reference.holds(self._property(name), self.state)
+        return any(self._holds(name))
 
     def stuck(self) -> bool:
         """Return whether no step but faults is possible."""
-        return all(move.is_fault for move, _ in self._reference.successors(self.state))
+        return any(
+            all(move.is_fault for move, _ in self._reference.successors(run[-1]))
+            for run in self._runs
+        )
 
     def loops_to(self, index: int) -> bool:
         """Return whether the present state is the one after step `index` (0: the initial)."""
-        return self.state == self.states[index]
+        return any(run[-1] == run[index] for run in self._runs)
+
+    def _holds(self, name: str) -> list[bool]:
+        claim = self._property(name)
+        return [self._reference.holds(claim, run[-1]) for run in self._runs]
 
     def _property(self, name: str) -> Property:
         for item in self.world.properties:

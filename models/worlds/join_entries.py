@@ -360,6 +360,7 @@ ENTRIES += (
         members=(4, 4),
         usual=4,
         tier="long",
+        mutants=("apart-kept",),
         given={
             **_NO_FAULT,
             "register": "votes",

@@ -434,6 +434,8 @@ class Node:
         self.state = evolve(
             member,
             patience_until=None if member.patience_until is None else 0,
+            # Time is over at any moment, too: it closes a view that it stays in.
+            closes_until=None if member.closes_until is None else 0,
             tries=0,
             says_at=None,
             pace=Pace(),

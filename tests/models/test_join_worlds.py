@@ -132,6 +132,7 @@ FAILS = {
     ("join-apart", "serves-unheard"): ("suspended_alone", 4),
     ("join-cut", "apart-taken-in"): ("the chain comes to rest", 15),
     ("join-cut-between", "apart-kept"): ("the chain comes to rest", 15),
+    ("join-cut-four", "apart-kept"): ("the chain comes to rest", 26),
     ("join-changed-options", "ready-with-other-options"): ("options_agree", 4),
     ("join-clean-lost", "clean-or-nothing"): ("all become active", 0),
     ("join-left-to-absent", "left-to-the-absent"): ("a majority is there", 6),

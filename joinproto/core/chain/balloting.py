@@ -25,7 +25,7 @@ from joinproto.core.chain.choice_messages import (
 )
 from joinproto.core.chain.chooser import Step
 from joinproto.core.chain.draft import Draft
-from joinproto.core.chain.greeting import hello
+from joinproto.core.chain.greeting import hello, tell
 from joinproto.core.chain.learning import learn
 from joinproto.core.chain.malformed import Malformed, Said
 from joinproto.core.chain.messages import CompareAndSet, ReadRegister, Waiting
@@ -33,6 +33,7 @@ from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.proposing import expected, proposal
 from joinproto.core.chain.state import Known
 from joinproto.core.chain.turns import is_out_of_turn, patience, pause
+from joinproto.core.chain.view import View
 from joinproto.tables.vocabulary import Reason
 
 IMPOSSIBLE = "what the stores say cannot be"
@@ -150,7 +151,8 @@ def take(m: Draft, now: float, step: Step) -> None:
             case SendTo(to, message):
                 m.send(to, message)
             case Learned(views):
-                learn(m, views)
+                learn(m, now, views)
+                _tell_of_the_end(m, views[-1])
                 read_register(m, now)
             case OutOfStep(sender, _):
                 m.send(sender, hello(m))
@@ -163,6 +165,14 @@ def take(m: Draft, now: float, step: Step) -> None:
                 if m.choice.is_free:
                     # No longer: others give up their own ballots in that time, and begin another.
                     m.wait_until(now + 2 * pause(m))
+
+
+def _tell_of_the_end(m: Draft, tip: View) -> None:
+    """A CLOSE is for whoever was about to be taken in, too: nobody is left to tell it later."""
+    if not tip.is_open:
+        known = {seat.member for seat in tip.members | tip.electors}
+        for name in sorted(m.heard.in_reach - known):
+            tell(m, name, tip.parent, tip.number - 1)
 
 
 def read_register(m: Draft, now: float) -> None:

@@ -36,7 +36,7 @@ def may_append(it: Known, view: ViewId, seq: int) -> Frame:
         return Frame.OTHER_VIEW
     if it.is_frozen and Guard.FROZEN not in it.left_out:
         return Frame.FROZEN
-    if it.ready_in != tip.id or not tip.is_open:
+    if it.ready_in != tip.id:
         return Frame.NOT_READY
     last = it.record.position
     expected = 1 if last is None else last.seq + 1

@@ -13,7 +13,7 @@ from joinproto.core.chain.messages import Learned, Ready, Refusal
 from joinproto.core.chain.view import View
 
 
-def learn(m: Draft, views: tuple[View, ...]) -> None:
+def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
     """These views are chosen, one behind the other; the last one is the tip now."""
     before = m.record.lineage.find(views[0].parent) if views[0].parent else None
     tip = views[-1]
@@ -30,7 +30,8 @@ def learn(m: Draft, views: tuple[View, ...]) -> None:
     # later learns of it from others that were, and takes part in the restart.
     if not tip.is_open and (m.ready_in is not None or m.saw_it_run or m.closes):
         m.is_done = True
-    m.closes = m.closes and tip.is_open and m.seat in tip.members
+    if not tip.is_open or _went_on_without(m, now, before, views):
+        m.closes_until = None
     if not tip.is_open and was_ready and Lapse.JOINER_NOT_CLEAN in m.left_out:
         m.write(evolve(m.record, position=tip.position))
     m.neglect_dirt(tip)
@@ -41,6 +42,13 @@ def learn(m: Draft, views: tuple[View, ...]) -> None:
     if m.leaves and m.seat not in tip.members and before is not None:
         # It stays until the others know: see `hear_ready`.
         _hear_of_leaving(m, tip)
+
+
+def _went_on_without(m: Draft, now: float, before: View | None, views: tuple[View, ...]) -> bool:
+    """Return whether the others have gone on for so long that it may not stop them any more."""
+    # Who answers a ballot late is left out of one view, and is in the next one.
+    is_late = m.closes_until is not None and now >= m.closes_until
+    return is_late and any(m.seat not in view.members for view in (before, *views) if view)
 
 
 def hear_ready(m: Draft, peer: str, heard: Ready) -> None:

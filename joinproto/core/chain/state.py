@@ -51,7 +51,7 @@ class Known:
     was_active: bool = False  # it knows that the tip was active
     source: str | None = None  # from whom it is being updated
     saw_it_run: bool = False  # others were ready in its tip, and it in none yet, in this process
-    closes: bool = False
+    closes_until: float | None = None  # so long the cluster is to stop, if it is left out of a view
     leaves: bool = False
     leave_told: bool = False  # who decides on the next view knows that it leaves
     is_done: bool = False
@@ -91,6 +91,11 @@ class Known:
         return self.choice.is_frozen
 
     @property
+    def closes(self) -> bool:
+        """Return whether it is to have the whole cluster stop."""
+        return self.closes_until is not None
+
+    @property
     def is_serving(self) -> bool:
         return self.phase is Phase.ACTIVE
 
@@ -106,7 +111,7 @@ class Known:
         return own_answer(
             self.record,
             self.config,
-            ran_on=self.ready_in is not None and self.ready_in == self.record.held,
+            ran_on=self.ready_in is not None,
             was_active=self.was_active,
             leaves=self.leaves,
         )

@@ -51,7 +51,7 @@ from joinproto.core.chain.proposing import say_who_is_silent
 from joinproto.core.chain.settling import say_for_whom, settle
 from joinproto.core.chain.state import Known, MemberState, Setup
 from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.turns import patience, pause, turn
+from joinproto.core.chain.turns import left_out_for, patience, pause, turn
 from joinproto.core.chain.updating import hear_want_update, hear_welcome, require_thawed
 from joinproto.core.chain.view import Position, View
 from joinproto.errors import MisuseError
@@ -125,6 +125,9 @@ def peer_down(m: Draft, now: float, peer: str) -> None:
     m.pace = m.pace.without(peer)
     if m.source == peer:
         m.source = None
+    if m.closes and _is_cut_off(m):
+        # The others may go on without it: it may not stop them when it is back.
+        m.closes_until = now
     if m.phase in RUNNING:
         settle(m, now)
 
@@ -214,7 +217,7 @@ def leave(m: Draft, now: float) -> None:
 
 def shutdown_cluster(m: Draft, now: float) -> None:
     if _is_in_open_view(m):
-        m.closes = True
+        m.closes_until = now if _is_cut_off(m) else now + left_out_for(m)
         m.patience_until = now
     else:
         _end(m, now)
@@ -238,6 +241,11 @@ def register_free(m: Draft, now: float, parent: ViewId, asked: float) -> None:
 def _is_in_open_view(it: Known) -> bool:
     tip = it.view
     return tip is not None and tip.is_open and it.seat in tip.members
+
+
+def _is_cut_off(it: Known) -> bool:
+    tip = it.view
+    return tip is not None and not tip.is_majority(it.heard.reached(tip, it.seat))
 
 
 def _end(m: Draft, now: float) -> None:

@@ -14,7 +14,14 @@ from joinproto.core.chain.admission import Admit, Newcomer, admission
 from joinproto.core.chain.choice import Choice
 from joinproto.core.chain.choice_messages import Accept, Learned, Nack, Prepare, Promise, Voted
 from joinproto.core.chain.malformed import Malformed
-from joinproto.core.chain.messages import Message, ServeUpdate, StartUpdate, WantUpdate, Welcome
+from joinproto.core.chain.messages import (
+    Message,
+    Ready,
+    ServeUpdate,
+    StartUpdate,
+    WantUpdate,
+    Welcome,
+)
 from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.store import Ballot
 from joinproto.core.chain.succession import Next, Row, going_on
@@ -156,6 +163,26 @@ def test_a_member_that_was_ready_in_nothing_did_not_run_on() -> None:
 
     assert not bus["a"].member.status.ran_on
     assert cluster()["a"].member.status.ran_on
+
+
+def test_readiness_does_not_survive_the_freeze() -> None:
+    """3.3: who is frozen becomes neither ready nor active in this view any more.
+
+    What it heard of the others in it counts for nothing, so states that differ in it are one.
+    """
+    bus = cluster()
+    tip = bus["a"].member.view
+    assert tip is not None
+    others = tip.members - {bus["a"].member.seat}
+    assert others == bus["a"].member.state.heard.ready
+
+    bus["a"].told_by(lambda member: member.shutdown_cluster(bus.now))
+    bus["a"].told_by(lambda member: member.tick(bus.now))
+    assert bus["a"].member.is_frozen
+    assert set() == bus["a"].member.state.heard.ready
+
+    hears(bus, "a", "b", Ready(tip.id, bus["b"].member.seat))
+    assert set() == bus["a"].member.state.heard.ready
 
 
 def test_a_newcomer_with_other_options_is_refused_whomever_it_hears() -> None:

@@ -250,6 +250,64 @@ def test_a_shutdown_ends_one_that_is_being_updated_beside() -> None:
     assert "a stopped, b stopped, c stopped, d stopped" == bus.phases()
 
 
+def test_a_shutdown_ends_one_that_was_about_to_be_taken_in() -> None:
+    """S2: the ballot did not reach `d`, in no view yet, and nobody was left to tell it."""
+    bus = cluster()
+    bus.write("a")
+    bus.settle()
+    bus.crash("c")
+    bus.wait()  # the next view starts behind the frame, so `d` is updated beside it
+    bus.start(config("d"))
+    for _ in range(200):
+        if bus["d"].member.source is not None:
+            break
+        bus.step()
+    assert Phase.JOINING is bus["d"].member.phase
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    for _ in range(200):
+        for letter in _letters(bus, "d", Prepare):
+            bus.wire.remove(letter)
+        if bus["a"].runs:
+            bus.step()
+    bus.wait()
+
+    assert "a stopped, b stopped, c down, d stopped" == bus.phases()
+
+
+def _unheard(bus: Bus, name: str, seconds: float) -> None:
+    """Let time pass, in which nothing that is said to this member or by it arrives."""
+    until = bus.now + seconds
+    while bus.wire or ((due := bus.next_deadline()) is not None and due <= until):
+        bus.step()
+        for letter in [one for one in bus.wire if name in (one.sender, one.to)]:
+            bus.wire.remove(letter)
+
+
+def test_a_shutdown_outlives_that_its_member_is_left_out_of_a_view() -> None:
+    """S2: it was late with its answer, was taken in again, and nobody ended any more."""
+    bus = cluster()
+    bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
+    bus.start(config("d"))
+    _unheard(bus, "c", 12)
+    assert {"CHANGE 2 of a b d"} == {str(bus[name].member.view).split(" (")[0] for name in "abd"}
+
+    bus.wait()
+
+    assert "a stopped, b stopped, c stopped, d stopped" == bus.phases()
+
+
+def test_a_shutdown_does_not_outlive_that_the_others_have_gone_on_for_long() -> None:
+    """S2: whoever is taken in by and by does not stop them by what it was told long ago."""
+    bus = cluster()
+    bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
+    bus.start(config("d"))
+    _unheard(bus, "c", 40)
+
+    bus.wait()
+
+    assert "a active, b active, c active, d active" == bus.phases()
+
+
 def test_who_was_away_at_the_shutdown_takes_part_in_the_restart() -> None:
     """P2: it learns of the CLOSE from members that have been started since, and does not stop."""
     bus = cluster()
@@ -315,9 +373,13 @@ def test_with_the_clean_store_lost_automatic_recovery_goes_on() -> None:
 # -- ballots that are not heard --------------------------------------------------------------------
 
 
+def _letters(bus: Bus, to: str, kind: type = Prepare) -> list[Letter]:
+    said = [one for one in bus.wire if one.to == to and isinstance(one.content, bytes)]
+    return [one for one in said if isinstance(decode(one.content), kind)]  # type: ignore[arg-type]
+
+
 def _asked(bus: Bus, to: str, kind: type = Prepare) -> list[object]:
-    letters = [one.content for one in bus.wire if one.to == to and isinstance(one.content, bytes)]
-    return [one for one in map(decode, letters) if isinstance(one, kind)]
+    return [one.content for one in _letters(bus, to, kind)]
 
 
 def test_a_ballot_that_was_not_heard_lasts_and_is_asked_in_again() -> None:
