@@ -6,7 +6,7 @@ the object, and nothing else does:
     trace_length: Annotated[int | None, AtLeast(0), "steps of the shortest run; null: none"]
 
 So what is printed and what is documented cannot differ.  Keys are only ever added: a program
-ignores those it does not know, and no schema forbids any.
+ignores those it does not know, and no schema of what is printed forbids any.
 """
 
 from __future__ import annotations
@@ -163,8 +163,11 @@ def _hook(cls: type) -> Callable[[Any], dict[str, Any]]:
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 
-def schema_of(cls: type, about: str = "") -> Schema:
-    """Return the JSON Schema (draft 2020-12) of what is printed of a class."""
+def schema_of(cls: type, about: str = "", *, read: bool = False) -> Schema:
+    """Return the JSON Schema (draft 2020-12) of what is printed of a class.
+
+    `read`: of what is read as one: what has a default may be left out, and no key is unknown.
+    """
     properties: Schema = {}
     required: list[str] = []
     for part in parts_of(cls):
@@ -174,15 +177,24 @@ def schema_of(cls: type, about: str = "") -> Schema:
             properties |= inner["properties"]
             required += [] if merged.optional else inner["required"]
             continue
-        properties[part.key] = _schema(part.kind, part.about, part.marks)
-        required += [] if part.mark(Absent) else [part.key]
+        properties[part.key] = _schema(part.kind, part.about, part.marks, read=read)
+        default = _default(cls, part.name) if read else attrs.NOTHING
+        if default is not attrs.NOTHING:
+            properties[part.key]["default"] = encoded(default)
+        elif not part.mark(Absent):
+            required.append(part.key)
     said = about or (cls.__doc__ or "").partition("\n\n")[0]
     return {
         "type": "object",
         "description": said,
         "properties": properties,
         "required": required,
-    }
+    } | ({"additionalProperties": False} if read else {})
+
+
+def _default(cls: type, name: str) -> Any:
+    default: Any = attrs.fields_dict(cls)[name].default
+    return default.factory() if hasattr(default, "factory") else default
 
 
 def _without_none(kind: Any) -> list[Any]:
@@ -190,12 +202,12 @@ def _without_none(kind: Any) -> list[Any]:
     return [part for part in parts if part is not NoneType]
 
 
-def _schema(kind: Any, about: str, marks: tuple[Any, ...] = ()) -> Schema:
+def _schema(kind: Any, about: str, marks: tuple[Any, ...] = (), *, read: bool = False) -> Schema:
     kind, inner_marks = _stripped(kind)
     marks = (*marks, *inner_marks)
     kinds = _without_none(kind)
     or_null = len(kinds) < len(get_args(kind)) and get_origin(kind) in (Union, UnionType)
-    schemas = [_one(part, about) for part in kinds]
+    schemas = [_one(part, about, read=read) for part in kinds]
     schema: Schema = schemas[0]
     if len(schemas) > 1:
         schema = {"type": [one["type"] for one in schemas], "description": about}
@@ -212,7 +224,7 @@ def _schema(kind: Any, about: str, marks: tuple[Any, ...] = ()) -> Schema:
     return schema
 
 
-def _one(kind: Any, about: str) -> Schema:
+def _one(kind: Any, about: str, *, read: bool) -> Schema:
     kind, _ = _stripped(kind)
     origin, parts = get_origin(kind), get_args(kind)
     if kind in _PLAIN:
@@ -222,12 +234,15 @@ def _one(kind: Any, about: str) -> Schema:
     if isinstance(kind, type) and issubclass(kind, Enum):
         return {"type": "string", "description": about, "enum": [one.value for one in kind]}
     if isinstance(kind, type) and attrs.has(kind):
-        return schema_of(kind, about)
+        return schema_of(kind, about, read=read)
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        values = {} if parts[1] is Any else {"additionalProperties": _schema(parts[1], "a value")}
-        return {"type": "object", "description": about} | values
+        tree: Schema = {"type": "object", "description": about}
+        if parts[1] is not Any:
+            tree["additionalProperties"] = _schema(parts[1], "a value", read=read)
+        return tree
     if isinstance(origin, type):  # a tuple, a list
-        return {"type": "array", "description": about, "items": _schema(parts[0], _item(parts[0]))}
+        items = _schema(parts[0], _item(parts[0]), read=read)
+        return {"type": "array", "description": about, "items": items}
     raise TypeError(f"{kind} has no place in a JSON object: give it a class, or a plain type")
 
 

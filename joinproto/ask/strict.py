@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 import fastjsonschema
 from cattrs import Converter
 
-from joinproto.ask.schema import schema_of
 from joinproto.errors import UsageProblem
+from joinproto.json_form import schema_of
 
 T = TypeVar("T")
 _CONVERTER = Converter()
@@ -55,7 +55,7 @@ class Reader(Generic[T]):
     def __init__(self, kind: type[T]) -> None:
         self.kind = kind
         self._check: Callable[[Any], Any] = fastjsonschema.compile(
-            schema_of(kind), use_default=False
+            schema_of(kind, read=True), use_default=False
         )
 
     def read(self, value: Any) -> T:
@@ -75,11 +75,6 @@ def reader_of(kind: type[T]) -> Reader[T]:
     if kind not in _READERS:
         _READERS[kind] = Reader(kind)
     return _READERS[kind]
-
-
-def write(value: object) -> Any:
-    """Return an attrs value as JSON values: enums as their text."""
-    return _CONVERTER.unstructure(value)
 
 
 def _said(error: fastjsonschema.JsonSchemaValueException) -> DoesNotFit:

@@ -12,9 +12,11 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Sequence
+from typing import Annotated
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
+from joinproto.json_form import AtLeast, Count
 from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.explain import why
 from joinproto.reconcile.placement import Placement
@@ -29,36 +31,36 @@ STEPS_MAX = 100
 class Limits:
     """What repairing may cost (Q5)."""
 
-    copies_at_once: int = field(
-        default=2, metadata={"about": "copies that a node sends and receives at a time", "least": 1}
-    )
-    bytes_per_second: float = field(default=50e6, metadata={"about": "of one copy", "least": 1})
+    copies_at_once: Annotated[
+        int, AtLeast(1), "copies that a node sends and receives at a time"
+    ] = 2
+    bytes_per_second: Annotated[float, AtLeast(1), "of one copy"] = 50e6
 
 
 @frozen(kw_only=True)
 class Change:
-    """One replica more or less, in seconds from the start of the plan."""
+    """One replica more or less."""
 
-    queue: str
-    action: Action
-    node: str
-    starts: float
-    ends: float
-    bytes: int
-    rule: str
-    why: str
+    queue: Annotated[str, "its name"]
+    action: Annotated[Action, "add or remove"]
+    node: Annotated[str, "where"]
+    starts: Annotated[float, "seconds from the start of the plan"]
+    ends: Annotated[float, "seconds from the start of the plan"]
+    bytes: Annotated[Count, "that are copied"]
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
 
 
 @frozen(kw_only=True)
 class Load:
     """What a node gets to do."""
 
-    node: str
-    adds: int
-    removes: int
-    bytes_in: int
-    bytes_out: int
-    load: float = field(metadata={"about": "as told, and 1 for each replica more"})
+    node: Annotated[str, "its name"]
+    adds: Annotated[Count, "replicas it gets"]
+    removes: Annotated[Count, "replicas it loses"]
+    bytes_in: Annotated[Count, "it receives"]
+    bytes_out: Annotated[Count, "it sends"]
+    load: Annotated[float, "as told, and 1 for each replica more"]
 
 
 @frozen(kw_only=True)

@@ -5,10 +5,13 @@ Source: reconciliation, Q1 to Q3.
 
 from __future__ import annotations
 
-from attrs import asdict, field, frozen
+from typing import Annotated
+
+from attrs import asdict, frozen
 
 from joinproto.ask.question import Question
 from joinproto.ask.strict import DoesNotFit
+from joinproto.json_form import AtLeast
 from joinproto.reconcile import timers
 from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.explain import why, would_change
@@ -17,24 +20,24 @@ from joinproto.reconcile.tables import CANDIDATES, Action
 from joinproto.reconcile.target import RULE, wanted
 from joinproto.reconcile.timers import Event, Pace
 
-WHOSE = {"about": "whose rules: the design's, those of the broker that shipped, ours"}
-
 
 @frozen(kw_only=True)
 class AskTarget(Target):
     """Who wants how many replicas of one queue."""
 
-    variant: Variant = field(default=Variant.OURS, metadata=WHOSE)
+    variant: Annotated[
+        Variant, "whose rules: the design's, those of the broker that shipped, ours"
+    ] = Variant.OURS
 
 
 @frozen(kw_only=True)
 class TargetAnswer:
     """How many replicas are kept."""
 
-    target: int = field(metadata={"about": "0: nobody asks, nothing is added"})
-    said_by: str | None = field(metadata={"about": "who decided; null: nobody"})
-    rule: str = field(metadata={"about": "the rule that decided"})
-    why: str = field(metadata={"about": "the reason, in a sentence"})
+    target: Annotated[int, "0: nobody asks, nothing is added"]
+    said_by: Annotated[str | None, "who decided; null: nobody"]
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
 
 
 def answer_target(asked: AskTarget) -> TargetAnswer:
@@ -47,13 +50,13 @@ def answer_target(asked: AskTarget) -> TargetAnswer:
 class AskQueue(Queue):
     """One evaluation of one queue, by its leader."""
 
-    nodes: tuple[Node, ...] = field(metadata={"about": "of the cluster; none: not known"})
-    settings: Settings = field(default=Settings(), metadata={"about": "what holds for all queues"})
-    variant: Variant = field(default=Variant.OURS, metadata=WHOSE)
-    at: str | None = field(default=None, metadata={"about": "who evaluates; null: the leader"})
-    dice: int = field(
-        default=0, metadata={"about": "which candidate a random placement takes", "least": 0}
-    )
+    nodes: Annotated[tuple[Node, ...], "of the cluster; none: not known"]
+    settings: Annotated[Settings, "what holds for all queues"] = Settings()
+    variant: Annotated[
+        Variant, "whose rules: the design's, those of the broker that shipped, ours"
+    ] = Variant.OURS
+    at: Annotated[str | None, "who evaluates; null: the leader"] = None
+    dice: Annotated[int, AtLeast(0), "which candidate a random placement takes"] = 0
 
     def situation(self) -> Situation:
         """Return what is evaluated; raises `UsageProblem` for nodes or members told twice."""
@@ -68,16 +71,14 @@ class AskQueue(Queue):
 class QueueAnswer:
     """What the evaluation does, and why."""
 
-    action: Action = field(metadata={"about": "what is done now"})
-    nodes: tuple[str, ...] = field(metadata={"about": "whom it adds or removes"})
-    candidates: tuple[str, ...] = field(metadata={"about": "who could take a replica"})
-    target: int = field(metadata={"about": "how many are wanted"})
-    rule: str = field(metadata={"about": "the rule that decided"})
-    case: str = field(metadata={"about": "the case of the variant's table"})
-    why: str = field(metadata={"about": "the reason, in a sentence"})
-    would_change: str | None = field(
-        metadata={"about": "what would make this a change; null: it is one"}
-    )
+    action: Annotated[Action, "what is done now"]
+    nodes: Annotated[tuple[str, ...], "whom it adds or removes"]
+    candidates: Annotated[tuple[str, ...], "who could take a replica"]
+    target: Annotated[int, "how many are wanted"]
+    rule: Annotated[str, "the rule that decided"]
+    case: Annotated[str, "the case of the variant's table"]
+    why: Annotated[str, "the reason, in a sentence"]
+    would_change: Annotated[str | None, "what would make this a change; null: it is one"]
 
 
 def answer_queue(asked: AskQueue) -> QueueAnswer:
@@ -103,36 +104,33 @@ def answered(found: Decision) -> QueueAnswer:
 class AskTimer:
     """When evaluations happen, for a list of timed events."""
 
-    variant: Variant = field(default=Variant.OURS, metadata=WHOSE)
-    pace: Pace = field(default=Pace(), metadata={"about": "how often"})
-    events: tuple[Event, ...] = field(default=(), metadata={"about": "what happens, and when"})
-    until: float = field(
-        default=3600.0, metadata={"about": "seconds that are looked at", "least": 0}
-    )
-    queue: str = field(
-        default="", metadata={"about": "whose turn: sets the first look (seed, ours)"}
-    )
-    changes: tuple[float, ...] = field(
-        default=(),
-        metadata={"about": "for each, the first look from this second on changes something"},
-    )
+    variant: Annotated[
+        Variant, "whose rules: the design's, those of the broker that shipped, ours"
+    ] = Variant.OURS
+    pace: Annotated[Pace, "how often"] = Pace()
+    events: Annotated[tuple[Event, ...], "what happens, and when"] = ()
+    until: Annotated[float, AtLeast(0), "seconds that are looked at"] = 3600.0
+    queue: Annotated[str, "whose turn: sets the first look (seed, ours)"] = ""
+    changes: Annotated[
+        tuple[float, ...], "for each, the first look from this second on changes something"
+    ] = ()
 
 
 @frozen(kw_only=True)
 class LookAnswer:
     """One evaluation."""
 
-    at: float = field(metadata={"about": "seconds from the start"})
-    because: str = field(metadata={"about": "interval, change, or the event"})
+    at: Annotated[float, "seconds from the start"]
+    because: Annotated[str, "interval, change, or the event"]
 
 
 @frozen(kw_only=True)
 class TimerAnswer:
     """All evaluations in their order."""
 
-    looks: tuple[LookAnswer, ...] = field(metadata={"about": "in their order"})
-    rule: str = field(metadata={"about": "the rule that decided"})
-    why: str = field(metadata={"about": "the reason, in a sentence"})
+    looks: Annotated[tuple[LookAnswer, ...], "in their order"]
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
 
 
 WHEN = {

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from typing import Annotated
 
 from attrs import field, frozen
+
+from joinproto.json_form import AtLeast
 
 
 class Variant(Enum):
@@ -38,70 +41,55 @@ class Placing(Enum):
 class Node:
     """A node of the cluster."""
 
-    name: str = field(metadata={"about": "its name, once in the list"})
-    zone: str | None = field(default=None, metadata={"about": "what fails together with it"})
-    load: float = field(default=0.0, metadata={"about": "any number; less is better", "least": 0})
-    running: bool = field(default=True, metadata={"about": "seen by the evaluating node"})
-    drained: bool = field(default=False, metadata={"about": "in maintenance: takes no replica"})
-    full: bool = field(default=False, metadata={"about": "its disk: takes no replica (ours)"})
+    name: Annotated[str, "its name, once in the list"]
+    zone: Annotated[str | None, "what fails together with it"] = None
+    load: Annotated[float, AtLeast(0), "any number; less is better"] = 0.0
+    running: Annotated[bool, "seen by the evaluating node"] = True
+    drained: Annotated[bool, "in maintenance: takes no replica"] = False
+    full: Annotated[bool, "its disk: takes no replica (ours)"] = False
 
 
 @frozen(kw_only=True)
 class Target:
     """Who wants how many replicas; null: says nothing."""
 
-    argument: int | None = field(
-        default=None, metadata={"about": "of the queue, by who declared it", "least": 0}
-    )
-    policy: int | None = field(default=None, metadata={"about": "the user's", "least": 0})
-    operator_policy: int | None = field(
-        default=None, metadata={"about": "the operator's", "least": 0}
-    )
-    configuration: int | None = field(default=None, metadata={"about": "of the node", "least": 0})
+    argument: Annotated[int | None, AtLeast(0), "of the queue, by who declared it"] = None
+    policy: Annotated[int | None, AtLeast(0), "the user's"] = None
+    operator_policy: Annotated[int | None, AtLeast(0), "the operator's"] = None
+    configuration: Annotated[int | None, AtLeast(0), "of the node"] = None
 
 
 @frozen(kw_only=True)
 class Settings:
     """What holds for all queues."""
 
-    auto_remove: bool | None = field(
-        default=None,
-        metadata={"about": "drop replicas of nodes that left; null: real no, seed and ours yes"},
-    )
-    failure_interval: float = field(
-        default=60.0,
-        metadata={"about": "seconds away until a replica counts as lost (seed, ours)", "least": 0},
-    )
-    placement: Placing = field(
-        default=Placing.ZONE_AWARE, metadata={"about": "who chooses the node; real: random"}
-    )
+    auto_remove: Annotated[
+        bool | None, "drop replicas of nodes that left; null: real no, seed and ours yes"
+    ] = None
+    failure_interval: Annotated[
+        float, AtLeast(0), "seconds away until a replica counts as lost (seed, ours)"
+    ] = 60.0
+    placement: Annotated[Placing, "who chooses the node; real: random"] = Placing.ZONE_AWARE
 
 
 @frozen(kw_only=True)
 class Queue:
     """One replicated queue, as its leader sees it; the input of `reconcile.queue`."""
 
-    name: str = field(default="queue", metadata={"about": "for the answer's words"})
-    vhost: str = field(default="/", metadata={"about": "where it is"})
-    kind: Kind = field(default=Kind.QUORUM, metadata={"about": "of what there are replicas"})
-    members: tuple[str, ...] | None = field(
-        default=(), metadata={"about": "nodes that have a replica; null: asked, and no answer"}
-    )
-    leader: str | None = field(
-        default=None, metadata={"about": "the leader's node; null: the evaluating one"}
-    )
-    target: Target = field(default=Target(), metadata={"about": "who wants how many"})
-    away: Mapping[str, float] = field(
-        factory=dict,
-        metadata={"about": "seconds for which the replica on this node has not answered"},
-    )
-    behind: tuple[str, ...] = field(
-        default=(), metadata={"about": "nodes whose replica still catches up"}
-    )
-    changing: str | None = field(
-        default=None, metadata={"about": "a change of members that is not committed, in words"}
-    )
-    size: int = field(default=0, metadata={"about": "bytes that a new replica copies", "least": 0})
+    name: Annotated[str, "for the answer's words"] = "queue"
+    vhost: Annotated[str, "where it is"] = "/"
+    kind: Annotated[Kind, "of what there are replicas"] = Kind.QUORUM
+    members: Annotated[
+        tuple[str, ...] | None, "nodes that have a replica; null: asked, and no answer"
+    ] = ()
+    leader: Annotated[str | None, "the leader's node; null: the evaluating one"] = None
+    target: Annotated[Target, "who wants how many"] = Target()
+    away: Annotated[
+        Mapping[str, float], "seconds for which the replica on this node has not answered"
+    ] = field(factory=dict)
+    behind: Annotated[tuple[str, ...], "nodes whose replica still catches up"] = ()
+    changing: Annotated[str | None, "a change of members that is not committed, in words"] = None
+    size: Annotated[int, AtLeast(0), "bytes that a new replica copies"] = 0
 
 
 @frozen(kw_only=True)

@@ -13,9 +13,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from enum import Enum
+from typing import Annotated
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
+from joinproto.json_form import AtLeast
 from joinproto.reconcile.queue import Variant
 from joinproto.tables.machine import Arrow, StateMachine
 from joinproto.tables.tables import Case, Table
@@ -39,17 +41,11 @@ class Happens(Enum):
 class Pace:
     """Seconds between evaluations, and after an event."""
 
-    enabled: bool = field(default=True, metadata={"about": "false: nothing is ever evaluated"})
-    interval: float | None = field(
-        default=None,
-        metadata={
-            "about": "seconds between two looks; null: real 3600, seed and ours 60",
-            "least": 0,
-        },
-    )
-    trigger_interval: float = field(
-        default=10.0, metadata={"about": "seconds from an event to a look", "least": 0}
-    )
+    enabled: Annotated[bool, "false: nothing is ever evaluated"] = True
+    interval: Annotated[
+        float | None, AtLeast(0), "seconds between two looks; null: real 3600, seed and ours 60"
+    ] = None
+    trigger_interval: Annotated[float, AtLeast(0), "seconds from an event to a look"] = 10.0
 
     def between(self, variant: Variant) -> float:
         """Return the seconds between two looks at a queue where nothing is to be done."""
@@ -188,10 +184,10 @@ class _Model:
 class Event:
     """Something that happens at a time; the machine may be busy and handle it later."""
 
-    at: float = field(metadata={"about": "seconds from the start", "least": 0})
-    what: Happens = field(metadata={"about": "what happens"})
-    handled: float | None = field(
-        default=None, metadata={"about": "when the machine gets to it; null: at once", "least": 0}
+    at: Annotated[float, AtLeast(0), "seconds from the start"]
+    what: Annotated[Happens, "what happens"]
+    handled: Annotated[float | None, AtLeast(0), "when the machine gets to it; null: at once"] = (
+        None
     )
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from joinproto.ask.catalogue import questions
 from joinproto.ask.question import Question
-from joinproto.ask.schema import schema_of
-from joinproto.ask.strict import DoesNotFit, parse, reader_of, write
+from joinproto.ask.strict import DoesNotFit, parse, reader_of
+from joinproto.json_form import encoded, schema_of
 from tests.tools.running import Done, Run, run_here
 from tools.cli.ask import answered, described
 
@@ -149,10 +149,10 @@ def test_any_json_is_answered_or_refused(
     asked: Question[object, object], data: st.DataObject
 ) -> None:
     """The example with one field made something else: an answer that fits, or `DoesNotFit`."""
-    fields = list(schema_of(asked.asks)["properties"])
+    fields = list(schema_of(asked.asks, read=True)["properties"])
     value = {**asked.example, data.draw(st.sampled_from(fields)): data.draw(JSON)}
     try:
-        said = write(asked.answer(reader_of(asked.asks).read(value)))
+        said = encoded(asked.answer(reader_of(asked.asks).read(value)))
     except DoesNotFit:
         return
     fastjsonschema.compile(schema_of(asked.answers))(json.loads(json.dumps(said)))

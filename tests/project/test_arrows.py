@@ -64,8 +64,14 @@ OURS: Mapping[str, set[str]] = {
     },
     # Questions and answers in JSON; it names the systems' questions and imports none of them
     # before one is asked.
-    "joinproto.ask": {"joinproto.ask", ERRORS},
-    "joinproto.reconcile": {"joinproto.reconcile", "joinproto.ask", "joinproto.tables", ERRORS},
+    "joinproto.ask": {"joinproto.ask", "joinproto.json_form", ERRORS},
+    "joinproto.reconcile": {
+        "joinproto.reconcile",
+        "joinproto.ask",
+        "joinproto.json_form",
+        "joinproto.tables",
+        ERRORS,
+    },
     # A member as a process; only `tools` imports it.
     "joinproto.node": {
         "joinproto.node",

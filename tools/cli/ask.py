@@ -15,9 +15,9 @@ import click
 
 from joinproto.ask.catalogue import question, questions
 from joinproto.ask.question import Question
-from joinproto.ask.schema import schema_of
-from joinproto.ask.strict import DoesNotFit, parse, reader_of, write
+from joinproto.ask.strict import DoesNotFit, parse, reader_of
 from joinproto.errors import JoinprotoError, UsageProblem
+from joinproto.json_form import encoded, schema_of
 
 EXAMPLE = """\b
 Example:
@@ -63,14 +63,14 @@ def described(asked: Question[Any, Any]) -> dict[str, Any]:
     return {
         "question": asked.name,
         "about": asked.about,
-        "input": {**schema_of(asked.asks), "examples": [asked.example]},
-        "answer": {**schema_of(asked.answers), "examples": [write(answer)]},
+        "input": {**schema_of(asked.asks, read=True), "examples": [asked.example]},
+        "answer": {**schema_of(asked.answers), "examples": [encoded(answer)]},
     }
 
 
 def answered(asked: Question[Any, Any], text: bytes) -> Any:
     """Return the answer as JSON values; raises `JoinprotoError`."""
-    return write(asked.answer(reader_of(asked.asks).read(parse(text))))
+    return encoded(asked.answer(reader_of(asked.asks).read(parse(text))))
 
 
 def refusal(error: JoinprotoError) -> dict[str, Any]:

@@ -6,20 +6,20 @@ Exit code 0 whatever the answer; 2 where the state cannot be read.
 from __future__ import annotations
 
 import importlib
-import json
-from typing import Any, BinaryIO, cast
+from typing import Annotated, Any, BinaryIO, Self, cast
 
 import click
-from cattrs import Converter
+from attrs import frozen
 
-from joinproto.ask.strict import DoesNotFit, parse, reader_of, write
+from joinproto.ask.strict import DoesNotFit, parse, reader_of
 from joinproto.errors import UsageProblem
-from joinproto.reconcile.evaluate import evaluate
+from joinproto.json_form import AtLeast, Count, Merged, printed
+from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.explain import why
 from joinproto.reconcile.placement import Placement
-from joinproto.reconcile.plan import Limits, Plan, is_settled
+from joinproto.reconcile.plan import Change, Limits, Load, Plan, is_settled
 from joinproto.reconcile.plan import plan as planned
-from joinproto.reconcile.questions import AskQueue, answered
+from joinproto.reconcile.questions import AskQueue, QueueAnswer, answered
 from joinproto.reconcile.queue import Situation
 
 EXAMPLE = """\b
@@ -28,6 +28,41 @@ Example:
   joinproto reconcile plan state.json --json
 """
 OF_STATE = ("nodes", "settings", "variant")
+
+
+@frozen
+class Named:
+    """A queue, and what its evaluation ends with."""
+
+    name: Annotated[str, "of the queue"]
+    answer: Annotated[QueueAnswer, Merged()]
+
+    @classmethod
+    def of(cls, decision: Decision) -> Self:
+        return cls(decision.situation.queue.name, answered(decision))
+
+
+@frozen
+class Explained:
+    """`reconcile explain --json`: each queue, in the order of the state."""
+
+    queues: Annotated[tuple[Named, ...], "in the order of the state"]
+
+
+@frozen
+class Planned:
+    """`reconcile plan --json`: all changes, what they cost, and what they do not mend."""
+
+    changes: Annotated[tuple[Change, ...], "in their order"]
+    nodes: Annotated[tuple[Load, ...], "what each gets to do"]
+    seconds: Annotated[float, AtLeast(0), "until the last change ends, at least"]
+    bytes: Annotated[Count, "that are copied"]
+    left: Annotated[tuple[Named, ...], "queues that do not have what is wanted in the end"]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Self:
+        left = tuple(Named.of(one) for one in plan.ends if not is_settled(one))
+        return cls(plan.changes, plan.loads, plan.seconds, plan.bytes, left)
 
 
 @click.group(epilog=EXAMPLE)
@@ -57,16 +92,15 @@ def explain(state: BinaryIO, placement: str | None, as_json: bool) -> int:
     """Say for each queue why a replica is, or is not, added or removed."""
     situations, _ = read_state(state.read())
     place = _function(placement)
-    found = [evaluate(one, place) for one in situations]
-    answers = [{"name": one.situation.queue.name, **write(answered(one))} for one in found]
+    answers = [Named.of(evaluate(one, place)) for one in situations]
     if as_json:
-        click.echo(json.dumps({"queues": answers}, ensure_ascii=False))
+        click.echo(printed(Explained(tuple(answers))))
         return 0
     for one in answers:
-        does = " ".join((one["action"], *one["nodes"]))
-        click.echo(f"{one['name']}: {does}: {one['why']} ({one['rule']})")
-        if one["would_change"]:
-            click.echo(f"  would change that: {one['would_change']}")
+        does = " ".join((one.answer.action.value, *one.answer.nodes))
+        click.echo(f"{one.name}: {does}: {one.answer.why} ({one.answer.rule})")
+        if one.answer.would_change:
+            click.echo(f"  would change that: {one.answer.would_change}")
     return 0
 
 
@@ -77,7 +111,7 @@ def plan(state: BinaryIO, placement: str | None, as_json: bool) -> int:
     situations, limits = read_state(state.read())
     found = planned(situations, limits, _function(placement))
     if as_json:
-        click.echo(json.dumps(_as_json(found), ensure_ascii=False))
+        click.echo(printed(Planned.of(found)))
     else:
         click.echo(_as_text(found))
     return 0
@@ -136,21 +170,6 @@ def _function(name: str | None) -> Placement | None:
             f"--placement {name}: {error}", next="give MODULE:FUNCTION that Python can import"
         ) from None
     return cast("Placement", found)
-
-
-def _as_json(found: Plan) -> dict[str, Any]:
-    shown = Converter().unstructure
-    return {
-        "changes": [shown(one) for one in found.changes],
-        "nodes": [shown(one) for one in found.loads],
-        "seconds": found.seconds,
-        "bytes": found.bytes,
-        "left": [
-            {"name": one.situation.queue.name, **write(answered(one))}
-            for one in found.ends
-            if not is_settled(one)
-        ],
-    }
 
 
 def _as_text(found: Plan) -> str:

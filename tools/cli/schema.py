@@ -21,6 +21,7 @@ from tools.cli.draw import Drawings, Drawn
 from tools.cli.models import Models
 from tools.cli.node import Ended
 from tools.cli.query import Described, Found
+from tools.cli.reconcile import Explained, Planned
 from tools.cli.simulate import Simulated
 from tools.cli.swarm import Swarm
 from tools.cli.tier import Tier
@@ -61,6 +62,8 @@ SCHEMAS = {
     "decide": DECIDE,
     "drawings": DRAWINGS,
     "drawn": DRAWN,
+    "explained": schema_of(Explained),
+    "planned": schema_of(Planned),
     "status": STATUS,
     "node": NODE,
     "validate": VALIDATE,
