@@ -23,7 +23,6 @@ from joinproto.core.chain.draft import Draft, Happened, step
 from joinproto.core.chain.frames import Frame, may_append
 from joinproto.core.chain.greeting import row_of
 from joinproto.core.chain.ids import Name, ViewId, by_content
-from joinproto.core.chain.lapses import Lapse, Rule
 from joinproto.core.chain.messages import (
     Action,
     Batch,
@@ -56,6 +55,8 @@ from joinproto.core.vocabulary import Store
 from models.events import NOT_ENABLED, Broadcast, Maybe, Persist, Record, Send
 from models.events import Message as Arrived
 from models.events import Rule as Took
+from models.mutations.catalogue import mutation
+from models.mutations.mutation import inside
 from models.worlds.join_expiry import name_of
 from models.worlds.join_words import (
     Beat,
@@ -80,6 +81,8 @@ from models.worlds.join_words import (
     Write,
     at,
 )
+
+mutated = inside(lambda node: mutation(node.plan.mutation))
 
 ADMISSION = admission()
 STANDING = standing()
@@ -126,8 +129,8 @@ class Plan:
     whether it does.  `forgets`: its disk may.  `greets`: it says hello when it starts, as over
     a new connection.  `hears`: of whom it hears comes and goes.  `beats`: it
     sends heartbeats.  `is_cut`: it does not reach all others.  `steps`: its host cuts and
-    appends frame by frame, where others receive beside and switch.  `lapses`: duties its host
-    neglects.
+    appends frame by frame, where others receive beside and switch.  `mutation`: a rule that it
+    leaves out; `lapses`: duties its host neglects.
     """
 
     config: Config
@@ -148,12 +151,12 @@ class Plan:
     is_patient: bool = False
     hurries: tuple[int, ...] = ()
     rounds: int = 1
-    left_out: frozenset[Rule] = frozenset()
+    mutation: str | None = None
     lapses: frozenset[HostLapse] = frozenset()
 
     @property
     def setup(self) -> Setup:
-        return Setup(self.config, digest=by_content, left_out=self.left_out)
+        return Setup(self.config, digest=by_content)
 
     def __str__(self) -> str:
         return self.config.member
@@ -194,6 +197,7 @@ class Node:
 
     # -- what a member of a world is asked -------------------------------------------------
 
+    @mutated
     def start(self) -> Iterator[Any]:
         self.state = None
         plan = self.plan
@@ -219,6 +223,7 @@ class Node:
                 batch = both(batch, more)
         yield from self._perform(member, batch)
 
+    @mutated
     def choices(self) -> Iterator[Any]:
         plan, member = self.plan, self._running()
         tip = member.view
@@ -252,6 +257,7 @@ class Node:
             if member.is_sequencer and (0 if last is None else last.seq) < plan.frames:
                 yield Maybe(Write())
 
+    @mutated
     def receive(self, event: Any) -> Any:
         if isinstance(event, StartAgain):
             return self.start()
@@ -312,6 +318,7 @@ class Node:
                 return NOT_ENABLED
         return None
 
+    @mutated
     def shows(self) -> Shown:
         member = self._running()
         tip = member.view
@@ -543,7 +550,7 @@ class Host:
         plan = self.node.plan
         match event:
             case Waiting(case=case, detail=detail) if case == IMPOSSIBLE:
-                if not plan.left_out and not plan.lapses:
+                if plan.mutation is None and not plan.lapses:
                     raise ProtocolBug(detail)
             case PhaseChanged():
                 yield Took(row("chain-standing", event.label, event.case))
@@ -562,7 +569,7 @@ class Host:
                 is_late = HostLapse.SAME_MOMENT in node.plan.lapses
                 position = view.position if is_late else node.kept.position
                 yield Send(to, Data(view.id, position, node.frames))
-            case StartUpdate() if Lapse.UPDATE_MARKED in node.plan.left_out:
+            case StartUpdate() if node.plan.mutation == "update-in-place":
                 # In place: the old data is gone before the new is there.
                 node.frames = ()
                 yield Persist()
