@@ -96,10 +96,6 @@ class Mutation:
     name: str
     patches: tuple[Patch, ...]
 
-    @classmethod
-    def of(cls, name: str, *patches: Patch) -> Mutation:
-        return cls(name, patches)
-
     def apply(self) -> list[tuple[Any, str, Any]]:
         """Apply it until the process ends, or what this returns is set again."""
         done: list[tuple[Any, str, Any]] = []

@@ -25,6 +25,7 @@ from models.local import Offline
 from models.mutations.catalogue import OF_THE_MEMBER
 from models.view import View
 from models.world import Together, World
+from models.worlds.join_alone import frames_at
 from models.worlds.join_claims import (
     becomes_active,
     claims,
@@ -36,8 +37,10 @@ from models.worlds.join_claims import (
 )
 from models.worlds.join_expiry import expiry, name_of
 from models.worlds.join_ledger import Ledger, era_of
-from models.worlds.join_member import REGISTER, HostLapse, Node, Plan, Register, frames_at
+from models.worlds.join_member import Node, Register
+from models.worlds.join_plan import HostLapse, Plan
 from models.worlds.join_scenes import SCENES, Scene
+from models.worlds.join_words import REGISTER
 
 NAMES = ("a", "b", "c", "d", "e")
 

@@ -33,7 +33,7 @@ from models.properties import Property, always, sometimes
 from models.view import Seen, View
 from models.world import World
 from models.worlds import join
-from models.worlds.join_member import REGISTER
+from models.worlds.join_words import REGISTER
 
 SURE = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
 
