@@ -3,9 +3,8 @@
 For members of one's own, in one simulated network; `docs/simulation.md` says how.
 """
 
-from joinproto.core.chain.chooser import Seam
 from joinproto.swarm.draw import draw
 from joinproto.swarm.run import run
 from joinproto.swarm.shrink import shrink
 
-__all__ = ["Seam", "draw", "run", "shrink"]
+__all__ = ["draw", "run", "shrink"]

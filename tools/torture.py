@@ -132,11 +132,13 @@ def make_fleet(
 
     The last one leaves when it is stopped; the others stay members.
     """
-    testing = [f'clock_offset = "{CLOCK}"'] + ([f'mutants = ["{mutant}"]'] if mutant else [])
     tables = "[timing]\npatience = 0.4\nheartbeat = 0.2\nsilence = 1.5\n[testing]\n"
-    tables += "\n".join(testing)
+    tables += f'clock_offset = "{CLOCK}"'
     names = NAMES[:members]
-    return Fleet.make(top, names, leaves=names[-1], tables=tables, network=network)
+    fleet = Fleet.make(top, names, leaves=names[-1], tables=tables, network=network)
+    for node in fleet.nodes.values():
+        node.mutant = mutant
+    return fleet
 
 
 def _memory() -> str | None:

@@ -64,8 +64,7 @@ class RecordedMember:
                 epoch=epoch,
                 **facts,
             )
-        left_out = _rules(facts.get("mutants"))
-        member = Member.start(now, config, record, seed=seed, epoch=epoch, left_out=left_out)
+        member = Member.start(now, config, record, seed=seed, epoch=epoch)
         return cls(member, log, clock)
 
     # -- what it is told -----------------------------------------------------------------------
@@ -212,16 +211,3 @@ def _plain(value: object) -> Any:
         case None | bool() | int() | str():
             return value
     return getattr(value, "value", str(value))
-
-
-def _rules(names: object) -> frozenset[Any]:
-    """Return the rules with these names; for runs that must fail."""
-    from joinproto.core.chain.answers import Weakness
-    from joinproto.core.chain.chooser import Seam
-    from joinproto.core.chain.lapses import Lapse
-    from joinproto.core.chain.phases import Guard
-    from joinproto.core.chain.successor import Shortcut
-
-    known = {rule.value: rule for kind in (Seam, Weakness, Shortcut, Guard, Lapse) for rule in kind}
-    asked = names if isinstance(names, list | tuple) else ()
-    return frozenset(known[str(name)] for name in asked)

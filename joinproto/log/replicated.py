@@ -98,12 +98,9 @@ class ReplicatedLog:
         journal: Journal,
         application: Application,
         *,
-        enough: int | None = None,
         keeping: Keeping | None = None,
     ) -> None:
-        """`enough`: members that must have a frame, for runs that must fail; None: all.
-
-        `keeping`: when snapshots are made, of an application that is `Remembering`.  `origin`:
+        """`keeping`: when snapshots are made, of an application that is `Remembering`.  `origin`:
         stands in the entries that are submitted here, in this run.  Raises `StoreForeign` where
         the journal begins with the state of another application.
         """
@@ -112,7 +109,6 @@ class ReplicatedLog:
         self.view: View | None = None
         self.committed = 0
         self.applied = 0  # the last frame in the application's state
-        self._enough = enough
         self._keeping = Keeping() if keeping is None else keeping
         self._keeper = keeper_of(journal, application, self._keeping)
         if self._keeper is not None:
@@ -277,9 +273,7 @@ class ReplicatedLog:
         # All members were ready where the view starts, so they have all that is before.
         self._commit(0 if view.position is None else view.position.seq)
         if is_sequencer:
-            self._sequencer = Sequencer(
-                view, self.strand.seat, self.journal, self._send, enough=self._enough
-            )
+            self._sequencer = Sequencer(view, self.strand.seat, self.journal, self._send)
             self._told = 0
             self._round = None
             if self._intake.view != view.id:

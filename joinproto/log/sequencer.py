@@ -83,16 +83,13 @@ class Sequencer:
         me: Seat,
         journal: Journal,
         send: Callable[[str, Letter], None],
-        *,
-        enough: int | None = None,
     ) -> None:
-        """`enough`: how many must have a frame, for runs that must fail; None: all of the view."""
         self.view = view
         self.committed = 0 if view.position is None else view.position.seq
         self._me = me
         self._journal = journal
         self._send = send
-        self._enough = len(view.members) if enough is None else enough
+        self._enough = len(view.members)
         # What the others have is not known yet; the last frame, sent again, makes them say it.
         self._peers = {
             seat.member: _Peer(seat, max(journal.last_seq, 1))

@@ -43,9 +43,6 @@ log = logging.getLogger("joinproto.node")
 WAITING_SECONDS = 10.0
 SWITCH_SECONDS = 0.000_2
 
-ACK_BY_MAJORITY = "acknowledge-by-majority"
-"""The mutant of this node: it does not wait for all members of the view."""
-
 
 def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> int:
     """Run until the member has ended; return the exit code, or raise with one.
@@ -96,11 +93,9 @@ class Node:
             disk = open_disk(settings.data, config.member, config.cluster_name)
             stack.callback(disk.close)
             front = self.front()
-            mutants = settings.testing.mutants
             replicated = ReplicatedLog(
                 disk.journal,
                 front,
-                enough=len(config.electors) // 2 + 1 if ACK_BY_MAJORITY in mutants else None,
                 keeping=Keeping(
                     snapshot_every=settings.log.snapshot_every,
                     keep_frames=settings.log.keep_frames,
@@ -117,10 +112,7 @@ class Node:
                 clock=SystemClock() if offset is None else OffsetClock(settings.data / offset),
                 events=self._events(),
                 seen=self.teller.see,
-                facts={
-                    "version": __version__,
-                    "mutants": [name for name in mutants if name != ACK_BY_MAJORITY],
-                },
+                facts={"version": __version__},
             )
             async with Cluster(config, host, record=disk.record) as cluster:
                 with self._ending(cluster):

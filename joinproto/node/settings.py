@@ -89,11 +89,10 @@ class LogKept:
 
 @frozen(kw_only=True)
 class Faulty:
-    """For fault tests, never for data that matters.  `mutants`: rules that are not kept.
-    `clock_offset`: a file with seconds by which the clock is off.
+    """For fault tests, never for data that matters.  `clock_offset`: a file with seconds by which
+    the clock is off.
     """
 
-    mutants: list[str] = field(factory=list)
     clock_offset: str | None = None
 
 

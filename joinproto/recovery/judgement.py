@@ -86,7 +86,7 @@ def judge(
     chooses the views.  `nodes`: how many a cluster of another broker has.  `words`: of the
     command line, for the next one.
     """
-    chosen, left_out = _of_cluster(stores, cluster)
+    chosen, others = _of_cluster(stores, cluster)
     formats = {found.format for found in chosen if found.state.is_readable}
     if len(formats) > 1:
         listed = ", ".join(sorted(one.value for one in formats if one is not None))
@@ -117,7 +117,7 @@ def judge(
             *claimed,
             *quiet,
         ),
-        not_examined=(*notes, *left_out, *_not_examined(chosen, outside=outside, nodes=nodes)),
+        not_examined=(*notes, *others, *_not_examined(chosen, outside=outside, nodes=nodes)),
         next=_without(found, lost, words)
         or _in_order(found, chosen, told, lost)
         or _next(found, chosen, words),

@@ -6,11 +6,11 @@ not mention does not change.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from typing import Generic, TypeVar
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from joinproto.errors import MisuseError
 from joinproto.tables.evaluate import holds
@@ -72,14 +72,3 @@ class Table(Generic[O]):
     def choose(self, members: Sequence[object], me: int) -> Case[O]:
         """Return the case that holds for the member at place `me`."""
         return next(case for case in self.cases if holds(case.condition, members, me))
-
-    def without(self, labels: Collection[str]) -> Table[O]:
-        """Return the table with the cases of these rules left out.
-
-        The seam by which a search shows that a rule is needed.  The case that is then the
-        last one always holds.
-        """
-        kept = tuple(case for case in self.cases if case.label not in labels)
-        if len(kept) in (0, len(self.cases)):
-            return self
-        return evolve(self, cases=(*kept[:-1], evolve(kept[-1], condition=ALWAYS)))

@@ -33,7 +33,7 @@ from joinproto.core.chain.choice_messages import (
     SendTo,
     said,
 )
-from joinproto.core.chain.chooser import Seam, Step
+from joinproto.core.chain.chooser import Step
 from joinproto.core.chain.config import fewest_founders
 from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.lineage import Lineage
@@ -43,6 +43,8 @@ from joinproto.core.chain.view import Facts, Seat, View, change, found
 from models.events import NOT_ENABLED, Message, Persist, Record, Rule, Send
 from models.faults import Faults
 from models.local import Offline
+from models.mutations.catalogue import mutation
+from models.mutations.mutation import inside
 from models.properties import always, always_pair, sometimes, sometimes_one
 from models.view import View as Seen
 from models.world import Together, World
@@ -59,6 +61,9 @@ KINDS = tuple(kind.__name__ for kind in get_args(ChoiceMessage))
 def by_nonce(facts: Facts) -> str:
     """Return the nonce as the view's id: in this world each view has its own."""
     return facts.nonce
+
+
+mutated = inside(lambda elector: mutation(elector.plan.mutation))
 
 
 def seat(name: str) -> Seat:
@@ -82,8 +87,8 @@ class Plan:
     founders: frozenset[str]
     candidates: tuple[View, ...]
     rounds: int
-    left_out: frozenset[Seam]
     found_with: int | None = None
+    mutation: str | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -139,11 +144,13 @@ class Elector:
     kept: StoreRecord
     choice: Choice
 
+    @mutated
     def start(self) -> Iterator[Any]:
         self.choice = _choice(self.plan, self.kept)
         # A crash between the write and the ledger's hearing of it: it hears of it now.
         yield from self._tell()
 
+    @mutated
     def choices(self) -> Iterator[Any]:
         may = self.plan.candidates and self.choice.parent == _tip(self.plan.record)
         if may and self.choice.next_ballot.round <= self.plan.rounds:
@@ -151,6 +158,7 @@ class Elector:
         if may and self._may_propose():
             yield from map(ProposeIt, self.plan.candidates)
 
+    @mutated
     def receive(self, event: Any) -> Any:
         match event:
             case Begin():
@@ -163,7 +171,7 @@ class Elector:
                 except Malformed:
                     # Real members close the connection.  No correct member sends such a
                     # thing, so without a rule left out the search must stop here.
-                    if not self.plan.left_out:
+                    if self.plan.mutation is None:
                         raise
                     return NOT_ENABLED
                 # Lazily: what is on disk at a crash point is what was written until then.
@@ -231,7 +239,6 @@ def _choice(plan: Plan, record: StoreRecord) -> Choice:
         record=record,
         founders=plan.founders,
         found_with=plan.found_with,
-        left_out=plan.left_out,
     )
 
 
@@ -312,7 +319,7 @@ def build(
     wiped: bool = False,
     few: bool = False,
 ) -> World:
-    """`members`: 2 to 5; the first two propose.  Mutants: the values of `Seam`, and `TOO_FEW`.
+    """`members`: 2 to 5; the first two propose.  Mutants: `OF_THE_CHOICE`, and `TOO_FEW`.
 
     `rounds`: 0: as many as it takes until one can go on with another's view, which is 2 where
     all must answer, else 1.  `founding`: there is no view yet.  `observer`: the last member is
@@ -329,7 +336,6 @@ def build(
     electors = frozenset(map(seat, names[:-1])) if observer else seats
     proposers = names[-1:] if observer else (names[0], names[-1]) if few else names[:2]
     parent = None if founding else _founded("v", seats, electors)
-    left_out = frozenset() if mutant is None else frozenset({Seam(mutant)})
 
     def plan(name: str) -> Plan:
         record = StoreRecord(
@@ -347,8 +353,8 @@ def build(
             frozenset(names) if founding else frozenset(),
             tuple(candidates) if name in proposers else (),
             rounds,
-            left_out,
             found_with,
+            mutant,
         )
 
     plans = {name: plan(name) for name in names}

@@ -17,18 +17,15 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from joinproto.core.chain.answers import Weakness
-from joinproto.core.chain.chooser import Seam
 from joinproto.core.chain.config import Config, TotalFailure
-from joinproto.core.chain.lapses import Lapse, Rule
 from joinproto.core.chain.lineage import Lineage
-from joinproto.core.chain.phases import Guard
 from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.successor import Shortcut
 from models.faults import Faults
 from models.local import Offline
+from models.mutations.catalogue import OF_THE_MEMBER
 from models.view import View
 from models.world import Together, World
+from models.worlds.join_alone import frames_at
 from models.worlds.join_claims import (
     becomes_active,
     claims,
@@ -40,16 +37,15 @@ from models.worlds.join_claims import (
 )
 from models.worlds.join_expiry import expiry, name_of
 from models.worlds.join_ledger import Ledger, era_of
-from models.worlds.join_member import REGISTER, HostLapse, Node, Plan, Register, frames_at
+from models.worlds.join_member import Node, Register
+from models.worlds.join_plan import HostLapse, Plan
 from models.worlds.join_scenes import SCENES, Scene
+from models.worlds.join_words import REGISTER
 
 NAMES = ("a", "b", "c", "d", "e")
 
-RULES: dict[str, Rule] = {
-    rule.value: rule for kind in (Seam, Weakness, Shortcut, Guard, Lapse) for rule in kind
-}
 LAPSES = {lapse.value: lapse for lapse in HostLapse}
-MUTANTS = (*RULES, *LAPSES)
+MUTANTS = (*OF_THE_MEMBER, *LAPSES)
 
 EMPTY = Scene({}, Lineage())
 
@@ -150,7 +146,7 @@ def build(
             is_patient=is_patient,
             hurries=hurries,
             rounds=rounds,
-            left_out=frozenset({RULES[mutant]} if mutant in RULES else ()),
+            mutation=mutant if mutant in OF_THE_MEMBER else None,
             lapses=frozenset({lapse} if lapse else ()),
         )
 
@@ -188,7 +184,7 @@ def build(
         monitor=partial(Ledger, wait_for, lapse is HostLapse.ALL_HAVE_IT, chosen, eras=eras),
         beside=() if votes else (REGISTER,),
         # Numbers say nothing about views of other chains.
-        expiry=None if foreign else partial(expiry, names, votes, mutant != Lapse.FENCING.value),
+        expiry=None if foreign else partial(expiry, names, votes, mutant != "older-frame-accepted"),
         together=partial(_together, deeds) if deeds else None,
         properties=properties,
         about="members of the view chain found, change, close and restart their cluster",

@@ -1,62 +1,47 @@
-"""A member of the join worlds: the shipped member as a value, its store, and the host of both.
+"""A member of the join worlds: the shipped member as a value, and its store.
 
 Nothing is decided here.  The host performs what a step asks for as those that ship do.  Its
-store keeps frames, and the position is written with them.  Time is only "the
-deadline has come", at any moment.
+store keeps frames, and the position is written with them.  Time is only "the deadline has
+come", at any moment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from enum import Enum
 from typing import Any, ClassVar, cast
 
 from attrs import define, evolve, frozen
 
 from joinproto.core.chain import steps
 from joinproto.core.chain.admission import admission
-from joinproto.core.chain.balloting import IMPOSSIBLE
 from joinproto.core.chain.choice import Choice
-from joinproto.core.chain.choice_messages import Chosen
-from joinproto.core.chain.config import Config
 from joinproto.core.chain.draft import Draft, Happened, step
 from joinproto.core.chain.frames import Frame, may_append
 from joinproto.core.chain.greeting import row_of
-from joinproto.core.chain.ids import Name, ViewId, by_content
-from joinproto.core.chain.lapses import Lapse, Rule
+from joinproto.core.chain.ids import Name, ViewId
 from joinproto.core.chain.messages import (
-    Action,
     Batch,
-    Closing,
-    CompareAndSet,
-    Event,
-    Forbids,
     Heartbeat,
     Hello,
     Message,
-    OpenForClients,
-    PhaseChanged,
-    Proposes,
-    Ready,
-    Sent,
-    ServeUpdate,
-    StartUpdate,
-    Waiting,
 )
 from joinproto.core.chain.outbox import both
 from joinproto.core.chain.pace import Pace
 from joinproto.core.chain.perform import performing
 from joinproto.core.chain.phases import RUNNING, Phase, standing
-from joinproto.core.chain.proposing import BETTER, SILENT
 from joinproto.core.chain.settling import facts
-from joinproto.core.chain.state import MemberState, Setup
+from joinproto.core.chain.state import MemberState
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position, Seat, View
-from joinproto.tables.vocabulary import Store
 from models.events import NOT_ENABLED, Broadcast, Maybe, Persist, Record, Send
 from models.events import Message as Arrived
 from models.events import Rule as Took
+from models.mutations.catalogue import mutation
+from models.mutations.mutation import inside
+from models.worlds.join_alone import wrong
 from models.worlds.join_expiry import name_of
+from models.worlds.join_host import Host, row
+from models.worlds.join_plan import HostLapse, Plan
 from models.worlds.join_words import (
     Beat,
     Cas,
@@ -68,9 +53,6 @@ from models.worlds.join_words import (
     Kept,
     Leave,
     Lost,
-    Opened,
-    Proposed,
-    ReadyIn,
     Returned,
     Says,
     ShutDown,
@@ -81,82 +63,10 @@ from models.worlds.join_words import (
     at,
 )
 
+mutated = inside(lambda node: mutation(node.plan.mutation))
+
 ADMISSION = admission()
 STANDING = standing()
-
-REGISTER = "register"
-"""The name under which the outside register takes part in a world."""
-
-
-def row(table: str, label: str, case: str) -> str:
-    """Return how coverage calls a case of a table."""
-    return f"{table} {label}: {case}"
-
-
-class ProtocolBug(Exception):
-    """A member met what no correct run can show it; the search ends here."""
-
-
-# -- the member ----------------------------------------------------------------------------------
-
-
-class HostLapse(Enum):
-    """A duty of the host that can be left out, so that a search shows what it is for.
-
-    The numbers are those of the guide for embedding.
-    """
-
-    PERSIST_FIRST = "sends-before-persisting"  # duty 1
-    NO_BACKUP = "disk-restored"  # duty 5: a record that has forgotten what it promised
-    TRANSIENT_ID = "transient-keeps-its-id"  # duty 7
-    FRAME_DURABLE = "told-before-durable"  # duty 10
-    ALL_HAVE_IT = "acknowledged-early"  # duty 11: most of the members are enough
-    UPDATE_DURABLE = "update-not-durable"  # duty 13
-    SAME_MOMENT = "feeds-more-than-it-says"  # duty 14
-    ONE_CONFIG = "electors-differ"  # duty 20
-    SETS_ONCE = "register-forgets"  # duty 21
-
-
-@frozen(cache_hash=True)
-class Plan:
-    """What never changes about a member.
-
-    `views`: a chain is at most so long; `frames`: so many are written at most, counted
-    over the chain; `rounds`: of ballots.  `proposes`, `suspects`, `leaves`, `closes`:
-    whether it does.  `forgets`: its disk may.  `greets`: it says hello when it starts, as over
-    a new connection.  `hears`: of whom it hears comes and goes.  `beats`: it
-    sends heartbeats.  `is_cut`: it does not reach all others.  `steps`: its host cuts and
-    appends frame by frame, where others receive beside and switch.  `lapses`: duties its host
-    neglects.
-    """
-
-    config: Config
-    record: StoreRecord
-    peers: frozenset[str]
-    views: int
-    frames: int
-    proposes: bool = True
-    suspects: bool = True
-    leaves: bool = False
-    closes: bool = True
-    forgets: bool = False
-    greets: bool = False
-    hears: bool = False
-    beats: bool = False
-    is_cut: bool = False
-    steps: bool = False
-    is_patient: bool = False
-    hurries: tuple[int, ...] = ()
-    rounds: int = 1
-    left_out: frozenset[Rule] = frozenset()
-    lapses: frozenset[HostLapse] = frozenset()
-
-    @property
-    def setup(self) -> Setup:
-        return Setup(self.config, digest=by_content, left_out=self.left_out)
-
-    def __str__(self) -> str:
-        return self.config.member
 
 
 @frozen
@@ -194,6 +104,7 @@ class Node:
 
     # -- what a member of a world is asked -------------------------------------------------
 
+    @mutated
     def start(self) -> Iterator[Any]:
         self.state = None
         plan = self.plan
@@ -219,6 +130,7 @@ class Node:
                 batch = both(batch, more)
         yield from self._perform(member, batch)
 
+    @mutated
     def choices(self) -> Iterator[Any]:
         plan, member = self.plan, self._running()
         tip = member.view
@@ -252,6 +164,7 @@ class Node:
             if member.is_sequencer and (0 if last is None else last.seq) < plan.frames:
                 yield Maybe(Write())
 
+    @mutated
     def receive(self, event: Any) -> Any:
         if isinstance(event, StartAgain):
             return self.start()
@@ -312,6 +225,7 @@ class Node:
                 return NOT_ENABLED
         return None
 
+    @mutated
     def shows(self) -> Shown:
         member = self._running()
         tip = member.view
@@ -324,7 +238,7 @@ class Node:
             self.frames if is_ready else None,
             member.config.digest,
             self.plan.proposes and self._is_tired(member),
-            self._wrong(member),
+            wrong(member, self.kept, self.frames),
         )
 
     def horizon(self) -> int:
@@ -452,26 +366,6 @@ class Node:
     def _is_restartable(self, tip: View) -> bool:
         return tip.number < self.plan.views
 
-    def _wrong(self, member: MemberState) -> str:
-        """Return what is wrong with this member alone, "" for nothing."""
-        tip, kept = member.view, self.kept
-        if member.is_serving and kept.state is Store.CLEAN:
-            return "dirty_before_serving: it serves, and its disk reads clean"
-        is_ready = tip is not None and member.ready_in == tip.id
-        if kept.update_unfinished and not is_ready:
-            return ""
-        if frames_at(kept.position, kept) != self.frames:
-            return "position_is_data: its frames are not those of its position"
-        if member.is_serving and tip is not None and member.seat not in tip.members:
-            return "no_wrong_store: it serves, and is not in the view"
-        if member.is_serving and tip is not None and not self._is_heard(member, tip):
-            return "suspended_alone: it serves, and hears no majority"
-        return ""
-
-    def _is_heard(self, member: MemberState, tip: View) -> bool:
-        heard = {seat for seat in tip.electors if seat.member in member.heard.in_reach}
-        return self.plan.config.outside or tip.is_majority({member.seat, *heard})
-
     def story(self) -> dict[str, Any]:
         member = self._running()
         record = member.record
@@ -491,93 +385,6 @@ class Node:
         return told
 
 
-@frozen
-class Host:
-    """What the host of `node` does while it performs one batch of its `member`."""
-
-    node: Node
-    member: MemberState
-    is_ready_now: bool
-
-    def close(self, why: Closing) -> None:
-        """Nothing: who is served is what the phase says."""
-
-    def persist(self, record: StoreRecord) -> Iterator[Any]:
-        before, self.node.kept = self.node.kept, record
-        yield Persist()
-        accepted = record.accepted
-        if accepted is not None and accepted != before.accepted:
-            yield Record(Vote(self.member.seat, accepted))
-        tip = record.tip
-        if tip is not None and tip != before.tip and self._votes_alone(before, tip):
-            yield Record(ChosenView(tip.id))
-
-    def send_all(self, sends: tuple[Sent, ...]) -> Iterator[Any]:
-        if self.is_ready_now and self.member.ready_in is not None:
-            yield Record(ReadyIn(self.member.seat, self.member.ready_in))
-        yield from self.tell(sends)
-
-    def tell(self, sends: tuple[Sent, ...]) -> Iterator[Any]:
-        """Send; what goes to all others is one message, and may still reach some of them only.
-
-        A set forgets no message that is of use, so who was told that it is ready, at the
-        moment when it became so, is not told again.
-        """
-        plan = self.node.plan
-        names = {
-            sent.message: {other.to for other in sends if other.message == sent.message}
-            for sent in sends
-        }
-        for message, told in names.items():
-            if isinstance(message, Ready) and not self.is_ready_now:
-                continue
-            if isinstance(message, Hello) and self.member.phase is Phase.UPDATING:
-                continue  # it asks who is ready; whoever is has said so to all
-            # A view that is chosen is no secret: telling all is one message instead of several.
-            to = plan.peers if isinstance(message, Chosen) else told
-            if to >= plan.peers and not plan.is_cut:
-                yield Broadcast(message)
-                continue
-            for name in sorted(to & plan.peers):
-                yield Send(name, message)
-
-    def see(self, event: Event) -> Iterator[Any]:
-        plan = self.node.plan
-        match event:
-            case Waiting(case=case, detail=detail) if case == IMPOSSIBLE:
-                if not plan.left_out and not plan.lapses:
-                    raise ProtocolBug(detail)
-            case PhaseChanged():
-                yield Took(row("chain-standing", event.label, event.case))
-            case Waiting(case=case) if case in (SILENT, BETTER):
-                pass  # of no table
-            case Waiting() | Proposes() | Forbids():
-                yield Took(row(event.table, event.label, event.case))
-
-    def act(self, action: Action) -> Iterator[Any]:
-        node = self.node
-        match action:
-            case CompareAndSet(_, view):
-                yield Record(Proposed(view.id))
-                yield Send(REGISTER, Cas(view))
-            case ServeUpdate(to, view) if to in node.plan.peers:
-                is_late = HostLapse.SAME_MOMENT in node.plan.lapses
-                position = view.position if is_late else node.kept.position
-                yield Send(to, Data(view.id, position, node.frames))
-            case StartUpdate() if Lapse.UPDATE_MARKED in node.plan.left_out:
-                # In place: the old data is gone before the new is there.
-                node.frames = ()
-                yield Persist()
-            case OpenForClients(view):
-                yield Record(Opened(view.id))
-
-    def _votes_alone(self, before: StoreRecord, tip: View) -> bool:
-        """Return whether this store's vote, which is never seen on its disk, chose `tip`."""
-        electors = tip.electors if before.tip is None else before.tip.electors
-        config = self.node.plan.config
-        return not config.outside and electors == {Seat(config.member, before.store_id)}
-
-
 def _at_once(m: Draft, what: Callable[[Draft, float], None]) -> None:
     """An operator asks for `what`, and no time passes until it is begun."""
     what(m, 0)
@@ -591,19 +398,6 @@ def _suspect(m: Draft) -> None:
     m.patience_until = 0
     steps.tick(m, 0)
     m.heard = evolve(m.heard, in_reach=before)
-
-
-def frames_at(position: Position | None, record: StoreRecord) -> tuple[Position, ...]:
-    """Return the frames that a store with this position must have."""
-    frames: tuple[Position, ...] = ()
-    while position is not None:
-        view = record.lineage.find(position.view)
-        assert view is not None
-        first = 1 if view.position is None else view.position.seq + 1
-        here = tuple(Position(view.id, seq) for seq in range(first, position.seq + 1))
-        frames = (*here, *frames)
-        position = view.position
-    return frames
 
 
 # -- the register ----------------------------------------------------------------------------------

@@ -25,16 +25,15 @@ from joinproto.core.chain.position import PositionOrder, compare_positions
 from joinproto.core.chain.store import StoreRecord
 from joinproto.core.chain.view import Position
 from joinproto.core.pick.candidate import Candidate, State
-from joinproto.core.pick.chain import Omission
 from joinproto.core.pick.pick import pick
 from joinproto.core.pick.table import Verdict
+from models.mutations.catalogue import OF_PICK, mutation
+from models.mutations.mutation import applied
 from models.properties import Property, always, sometimes
 from models.view import Seen, View
 from models.world import World
 from models.worlds import join
-from models.worlds.join_member import REGISTER
-
-MUTANTS = tuple(omission.value for omission in Omission)
+from models.worlds.join_words import REGISTER
 
 SURE = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN)
 
@@ -53,24 +52,26 @@ def build(mutant: str | None = None, **options: Any) -> World:
 
     `mutant`: a rule of `pick` that is left out, or whatever the join worlds can leave out.
     """
-    is_ours = mutant in MUTANTS
+    is_ours = mutant in OF_PICK
     world = join.build(mutant=None if is_ours else mutant, **options)
-    return with_pick(world, Omission(mutant) if is_ours else None)
+    return with_pick(world, mutant if is_ours else None)
 
 
-def with_pick(world: World, omission: Omission | None = None) -> World:
+def with_pick(world: World, mutant: str | None = None) -> World:
     """Return the world with these claims, too."""
-    left_out = frozenset() if omission is None else frozenset({omission})
-    ours = claims(Asking(REGISTER in world.members, left_out), whole=omission is None)
+    ours = claims(Asking(REGISTER in world.members, mutant), whole=mutant is None)
     return evolve(world, show_disk=shown_disk, properties=[*world.properties, *ours])
 
 
 @frozen(cache_hash=True)
 class Asking:
-    """How `pick` is asked.  `outside`: an outside register chooses the views."""
+    """How `pick` is asked.  `outside`: an outside register chooses the views.
+
+    `mutation`: a rule of `pick` that is left out.
+    """
 
     outside: bool
-    left_out: frozenset[Omission] = frozenset()
+    mutation: str | None = None
 
 
 def claims(asking: Asking, *, whole: bool = True) -> list[Property]:
@@ -196,7 +197,8 @@ class Answer:
 @cache
 def _answer(stores: Stores, asking: Asking) -> Answer:
     candidates = [_candidate(name, disk.record) for name, disk in stores]
-    said = pick(candidates, outside=asking.outside, left_out=asking.left_out)
+    with applied(mutation(asking.mutation)):
+        said = pick(candidates, outside=asking.outside)
     has_copy = any(row.is_copy for row in said.findings.rows)
     return Answer(said.verdict, said.latest, said.loses_nothing, has_copy)
 

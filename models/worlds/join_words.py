@@ -8,6 +8,9 @@ from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.store import Accepted
 from joinproto.core.chain.view import Position, Seat, View
 
+REGISTER = "register"
+"""The name under which the outside register takes part in a world."""
+
 # -- what happens beside messages --------------------------------------------------------------
 
 

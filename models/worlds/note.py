@@ -246,8 +246,6 @@ def build(
         raise ModelProblem(f"wait-for is {wait_for}", next="give it 1 or more members")
     names = NAMES[:members]
     readings = _reading(reading)
-    if mutant is not None:
-        readings = evolve(readings, left_out=frozenset({mutant.removeprefix("without-")}))
     kept = {name: store(stores[min(at, len(stores) - 1)]) for at, name in enumerate(names)}
     first = max(len(item.data) for item in kept.values())
     plan = Plan(rules=rules, frames=first + frames, shutdowns=shutdowns, marks=marks, leaves=leaves)
@@ -258,7 +256,12 @@ def build(
         name=rules,
         members={
             name: partial(
-                _broker, rules, readings, Identity(name, options[name], wait_for), kept[name]
+                _broker,
+                rules,
+                readings,
+                Identity(name, options[name], wait_for),
+                kept[name],
+                mutant,
             )
             for name in names
         },
@@ -274,8 +277,8 @@ def build(
     )
 
 
-def _broker(rules: str, readings: Readings, me: Identity, kept: Kept) -> Broker:
-    return Broker(me, None if rules == "qpid" else readings, kept, kept)
+def _broker(rules: str, readings: Readings, me: Identity, kept: Kept, mutant: str | None) -> Broker:
+    return Broker(me, None if rules == "qpid" else readings, kept, kept, mutation=mutant)
 
 
 def _reading(names: str) -> Readings:

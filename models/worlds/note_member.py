@@ -20,6 +20,10 @@ from joinproto.reference.qpid.member import QpidMember
 from joinproto.reference.tabled import Identity, TabledMember
 from joinproto.tables.vocabulary import Phase, Signature, Status, Store
 from models.events import NOT_ENABLED, Maybe, Persist, Record, Rule
+from models.mutations.catalogue import mutation
+from models.mutations.mutation import inside
+
+mutated = inside(lambda broker: mutation(broker.mutation))
 
 ENDED = (Phase.STOPPED, Phase.ABORTED)
 
@@ -92,7 +96,7 @@ class Shown:
 class Broker:
     """One process with its store.  `held`: what it has in memory; `disk`: what is durable.
 
-    `readings`: of the note; None: Qpid's rules.
+    `readings`: of the note; None: Qpid's rules.  `mutation`: a rule that is left out.
     """
 
     persistent: ClassVar[tuple[str, ...]] = ("disk",)
@@ -103,6 +107,7 @@ class Broker:
     held: Kept
     phase: Phase = Phase.STOPPED
     sources: tuple[str, ...] = ()
+    mutation: str | None = None
 
     def choices(self) -> Iterator[Any]:
         if self.phase is Phase.STOPPED:
@@ -110,6 +115,7 @@ class Broker:
         elif self.phase is Phase.ABORTED:
             yield Maybe("start again")
 
+    @mutated
     def start(self) -> Iterator[Any]:
         self.held = self.disk
         self.phase = Phase.STOPPED
@@ -118,6 +124,7 @@ class Broker:
             yield Record(Restarted())
         yield from self._react(Start(f"own of {self.me.id}"))
 
+    @mutated
     def receive(self, event: Any) -> Any:
         if event == "start again":
             return self.start()
@@ -127,6 +134,7 @@ class Broker:
             return NOT_ENABLED
         return self._react(event)
 
+    @mutated
     def offline(self, event: MarkClean) -> Any:
         """Let the operator's tool change the store of a process that does not run."""
         self.held = self.disk
@@ -143,6 +151,7 @@ class Broker:
             found["update from"] = " or ".join(self.sources)
         return found
 
+    @mutated
     def shows(self) -> Shown:
         return Shown(self.phase, self._core().status, self.held.data, self.sources)
 

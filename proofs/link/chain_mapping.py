@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from joinproto.core.chain.ids import Name
 from models.reference import State
-from models.worlds.join_member import REGISTER
+from models.worlds.join_words import REGISTER
 from proofs import chain
 from proofs.chain import COPY, LAYER, NUMBER, SEAT, VIEW
 from proofs.layer import Layer

@@ -13,7 +13,7 @@ from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.view import Kind
 from models.freeze import thaw
 from models.reference import State
-from models.worlds.join_member import REGISTER
+from models.worlds.join_words import REGISTER
 from proofs import serving
 from proofs.layer import Layer
 from proofs.link import views

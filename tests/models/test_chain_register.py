@@ -7,9 +7,9 @@ from functools import cache
 import pytest
 from attrs import evolve
 
-from joinproto.core.chain.chooser import Seam
 from models.catalogue import ENTRIES, load_world
 from models.check import check
+from models.mutations.catalogue import OF_THE_CHOICE
 from models.replay import Replay
 from models.report import Report
 from models.worlds.chain_register import KINDS, TOO_FEW, build, by_nonce
@@ -104,7 +104,7 @@ def test_every_world_and_every_mutant_is_pinned() -> None:
     assert set(COUNTS) == {item.name for item in REGISTER}
     assert set(FAILS) == {(item.name, mutant) for item in REGISTER for mutant in item.mutants}
     # The other seams of a choice are missed by the join worlds.
-    assert {mutant for _, mutant in FAILS} - {TOO_FEW} <= {seam.value for seam in Seam}
+    assert {mutant for _, mutant in FAILS} - {TOO_FEW} <= set(OF_THE_CHOICE)
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -141,7 +141,7 @@ def test_a_choice_is_completed_without_its_proposer() -> None:
 
 def test_an_elector_needs_no_durable_ballot_beside_its_durable_vote() -> None:
     """Its vote is durable before the first `Accept` leaves; the rule is for the others."""
-    found = check(build(mutant=Seam.BALLOTS_PERSISTED.value))
+    found = check(build(mutant="ballots-not-persisted"))
 
     assert ("holds", 90_970) == (found.result, found.distinct)
 

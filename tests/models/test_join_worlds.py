@@ -18,7 +18,7 @@ from models.replay import Replay
 from models.report import Report
 from models.worlds.join import MUTANTS, build
 from models.worlds.join_claims import LEDGER
-from models.worlds.join_member import row
+from models.worlds.join_host import row
 
 WORLDS = [item for item in ENTRIES if item.build == "models.worlds.join:build"]
 DEEP = [item.name for item in WORLDS if item.tier == "deep"]

@@ -52,6 +52,8 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
         ('c = "127.0.0.1:7103"', "", "no address of the electors c"),
         ("[members]", "[members", "is not a TOML file"),
         ("[members]", 'total_failure = "maybe"\n[members]', "total_failure is 'maybe'"),
+        # No rule can be switched off.
+        ("[members]", '[testing]\nmutants = ["minority"]\n[members]', "mutants"),
         ("[members]", "[timing]\nsilence = 0.1\n[members]", "timing.silence"),
         ("[members]", "[timing]\npatience = 0\n[members]", "patience is 0"),
         ("[members]", "[timing]\npatience = nan\n[members]", "timing.patience is nan"),

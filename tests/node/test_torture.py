@@ -95,6 +95,27 @@ def test_a_mutant_that_no_storm_finds_is_refused() -> None:
     assert "held-not-persisted" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("mutant", "says"),
+    [("minority", "none.toml: cannot be read"), ("none", "'none' is not one of")],
+)
+def test_a_node_without_a_rule_starts_as_any_other(mutant: str, says: str, tmp_path: Path) -> None:
+    """What stands behind the rule goes to `joinproto node`, which refuses as it always does."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "tools.faults.node", "--mutant", mutant),
+            *("--config", str(tmp_path / "none.toml")),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+
+    assert 2 == done.returncode
+    assert says in done.stderr
+
+
 def ledger(**acknowledged: int) -> Ledger:
     return Ledger(acknowledged=dict(acknowledged))
 

@@ -7,12 +7,10 @@ from functools import partial
 
 from attrs import evolve, frozen
 
-from joinproto.core.chain.chooser import Seam
-from joinproto.core.chain.lapses import Lapse, Rule
-from joinproto.core.chain.member import Member
-from joinproto.core.chain.phases import Guard
-from joinproto.core.chain.successor import Shortcut
+from joinproto.swarm.run import Outcome, run
 from joinproto.swarm.scenario import Scenario, What
+from models.mutations.catalogue import mutation
+from models.mutations.mutation import applied
 
 
 def plain(scenario: Scenario, *, options: bool = False) -> Scenario:
@@ -41,27 +39,29 @@ class Broken:
     """A rule that is left out: the claims of which one breaks, in so many events at most."""
 
     name: str
-    rule: Rule
+    rule: str
     claims: frozenset[str]
     events_most: int = 200_000
     first_seed: int = 5_000
     scenario: Callable[[Scenario], Scenario] = plain
 
-    @property
-    def start(self) -> Callable[..., Member]:
-        return partial(Member.start, left_out=frozenset({self.rule}))
+    def play(self, scenario: Scenario) -> Outcome:
+        with applied(mutation(self.rule)):
+            return run(scenario)
 
 
 BREAKS = (
-    Broken("a majority", Seam.MAJORITY, frozenset({"one_successor"})),
-    Broken("all are ready", Guard.ALL_READY, frozenset({"waits_for_n", "no_split_brain"})),
-    Broken("what was accepted", Seam.ACCEPTED_HONOURED, frozenset({"one_successor"})),
-    Broken("what it was ready in", Lapse.HELD_PERSISTED, frozenset({"waits_for_n"})),
+    Broken("a majority", "minority", frozenset({"one_successor"})),
+    Broken(
+        "all are ready", "active-before-all-are-ready", frozenset({"waits_for_n", "no_split_brain"})
+    ),
+    Broken("what was accepted", "accepted-not-honoured", frozenset({"one_successor"})),
+    Broken("what it was ready in", "held-not-persisted", frozenset({"waits_for_n"})),
     Broken(
         "the same options",
-        Shortcut.OPTIONS,
+        "options-not-compared",
         frozenset({"options_agree"}),
         scenario=partial(plain, options=True),
     ),
-    Broken("the tip on the disk", Lapse.TIP_PERSISTED, frozenset({"waits_for_n"})),
+    Broken("the tip on the disk", "dirty-not-written", frozenset({"waits_for_n"})),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -10,12 +9,23 @@ import pytest
 
 from joinproto.core.chain.config import Config
 from joinproto.core.chain.member import Member
-from joinproto.core.chain.successor import Shortcut
 from joinproto.swarm.run import run
+from models.mutations.catalogue import MUTATIONS
+from models.mutations.mutation import applied, inside
 from tests.swarm.cut import acknowledged, scenario, views, with_a_majority
 
-KEEPS_ALL = partial(Member.start, left_out=frozenset({Shortcut.TOGETHER}))
-"""Members whose proposers keep whoever answers."""
+KEEPS_ALL = MUTATIONS["apart-kept"]
+"""Proposers keep whoever answers."""
+
+TOLD = ("peer_up", "peer_down", "receive", "tick", "appended", "update_done", "update_progress")
+
+
+class Former(Member):
+    """A member of the former version, beside others of this one: its steps keep all."""
+
+
+for _name in TOLD:
+    setattr(Former, _name, inside(lambda _: KEEPS_ALL)(getattr(Member, _name)))
 
 VIEWS_MOST = 3
 """The founding, and two changes: two proposers may each have heard of another half."""
@@ -35,7 +45,8 @@ def test_who_is_apart_is_not_kept(names: str, cut: tuple[str, ...], notice: floa
     runs = [scenario(names, cut, seed=seed, notice=notice) for seed in seeds]
 
     now = [run(one, tells=True) for one in runs]
-    before = [run(one, tells=True, start=KEEPS_ALL) for one in runs]
+    with applied(KEEPS_ALL):
+        before = [run(one, tells=True) for one in runs]
 
     assert not [one.what for one in now if one.failed]
     assert max(map(views, now)) <= 2
@@ -89,8 +100,8 @@ def test_members_that_keep_whoever_answers_and_others_come_to_rest_together() ->
     old = "ab"
 
     def start(now: float, config: Config, *args: Any, **more: Any) -> Member:
-        left_out = frozenset({Shortcut.TOGETHER} if config.member in old else ())
-        return Member.start(now, config, *args, **more, left_out=left_out)
+        kind = Former if config.member in old else Member
+        return kind.start(now, config, *args, **more)
 
     told = [
         run(scenario("abcd", ("ac", "ad"), seed=seed, notice=1.0), start=start, tells=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from functools import partial
 
 import pytest
 from attrs import evolve
@@ -119,11 +118,11 @@ def test_a_failure_shrinks_to_what_it_needs() -> None:
     found = _found(broken)
     assert found is not None
 
-    smaller = shrink(found, partial(run, start=broken.start), seconds=10)
+    smaller = shrink(found, broken.play, seconds=10)
 
     assert smaller.claim == found.claim
     assert len(smaller.scenario.deeds) < len(found.scenario.deeds)
-    assert smaller == run(smaller.scenario, start=broken.start)
+    assert smaller == broken.play(smaller.scenario)
 
 
 def test_a_disk_that_forgot_its_promises_is_out_of_scope() -> None:
@@ -161,7 +160,7 @@ def test_a_seed_that_once_failed_serves_and_ends(seed: int) -> None:
 def _found(broken: Broken) -> Outcome | None:
     events, seed = 0, broken.first_seed
     while events < broken.events_most:
-        outcome = run(broken.scenario(draw(seed)), start=broken.start)
+        outcome = broken.play(broken.scenario(draw(seed)))
         if outcome.claim in broken.claims:
             return outcome
         events, seed = events + outcome.events, seed + 1

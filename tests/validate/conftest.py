@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from secrets import token_hex
@@ -30,7 +29,7 @@ class Quiet:
     def closed(self, why: Closing) -> None: ...
 
 
-async def live(top: Path, *, mutants: Sequence[str] = ()) -> None:
+async def live(top: Path) -> None:
     """One life of three processes: written to, and closed in order."""
     three = places(top)
     async with AsyncExitStack() as stack:
@@ -45,7 +44,6 @@ async def live(top: Path, *, mutants: Sequence[str] = ()) -> None:
                 service=log,
                 transfer=log,
                 events=FileLog.create(top / "events" / f"{name}-{token_hex(4)}.jsonl"),
-                facts={"mutants": list(mutants)},
             )
             cluster = Cluster(place.config(), host, record=disk.record)
             clusters.append(await stack.enter_async_context(cluster))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,8 @@ import anyio
 import pytest
 
 from joinproto.json_form import encoded
+from models.mutations.catalogue import mutation
+from models.mutations.mutation import applied
 from tests.tools.running import run_here
 from tests.tools.schemas import faults, unexplained
 from tests.validate.conftest import live
@@ -93,7 +94,8 @@ def test_a_line_that_is_left_out_is_found(copy: Path, kind: str, field: str) -> 
 
 def test_a_member_that_does_not_keep_a_rule_is_found(tmp_path: Path) -> None:
     """A run of a mutant: the true member would have written `held`."""
-    anyio.run(partial(live, mutants=["held-not-persisted"]), tmp_path)
+    with applied(mutation("held-not-persisted")):
+        anyio.run(live, tmp_path)
 
     verdict = validate([tmp_path / "events"])
 

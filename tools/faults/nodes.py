@@ -32,6 +32,7 @@ class Node:
     """One member's place, and the process that runs there now.
 
     `port`, `clients`: where it listens for members, and for clients.  `network`: where it runs.
+    `mutant`: a rule that its process does not keep.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Node:
     port: int
     clients: Address
     network: Network
+    mutant: str | None = None
     process: subprocess.Popen[bytes] | None = None
     starts: int = 0
 
@@ -63,6 +65,12 @@ class Node:
     def is_up(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
+    @property
+    def _program(self) -> tuple[str, ...]:
+        if self.mutant is None:
+            return ("joinproto", "node")
+        return ("tools.faults.node", "--mutant", self.mutant)
+
     def start(self) -> None:
         """Start a process; what it says goes on in its file."""
         self.starts += 1
@@ -70,7 +78,7 @@ class Node:
             self.process = subprocess.Popen(
                 [
                     *self.network.enter(self.name),
-                    *(sys.executable, "-m", "joinproto", "node", "--config", str(self.config)),
+                    *(sys.executable, "-m", *self._program, "--config", str(self.config)),
                 ],
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,

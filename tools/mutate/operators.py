@@ -12,8 +12,7 @@
     drop-effect     one of several effects goes            forget-field  a field stays as it was
     drop-statement  a call for its effect, or an assignment, goes
 
-Not changed: what people read, types, errors that are raised (whether they are is a guard), and
-the seams by which searches leave rules out (`left_out`).
+Not changed: what people read, types, and errors that are raised (whether they are is a guard).
 """
 
 from __future__ import annotations
@@ -145,9 +144,8 @@ class _Walk:
     # -- expressions -------------------------------------------------------------------------
 
     def _guard(self, test: ast.expr) -> Iterator[Change]:
-        if not _is_seam(test):
-            yield self.change("drop-guard", test, "False")
-            yield self.change("force-guard", test, "True")
+        yield self.change("drop-guard", test, "False")
+        yield self.change("force-guard", test, "True")
 
     def expression(self, node: ast.expr, *, is_test: bool = False) -> Iterator[Change]:
         """`is_test`: it is turned both ways as a whole already."""
@@ -155,29 +153,25 @@ class _Walk:
             case ast.JoinedStr() | ast.Constant() | ast.Lambda():
                 return
             case ast.IfExp(test=test, body=yes, orelse=no):
-                if not _is_seam(test):
-                    yield self.change("force-guard", node, f"({self.text(yes)})")
-                    yield self.change("drop-guard", node, f"({self.text(no)})")
+                yield self.change("force-guard", node, f"({self.text(yes)})")
+                yield self.change("drop-guard", node, f"({self.text(no)})")
                 yield from self.expression(test, is_test=True)
                 yield from self.expression(yes)
                 yield from self.expression(no)
                 return
-            case ast.BoolOp(op=ast.And(), values=values) if any(map(_is_left_out, values)):
-                return  # true where a search leaves the rule out, and nowhere else
             case ast.BoolOp(op=op, values=values):
                 yield from self._operands(node, op, values)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 if type(op) in _TURNED:
                     turned = f"{self.text(left)} {_TURNED[type(op)]} {self.text(right)}"
                     yield self.change("boundary", node, turned)
-                elif not is_test and not _is_seam(node):
+                elif not is_test:
                     other = f"{self.text(left)} {_OPPOSITE[type(op)]} {self.text(right)}"
                     yield self.change("negate", node, other)
             case ast.UnaryOp(op=ast.Invert(), operand=operand):
                 yield self.change("negate", node, f"({self.text(operand)})")
             case ast.UnaryOp(op=ast.Not(), operand=operand) if not is_test:
-                if not _is_seam(operand):
-                    yield self.change("negate", node, f"bool({self.text(operand)})")
+                yield self.change("negate", node, f"bool({self.text(operand)})")
             case ast.BinOp(left=left, op=op, right=right):
                 yield from self._sides(node, left, op, right)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
@@ -188,8 +182,7 @@ class _Walk:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.comprehension):
                 for test in child.ifs:
-                    if not _is_seam(test):
-                        yield self.change("drop-filter", test, "True")
+                    yield self.change("drop-filter", test, "True")
                     yield from self.expression(test)
                 yield from self.expression(child.iter)
             elif isinstance(child, ast.expr):
@@ -199,11 +192,10 @@ class _Walk:
         self, node: ast.expr, op: ast.boolop, values: Sequence[ast.expr]
     ) -> Iterator[Change]:
         word = " and " if isinstance(op, ast.And) else " or "
-        for at, value in enumerate(values):
-            if not _is_seam(value):
-                rest = [self.text(one) for one in (*values[:at], *values[at + 1 :])]
-                text = rest[0] if len(rest) == 1 else word.join(f"({one})" for one in rest)
-                yield self.change("drop-operand", node, f"({text})")
+        for at in range(len(values)):
+            rest = [self.text(one) for one in (*values[:at], *values[at + 1 :])]
+            text = rest[0] if len(rest) == 1 else word.join(f"({one})" for one in rest)
+            yield self.change("drop-operand", node, f"({text})")
 
     def _sides(
         self, node: ast.expr, left: ast.expr, op: ast.operator, right: ast.expr
@@ -279,14 +271,6 @@ class _Walk:
 
     def text(self, node: ast.AST) -> str:
         return ast.unparse(node)
-
-
-def _is_seam(node: ast.expr) -> bool:
-    return "left_out" in ast.unparse(node)
-
-
-def _is_left_out(node: ast.expr) -> bool:
-    return isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In) and _is_seam(node)
 
 
 def _named(node: ast.expr) -> str:

@@ -27,7 +27,9 @@ from models.world import World
 from models.worlds.join_claims import learned_is_chosen, nothing_lost
 from models.worlds.join_expiry import expiry
 from models.worlds.join_ledger import History, Ledger
-from models.worlds.join_member import REGISTER, Node, Plan, Register, Shown
+from models.worlds.join_member import Node, Register, Shown
+from models.worlds.join_plan import Plan
+from models.worlds.join_words import REGISTER
 from tools.rehearse.disks import Disk, Scene, marked
 
 PAIRS_MAX = 4

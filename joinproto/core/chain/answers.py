@@ -10,9 +10,8 @@ one definition here; initialization, the recovery tool and the checker all ask `
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from enum import Enum
 
-from attrs import field, frozen
+from attrs import frozen
 
 from joinproto.core.chain.ids import ViewId
 from joinproto.core.chain.lineage import Lineage
@@ -53,32 +52,18 @@ class Answer:
         return ", ".join(words)
 
 
-class Weakness(Enum):
-    """A rule about answers that can be left out, so that a search shows what it is for."""
-
-    HELD_DERIVED = "held-derived"  # `held` is guessed from the position
-    UNFINISHED_COUNTS = "unfinished-counts"  # an update that was cut off is forgotten
-    TIP_IS_DATA = "tip-is-data"  # who knows the tip is counted as having held it
-
-
 @frozen
 class Evidence:
     """Answers about the tip of `lineage`, one for each seat."""
 
     lineage: Lineage
     answers: tuple[Answer, ...]
-    left_out: frozenset[Weakness] = field(default=frozenset(), repr=False)
 
     @classmethod
-    def of(
-        cls,
-        lineage: Lineage,
-        answers: Iterable[Answer],
-        left_out: frozenset[Weakness] = frozenset(),
-    ) -> Evidence:
+    def of(cls, lineage: Lineage, answers: Iterable[Answer]) -> Evidence:
         """Return the evidence with its answers in one order, whoever collected them."""
         by_seat = sorted(answers, key=lambda item: (item.seat.member, item.seat.store_id))
-        return cls(lineage, tuple(by_seat), left_out)
+        return cls(lineage, tuple(by_seat))
 
     def was_never_served(self, view: View) -> bool:
         """Return whether these answers show that no client was served in `view`.
@@ -155,13 +140,9 @@ class Evidence:
         return reversed(self.lineage.views)
 
     def _is_unfinished(self, answer: Answer) -> bool:
-        return answer.update_unfinished and Weakness.UNFINISHED_COUNTS not in self.left_out
+        return answer.update_unfinished
 
     def _has_held(self, answer: Answer, view: View) -> bool:
-        if Weakness.HELD_DERIVED in self.left_out:
-            return answer.position == view.position or self._held(answer, view)
-        if Weakness.TIP_IS_DATA in self.left_out and view is self.lineage.tip:
-            return True
         return answer.held == view.id
 
     def _held(self, answer: Answer, view: View) -> bool:

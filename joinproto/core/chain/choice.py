@@ -39,7 +39,7 @@ from joinproto.core.chain.choice_messages import (
     SendTo,
     Voted,
 )
-from joinproto.core.chain.chooser import Attempt, Chooser, Seam, Step
+from joinproto.core.chain.chooser import Attempt, Chooser, Step
 from joinproto.core.chain.ids import short
 from joinproto.core.chain.malformed import Said, require
 from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
@@ -81,7 +81,7 @@ class Choice(Chooser):
         record = evolve(self.record, promised=ballot)
         attempt = Attempt(ballot, frozenset({self.seat}), record.accepted)
         begun = self._with(record, attempt)
-        persisted = self._persist(record, unless=Seam.BALLOTS_PERSISTED)
+        persisted = (PersistRecord(record),)
         asked = self._send({*self._all, *also}, Prepare(self.parent, ballot))
         return Step(begun, (*persisted, *asked)).then(begun._go_on())
 
@@ -133,7 +133,7 @@ class Choice(Chooser):
         record = evolve(self.record, promised=asked.ballot)
         # The promise is the freeze, so it must survive, too.
         return self._to(record, None).after(
-            self._persist(record, unless=Seam.PROMISE_PERSISTED),
+            (PersistRecord(record),),
             self._outbid(asked.ballot),
             (SendTo(sender, answer),),
         )
@@ -200,9 +200,7 @@ class Choice(Chooser):
         """The accepted view that this ballot must propose again."""
         # A majority may have accepted it, and its proposer may be dead.
         bound = None if self.attempt is None else self.attempt.bound
-        if bound is None or Seam.ACCEPTED_HONOURED in self.left_out:
-            return None
-        return bound.view
+        return None if bound is None else bound.view
 
     @property
     def _is_prepared(self) -> bool:
@@ -261,15 +259,10 @@ class Choice(Chooser):
         return view.electors if tip is None else tip.electors
 
     def _is_majority(self, seats: frozenset[Seat], electors: frozenset[Seat]) -> bool:
-        enough = len(electors) // 2 + 1
-        if Seam.MAJORITY in self.left_out:
-            enough -= 1
-        return self._count_of(seats, electors) >= enough
+        return self._count_of(seats, electors) >= len(electors) // 2 + 1
 
     def _count_of(self, seats: Iterable[Seat], electors: frozenset[Seat]) -> int:
         # By seat: a wiped elector is a stranger that has forgotten what it promised.
-        if Seam.STRANGERS_KEPT_OUT in self.left_out:
-            return len({seat.member for seat in seats} & {seat.member for seat in electors})
         return len(frozenset(seats) & electors)
 
     def _afresh(self, record: StoreRecord) -> Choice:

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from enum import Enum
 from functools import lru_cache
 from itertools import chain
 from typing import Self
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from joinproto.core.chain.choice_messages import (
     Accept,
@@ -28,9 +27,7 @@ from joinproto.core.chain.choice_messages import (
     OutOfStep,
     PersistRecord,
     Prepare,
-    Promise,
     SendTo,
-    Voted,
 )
 from joinproto.core.chain.ids import ViewId, short
 from joinproto.core.chain.lineage import follow, linked
@@ -38,19 +35,6 @@ from joinproto.core.chain.malformed import Malformed, Said, require
 from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
 from joinproto.core.chain.view import Seat, View
 from joinproto.errors import MisuseError
-
-
-class Seam(Enum):
-    """A rule that can be left out, so that a search shows what it is there for."""
-
-    BALLOTS_PERSISTED = "ballots-not-persisted"
-    PROMISE_PERSISTED = "promise-not-persisted"
-    ACCEPTED_HONOURED = "accepted-not-honoured"
-    STRANGERS_KEPT_OUT = "stranger-votes"
-    MAJORITY = "minority"
-    FOUNDERS_COMPLETE = "found-by-majority"
-    LATER_VIEW_TOLD = "later-view-not-told"
-    ANSWER_FREEZES = "status-does-not-freeze"
 
 
 @frozen
@@ -100,7 +84,6 @@ class Chooser(ABC):
     founders: frozenset[str] = frozenset()
     found_with: int | None = None
     attempt: Attempt | None = None
-    left_out: frozenset[Seam] = field(default=frozenset(), repr=False)
 
     # -- what can be seen ------------------------------------------------------------------
 
@@ -218,8 +201,6 @@ class Chooser(ABC):
             case Chosen():
                 return self._learn(message.views, message.initial)
             case Prepare() | Accept():
-                if Seam.LATER_VIEW_TOLD in self.left_out and parent is None:
-                    return self._as_if_empty(sender, message)
                 # Who knows a later view answers with that one, and freezes for nobody.
                 return Step(self, (SendTo(sender, later),))
             case _:
@@ -227,11 +208,6 @@ class Chooser(ABC):
 
     def _afresh(self, record: StoreRecord) -> Chooser:
         return evolve(self, record=record, attempt=None)
-
-    def _as_if_empty(self, sender: str, asked: Prepare | Accept) -> Step:
-        if isinstance(asked, Accept):
-            return Step(self, (SendTo(sender, Voted(None, asked.ballot, self.seat)),))
-        return Step(self, (SendTo(sender, Promise(None, asked.ballot, self.seat, None)),))
 
     # -- small parts -----------------------------------------------------------------------
 
@@ -247,8 +223,6 @@ class Chooser(ABC):
         # looks like a new one, and a majority of names could found a second cluster:
         # so all must answer, and one of those who accepted the first one is among them.
         names = {seat.member for seat in answered} & self.founders
-        if Seam.FOUNDERS_COMPLETE in self.left_out:
-            return 2 * len(names) > len(self.founders)
         if self.found_with is not None:
             return len(names) >= self.found_with
         return self.founders <= names
@@ -268,9 +242,6 @@ class Chooser(ABC):
 
     def _send(self, names: Iterable[str], message: ChoiceMessage) -> tuple[ChoiceEffect, ...]:
         return tuple(SendTo(name, message) for name in sorted(set(names) - {self.member}))
-
-    def _persist(self, record: StoreRecord, *, unless: Seam) -> tuple[ChoiceEffect, ...]:
-        return () if unless in self.left_out else (PersistRecord(record),)
 
 
 @lru_cache(maxsize=256)

@@ -85,8 +85,7 @@ class Config:
                 f"found_with is {self.found_with}, with {most} electors: with fewer than {least}"
                 " two clusters could be founded",
                 next=f"give a number from {least} to {most}, or leave it out;"
-                " `joinproto check chain-register-found-with --mutant found-with-too-few` shows"
-                " the two",
+                " `joinproto models chain-register-found-with` names the search that shows the two",
             )
 
     @property

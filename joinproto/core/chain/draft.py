@@ -12,7 +12,6 @@ from typing import TypeVarTuple
 
 from attrs import define, evolve, field
 
-from joinproto.core.chain.lapses import Lapse
 from joinproto.core.chain.messages import (
     Action,
     Batch,
@@ -25,7 +24,7 @@ from joinproto.core.chain.messages import (
 from joinproto.core.chain.outbox import NOTHING
 from joinproto.core.chain.state import Known, MemberState, frozen_copy, values_of
 from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Kind, Seat, View
+from joinproto.core.chain.view import Seat
 
 Happened = TypeVarTuple("Happened")
 
@@ -75,21 +74,14 @@ class Draft(Known):
 
     # -- small changes that several topics make --------------------------------------------
 
-    def write(self, record: StoreRecord, *, unless: Lapse | None = None) -> None:
+    def write(self, record: StoreRecord) -> None:
         if record != self.record:
             self.choice = self.choice.with_record(record)
-            if unless not in self.left_out:
-                self.persist = record
-
-    def neglect_dirt(self, tip: View) -> None:
-        # The RESTART on its disk is what makes a clean store dirty (S2).
-        if Lapse.TIP_PERSISTED in self.left_out and tip.kind is Kind.RESTART:
-            self.persist = None
+            self.persist = record
 
     def notice(self, seat: Seat) -> None:
         """Somebody is here with this store."""
-        if Lapse.REPLACED not in self.left_out:
-            self.heard = self.heard.noticing(seat, self.view)
+        self.heard = self.heard.noticing(seat, self.view)
 
     def see_it_run(self) -> None:
         """Another member was ready in the tip."""

@@ -11,10 +11,8 @@ from attrs import evolve
 
 from joinproto.core.chain.draft import Draft
 from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.lapses import Lapse
-from joinproto.core.chain.phases import Guard
 from joinproto.core.chain.state import Known
-from joinproto.core.chain.view import Position
+from joinproto.core.chain.view import Position, View
 from joinproto.errors import MisuseError
 
 
@@ -32,10 +30,13 @@ class Frame(Enum):
 def may_append(it: Known, view: ViewId, seq: int) -> Frame:
     """Return whether the frame `seq` of `view` may be written, and acknowledged then."""
     tip = it.view
-    if tip is None or (tip.id != view and not _is_lax_about(it, view)):
+    if tip is None or tip.id != view:
         return Frame.OTHER_VIEW
-    if it.is_frozen and Guard.FROZEN not in it.left_out:
-        return Frame.FROZEN
+    return Frame.FROZEN if it.is_frozen else in_order(it, tip, seq)
+
+
+def in_order(it: Known, tip: View, seq: int) -> Frame:
+    """Return whether the frame `seq` of the tip is the next one here."""
     if it.ready_in != tip.id:
         return Frame.NOT_READY
     last = it.record.position
@@ -60,8 +61,3 @@ def appended(m: Draft, view: ViewId, seq: int, first: int | None = None) -> None
             next="ask `may_append` right before, and tell the member nothing in between",
         )
     m.choice = m.choice.with_record(evolve(m.record, position=Position(view, seq)))
-
-
-def _is_lax_about(it: Known, view: ViewId) -> bool:
-    known = it.record.lineage.number_of(view) is not None
-    return Lapse.FENCING in it.left_out and known

@@ -9,7 +9,6 @@ from joinproto.core.chain.admission import Admit, Newcomer, admission, mismatch,
 from joinproto.core.chain.choice_messages import Chosen
 from joinproto.core.chain.draft import Draft
 from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.lapses import Lapse
 from joinproto.core.chain.messages import Abort, Hello, Ready, Refusal, Refused, Welcome
 from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.state import Known
@@ -51,7 +50,7 @@ def row_of(it: Known, heard: Hello) -> Newcomer:
         it.config,
         is_active=it.was_active,
         is_copy=it.is_copy(heard.status.seat),
-        in_reach=frozenset() if Lapse.APART in it.left_out else it.heard.in_reach,
+        in_reach=it.heard.in_reach,
     )
 
 

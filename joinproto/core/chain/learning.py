@@ -5,10 +5,7 @@ Source: join protocol, 3.3 to 3.5; rule S2.
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from joinproto.core.chain.draft import Draft
-from joinproto.core.chain.lapses import Lapse
 from joinproto.core.chain.messages import Learned, Ready, Refusal
 from joinproto.core.chain.view import View
 
@@ -25,16 +22,12 @@ def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
     m.tries = 0
     m.pace = m.pace.learned()
     m.patience_until = None
-    was_ready = before is not None and m.ready_in == before.id
     # A CLOSE behind what ran while this process did is meant for it, too.  Who was started
     # later learns of it from others that were, and takes part in the restart.
     if not tip.is_open and (m.ready_in is not None or m.saw_it_run or m.closes):
         m.is_done = True
     if not tip.is_open or _went_on_without(m, now, before, views):
         m.closes_until = None
-    if not tip.is_open and was_ready and Lapse.JOINER_NOT_CLEAN in m.left_out:
-        m.write(evolve(m.record, position=tip.position))
-    m.neglect_dirt(tip)
     if m.leaves and m.seat in tip.members and m.leave_told:
         m.leaves = False
         m.say(Refusal(m.config.member, "it may not leave: no store would stay"))

@@ -26,7 +26,6 @@ from joinproto.core.chain.config import Config
 from joinproto.core.chain.draft import step
 from joinproto.core.chain.frames import Frame, may_append
 from joinproto.core.chain.ids import Digest, ViewId, by_hash
-from joinproto.core.chain.lapses import Rule
 from joinproto.core.chain.messages import Batch, Message
 from joinproto.core.chain.outbox import Outbox
 from joinproto.core.chain.phases import Phase
@@ -56,7 +55,6 @@ class Member:
         epoch: int = 0,
         in_reach: frozenset[str] = frozenset(),
         digest: Digest = by_hash,
-        left_out: frozenset[Rule] = frozenset(),
     ) -> Member:
         """Return the member of a process that starts now; its first batch is in `poll`.
 
@@ -64,7 +62,7 @@ class Member:
         drawn at random at each start.  `epoch`: milliseconds since 1970 at which `now` was 0.
         `in_reach`: the peers to which there is a connection already.
         """
-        setup = Setup(config, seed, epoch, digest, left_out)
+        setup = Setup(config, seed, epoch, digest)
         state, batch = steps.start(now, setup, record, in_reach=in_reach)
         member = cls(state)
         member._take(state, batch)

@@ -28,10 +28,11 @@ from joinproto.core.chain.choice_messages import (
     ChoiceMessage,
     Chosen,
     Free,
+    PersistRecord,
     Prepare,
     Promise,
 )
-from joinproto.core.chain.chooser import Attempt, Chooser, Seam, Step
+from joinproto.core.chain.chooser import Attempt, Chooser, Step
 from joinproto.core.chain.malformed import Malformed, Said
 from joinproto.core.chain.store import Ballot, StoreRecord
 from joinproto.core.chain.view import View
@@ -105,10 +106,10 @@ class OutsideChoice(Chooser):
                 )
 
     def _frozen(self) -> tuple[StoreRecord, tuple[ChoiceEffect, ...]]:
-        if self.is_frozen or Seam.ANSWER_FREEZES in self.left_out:
+        if self.is_frozen:
             return self.record, ()
         record = evolve(self.record, promised=ONE)
-        return record, self._persist(record, unless=Seam.PROMISE_PERSISTED)
+        return record, (PersistRecord(record),)
 
     def _free(self) -> Step:
         if not self.is_free or self.attempt is None:

@@ -47,17 +47,6 @@ class Deed(Enum):
     ABORT = "abort"
 
 
-class Guard(Enum):
-    """A case of the table that can be left out, so that a search shows what it is for."""
-
-    ALL_READY = "active-before-all-are-ready"
-    COUNTS_N = "n-is-not-counted"
-    SAME_RUN = "goes-on-after-a-restart"
-    FROZEN = "frozen-goes-on"
-    HEARD = "serves-unheard"
-    OPTIONS = "ready-with-other-options"
-
-
 @frozen(kw_only=True)
 class Facts:
     """What the table is about: one member, seen by itself.
@@ -92,7 +81,7 @@ ON_LEAVING = {Phase.ACTIVE: Deed.CLOSE_FOR_CLIENTS}
 """What is done first, whatever case takes a member out of a phase."""
 
 
-def standing(*, left_out: frozenset[Guard] = frozenset()) -> Table[Phase]:
+def standing() -> Table[Phase]:
     """Return the table of all phases; a case's deeds are done on the way into its phase."""
     cases = (
         Case(
@@ -181,30 +170,17 @@ def standing(*, left_out: frozenset[Guard] = frozenset()) -> Table[Phase]:
         ),
         Case("I8", "all are ready", ALWAYS, Phase.ACTIVE, (Deed.OPEN_FOR_CLIENTS,)),
     )
-    dropped = {_DROPPED[guard] for guard in left_out}
     return Table(
-        "chain-standing",
-        "join protocol 3.3 to 3.5; rules W1, I1, I7, I8, J1, P1, P2, S2",
-        tuple(case for case in cases if case.name not in dropped),
+        "chain-standing", "join protocol 3.3 to 3.5; rules W1, I1, I7, I8, J1, P1, P2, S2", cases
     )
 
 
-_DROPPED = {
-    Guard.ALL_READY: "others are not ready",
-    Guard.COUNTS_N: "fewer than N",
-    Guard.SAME_RUN: "goes on only through a new view",
-    Guard.FROZEN: "who answers freezes",
-    Guard.HEARD: "hears no majority",
-    Guard.OPTIONS: "its options are not those of the view",
-}
-
-
-def arrows(left_out: frozenset[Guard] = frozenset()) -> tuple[Arrow[Phase], ...]:
+def arrows() -> tuple[Arrow[Phase], ...]:
     """Return the one arrow of the member: whatever happens, it settles."""
-    return (Arrow("settle", RUNNING, standing(left_out=left_out)),)
+    return (Arrow("settle", RUNNING, standing()),)
 
 
 @cache
-def machine(left_out: frozenset[Guard] = frozenset()) -> StateMachine[Phase]:
+def machine() -> StateMachine[Phase]:
     """Return the one machine that all members share."""
-    return StateMachine("chain", Phase, arrows(left_out))
+    return StateMachine("chain", Phase, arrows())

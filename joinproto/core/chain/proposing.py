@@ -5,14 +5,13 @@ Source: join protocol, 3.4.
 
 from __future__ import annotations
 
-from joinproto.core.chain.answers import Evidence, Weakness
+from joinproto.core.chain.answers import Evidence
 from joinproto.core.chain.awaiting import unanswered
 from joinproto.core.chain.draft import Draft
-from joinproto.core.chain.lapses import of_kind
 from joinproto.core.chain.messages import Abort, Forbids, Proposes, Refused, Waiting
 from joinproto.core.chain.state import Known, by_name
 from joinproto.core.chain.succession import Next
-from joinproto.core.chain.successor import Proposer, Shortcut
+from joinproto.core.chain.successor import Proposer
 from joinproto.core.chain.turns import pause
 from joinproto.core.chain.view import Kind, View
 from joinproto.tables.vocabulary import Reason
@@ -31,7 +30,7 @@ def proposal(m: Draft, now: float) -> View | None:
     """
     answers = {*m.heard.answers, m.status}
     own = {item for item in answers if not m.is_copy(item.seat)}
-    evidence = Evidence.of(m.record.lineage, own, of_kind(m.left_out, Weakness))
+    evidence = Evidence.of(m.record.lineage, own)
     promised = m.record.promised
     proposer = Proposer(
         config=m.config,
@@ -43,7 +42,6 @@ def proposal(m: Draft, now: float) -> View | None:
         nonce=m.setup.seed if promised is None else f"{m.setup.seed}:{promised.round}",
         time=m.setup.epoch + int(now * 1000),
         digest=m.setup.digest,
-        left_out=of_kind(m.left_out, Shortcut),
     )
     table, case = proposer.decide(evidence)
     if case.outcome is Next.ABORT:
@@ -92,7 +90,7 @@ def _yields(it: Known, now: float, proposer: Proposer, view: View, evidence: Evi
     For one turn of each, and in so many ballots, at most.
     """
     tip = it.view
-    if tip is None or view.kind is not Kind.CHANGE or Shortcut.TOGETHER in it.left_out:
+    if tip is None or view.kind is not Kind.CHANGE:
         return False
     turns = len(tip.members | tip.electors)
     until = it.pace.next_turn(pause(it), turns)

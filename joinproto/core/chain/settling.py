@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from joinproto.core.chain.answers import Weakness
 from joinproto.core.chain.awaiting import awaiting, named, row_of
 from joinproto.core.chain.balloting import reason_to_begin
 from joinproto.core.chain.draft import Draft
 from joinproto.core.chain.greeting import hello_to_members
-from joinproto.core.chain.lapses import Lapse, of_kind
 from joinproto.core.chain.messages import (
     Closing,
     OpenForClients,
@@ -21,9 +19,8 @@ from joinproto.core.chain.messages import (
     Stop,
     Waiting,
 )
-from joinproto.core.chain.phases import ON_LEAVING, RUNNING, Deed, Facts, Guard, Phase, machine
+from joinproto.core.chain.phases import ON_LEAVING, RUNNING, Deed, Facts, Phase, machine
 from joinproto.core.chain.state import Known
-from joinproto.core.chain.successor import Shortcut
 from joinproto.core.chain.turns import patience, pause
 from joinproto.core.chain.updating import find_source
 from joinproto.core.chain.view import View
@@ -37,10 +34,7 @@ def facts(it: Known) -> Facts:
     if tip is None:
         return Facts(is_aborted=it.verdict is not None, is_done=it.is_done)
     is_ready = it.ready_in == tip.id
-    unfinished = record.update_unfinished
-    if Weakness.UNFINISHED_COUNTS in it.left_out:
-        unfinished = False
-    at_start = record.position == tip.position and not unfinished
+    at_start = record.position == tip.position and not record.update_unfinished
     everyone = it.heard.ready | ({seat} if is_ready else set())
     return Facts(
         is_aborted=it.verdict is not None,
@@ -52,9 +46,7 @@ def facts(it: Known) -> Facts:
         has_data=is_ready or at_start,
         is_ready=is_ready,
         was_ready=record.held == tip.id and not is_ready,
-        has_options=is_ready
-        or it.config.digest == tip.options_digest
-        or Shortcut.OPTIONS in it.left_out,
+        has_options=is_ready or it.config.digest == tip.options_digest,
         all_ready=tip.members <= everyone,
         has_n=tip.activated or len(tip.members) >= tip.wait_for,
         hears_majority=_hears_majority(it, tip),
@@ -65,7 +57,7 @@ def settle(m: Draft, now: float) -> None:
     """Go to the phase that the facts justify, and do what is done on the way."""
     if m.free_until is not None and now >= m.free_until:
         m.free_until = None
-    table = machine(of_kind(m.left_out, Guard))
+    table = machine()
     while True:
         before = m.phase
         if before not in RUNNING:
@@ -107,8 +99,7 @@ def _do(m: Draft, deed: Deed) -> None:
         case Deed.HOLD if tip is not None:
             m.ready_in = tip.id
             m.saw_it_run = False
-            m.write(evolve(m.record, held=tip.id), unless=Lapse.HELD_PERSISTED)
-            m.neglect_dirt(tip)
+            m.write(evolve(m.record, held=tip.id))
             for name in m.neighbours:
                 m.send(name, Ready(tip.id, m.seat))
         case Deed.STOP:

@@ -15,7 +15,6 @@ from joinproto.core.chain.chooser import Chooser
 from joinproto.core.chain.config import Config
 from joinproto.core.chain.heard import Heard
 from joinproto.core.chain.ids import Digest, ViewId, by_hash
-from joinproto.core.chain.lapses import Lapse, Rule
 from joinproto.core.chain.messages import Abort
 from joinproto.core.chain.pace import Pace
 from joinproto.core.chain.phases import Phase
@@ -36,7 +35,6 @@ class Setup:
     seed: str = "-"
     epoch: int = 0
     digest: Digest = field(default=by_hash, repr=False)
-    left_out: frozenset[Rule] = field(default=frozenset(), repr=False)
 
 
 @define
@@ -66,10 +64,6 @@ class Known:
     @property
     def config(self) -> Config:
         return self.setup.config
-
-    @property
-    def left_out(self) -> frozenset[Rule]:
-        return self.setup.left_out
 
     @property
     def record(self) -> StoreRecord:
@@ -138,8 +132,7 @@ class Known:
 
     def is_copy(self, seat: Seat) -> bool:
         """Return whether another member has a store with this id; the members' are their own."""
-        is_lax = Lapse.COPIES in self.left_out
-        return not is_lax and self.heard.is_copy(seat, self.view, self.seat)
+        return self.heard.is_copy(seat, self.view, self.seat)
 
 
 @frozen

@@ -23,13 +23,11 @@ from joinproto.core.chain.balloting import (
 from joinproto.core.chain.beating import hear_heartbeat, heartbeat
 from joinproto.core.chain.choice import Choice
 from joinproto.core.chain.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
-from joinproto.core.chain.chooser import Seam
 from joinproto.core.chain.draft import Draft, step
 from joinproto.core.chain.frames import appended
 from joinproto.core.chain.greeting import hear_hello, hear_refused, hello, hello_to_members
 from joinproto.core.chain.heard import Heard
 from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.lapses import Lapse, of_kind
 from joinproto.core.chain.learning import hear_ready
 from joinproto.core.chain.lineage import verify_position
 from joinproto.core.chain.malformed import Malformed
@@ -93,7 +91,6 @@ def start(
         record=record,
         founders=config.electors,
         found_with=config.found_with,
-        left_out=of_kind(setup.left_out, Seam),
     )
     state = MemberState(
         setup,
@@ -188,7 +185,7 @@ def tick(m: Draft, now: float) -> None:
 
 def update_overwrites(m: Draft, now: float) -> None:
     require_thawed(m)
-    if Lapse.UPDATE_MARKED not in m.left_out and m.view is not None:
+    if m.view is not None:
         m.unfinished_update()
     settle(m, now)
 

@@ -150,12 +150,8 @@ def reopening() -> Table[Next]:
     )
 
 
-def going_on(*, all_quiet: bool = True) -> Table[Next]:
-    """Return the table for a store whose tip is open: it runs, or all have failed.
-
-    `all_quiet`: a CLOSE waits for every member; left out only to show why it must.
-    """
-    quiet = V.every(answered=True) if all_quiet else ALWAYS
+def going_on() -> Table[Next]:
+    """Return the table for a store whose tip is open: it runs, or all have failed."""
     stays = S.where(leaves=False)
     return Table(
         "chain-going-on",
@@ -164,7 +160,7 @@ def going_on(*, all_quiet: bool = True) -> Table[Next]:
             Case(
                 "S2",
                 "closing, and all have answered",
-                ~S.where(has_store=True).is_empty & ME_CLOSES & quiet,
+                ~S.where(has_store=True).is_empty & ME_CLOSES & V.every(answered=True),
                 Next.CLOSE,
             ),
             Case(

@@ -6,7 +6,6 @@ Source: join protocol, 3.4 and 3.6.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from enum import Enum
 
 from attrs import evolve, field, frozen
 
@@ -19,24 +18,7 @@ from joinproto.core.chain.together import Apart
 from joinproto.core.chain.view import Kind, Position, Seat, View, change, close, found, restart
 from joinproto.errors import MisuseError
 from joinproto.tables.tables import Case, Table
-from joinproto.tables.vocabulary import Reason, Store
-
-
-class Shortcut(Enum):
-    """A rule of succession that can be left out, so that a search shows what it is for."""
-
-    ALL_QUIET = "close-before-all-are-quiet"
-    OPTIONS = "options-not-compared"
-    COVERS = "stale-source"
-    PERMISSION = "mark-chooses"
-    KEEPS_N = "n-forgotten"
-    SURE = "change-after-total-failure"
-    STAYS = "starts-where-nobody-stays"
-    ENDS = "leave-waits"
-    KEPT = "nobody-keeps-it"
-    LOST_CLEAN = "clean-or-nothing"
-    HANDS = "left-to-the-absent"
-    TOGETHER = "apart-kept"
+from joinproto.tables.vocabulary import Store
 
 
 @frozen(kw_only=True)
@@ -57,7 +39,6 @@ class Proposer:
     nonce: str = "-"
     time: int = 0
     digest: Digest = field(default=by_hash, repr=False)
-    left_out: frozenset[Shortcut] = field(default=frozenset(), repr=False)
 
     # -- which kind ------------------------------------------------------------------------
 
@@ -72,23 +53,8 @@ class Proposer:
         """Return the table for this tip."""
         tip = evidence.lineage.tip
         if tip is None:
-            table = founding()
-        elif tip.is_open:
-            table = going_on(all_quiet=Shortcut.ALL_QUIET not in self.left_out)
-        else:
-            table = reopening()
-        if self.left_out & {Shortcut.COVERS, Shortcut.PERMISSION}:
-            table = _without(table, "no store has all of the tip")
-        if Shortcut.OPTIONS in self.left_out:
-            table = _without(table, "options differ")
-        if Shortcut.ENDS in self.left_out:
-            table = _leading_to(Next.WAIT, table, "somebody is sure, but no store would stay")
-        if Shortcut.LOST_CLEAN in self.left_out:
-            name = "a store that is not clean is permitted"
-            table = _leading_to(Next.WAIT, table, name)
-        if Shortcut.KEPT in self.left_out:
-            table = _leading_to(Next.CHANGE, table, "somebody is sure, but no store has answered")
-        return table
+            return founding()
+        return going_on() if tip.is_open else reopening()
 
     def rows(self, evidence: Evidence) -> tuple[Row, ...]:
         """Return one row for each seat known: those that answered, then the silent ones."""
@@ -123,7 +89,7 @@ class Proposer:
                 if is_clean
                 else Store.DIRTY,
                 is_sure=not is_empty
-                and (evidence.is_sure(answer) or self._passes(evidence, answer))
+                and evidence.is_sure(answer)
                 and self._may_stay(evidence, answer),
                 covers=not is_empty and evidence.covers(answer),
                 is_clean=is_clean,
@@ -151,11 +117,7 @@ class Proposer:
     def _may_stay(self, evidence: Evidence, answer: Answer) -> bool:
         """Return whether it has the options of the tip, which no CHANGE changes."""
         tip = evidence.lineage.tip
-        is_lax = Shortcut.OPTIONS in self.left_out
-        return is_lax or tip is None or answer.options == tip.options_digest
-
-    def _passes(self, evidence: Evidence, answer: Answer) -> bool:
-        return Shortcut.SURE in self.left_out and evidence.covers(answer)
+        return tip is None or answer.options == tip.options_digest
 
     # -- which view ------------------------------------------------------------------------
 
@@ -167,10 +129,8 @@ class Proposer:
             return self._found(answers)
         if kind is Kind.RESTART:
             return self._restart(tip, evidence)
-        sure = [item for item in answers if evidence.is_sure(item) or self._passes(evidence, item)]
-        was_active = tip.activated or any(item.was_active for item in answers)
-        if Shortcut.KEEPS_N in self.left_out:
-            was_active = True
+        sure = [item for item in answers if evidence.is_sure(item)]
+        was_active = self._was_active(tip, answers)
         if kind is Kind.CLOSE:
             stores = [item for item in sure if not item.transient]
             return close(
@@ -189,20 +149,12 @@ class Proposer:
             if self._may_stay(evidence, item)
             and (item in sure or evidence.covers(item) or not was_active)
         ]
-        if not any(_keeps(item) for item in fit) and Shortcut.KEPT not in self.left_out:
-            # Nothing is acknowledged where no store has it: those that answered come in, and
-            # are fed in the view, before anybody is served.
-            fit += [
-                item
-                for item in answers
-                if _keeps(item) and item not in fit and self._may_stay(evidence, item)
-            ]
+        fit += self._to_be_fed(evidence, fit)
         stays = self._staying(tip, fit, sure)
         there = frozenset(item.seat for item in stays) | self._new_guests(answers)
         members = self._together(tip, there, fit, sure, was_active=was_active)
         stays = [item for item in stays if item.seat in members]
-        # Where somebody is who stays: the others are fed by members alone.
-        sources = [item for item in sure if item in stays or Shortcut.STAYS in self.left_out]
+        sources = self._sources(sure, stays)
         return change(
             tip,
             members=members,
@@ -214,6 +166,24 @@ class Proposer:
             digest=self.digest,
         )
 
+    def _was_active(self, tip: View, answers: Sequence[Answer]) -> bool:
+        return tip.activated or any(item.was_active for item in answers)
+
+    def _to_be_fed(self, evidence: Evidence, fit: Sequence[Answer]) -> list[Answer]:
+        """Return who comes in besides, where nobody `fit` keeps what is written.
+
+        Nothing is acknowledged where no store has it: those that answered come in, and are fed
+        in the view, before anybody is served.
+        """
+        if any(map(_keeps, fit)):
+            return []
+        rest = (item for item in evidence.answers if _keeps(item) and item not in fit)
+        return [item for item in rest if self._may_stay(evidence, item)]
+
+    def _sources(self, among: Sequence[Answer], stays: Sequence[Answer]) -> list[Answer]:
+        """Return those that stay: the others are fed by members alone."""
+        return [item for item in among if item in stays]
+
     def _restart(self, tip: View, evidence: Evidence) -> View:
         answers = evidence.answers
         clean = [item for item in answers if evidence.is_clean(item)]
@@ -224,8 +194,7 @@ class Proposer:
         stays = self._staying(tip, answers, sources)
         members = frozenset(item.seat for item in stays)
         if not clean:
-            among = stays if Shortcut.STAYS not in self.left_out else answers
-            position = self._covering(evidence, among)
+            position = self._covering(evidence, self._sources(answers, stays))
         else:
             position = tip.position
         return restart(
@@ -249,7 +218,7 @@ class Proposer:
         """
         stays = [item for item in answers if not item.leaves]
         has_source = any(item in sources for item in stays)
-        has_store = any(map(_keeps, stays)) or _keeps_nothing(tip, answers)
+        has_store = any(map(_keeps, stays)) or keeps_nothing(tip, answers)
         return stays if has_source and has_store else list(answers)
 
     def _together(
@@ -267,7 +236,7 @@ class Proposer:
         stay electors, and come in when they hear all members that one of them hears.
         """
         seats = {seat.member: seat for seat in there}
-        if Shortcut.TOGETHER in self.left_out or not self.apart.among(seats.keys()):
+        if not self.apart.among(seats.keys()):
             return there
         sources = {item.seat for item in sure if item.seat in there}
         stores = {item.seat for item in fit if not item.transient and item.seat in there}
@@ -349,8 +318,18 @@ class Proposer:
         it: then it is away, and its coming back is enough.  A configured elector that joins
         votes.
         """
-        if _keeps_nothing(tip, answers):
+        if keeps_nothing(tip, answers):
             return members
+        left = self._voters(tip, members, answers)
+        here_after = members | {item.seat for item in answers if not item.leaves}
+        if 2 * len(left & here_after) > len(left):
+            return left
+        return left | (tip.electors & {item.seat for item in answers if item.leaves})
+
+    def _voters(
+        self, tip: View, members: frozenset[Seat], answers: tuple[Answer, ...]
+    ) -> frozenset[Seat]:
+        """Return the electors without those that leave."""
         # A guest that has not answered is known by its hello alone.
         transient = self.transients | {item.seat for item in answers if item.transient}
         leaving = {item.seat for item in answers if item.leaves}
@@ -358,19 +337,10 @@ class Proposer:
         voters = {seat for seat in members - transient if seat.member in names}
         here = {seat.member for seat in voters}
         kept = {seat for seat in tip.electors - leaving if seat.member not in here}
-        left = frozenset(voters | kept) or tip.electors
-        here_after = members | {item.seat for item in answers if not item.leaves}
-        if 2 * len(left & here_after) > len(left) or Shortcut.HANDS in self.left_out:
-            return left
-        return left | (tip.electors & leaving)
+        return frozenset(voters | kept) or tip.electors
 
     def _covering(self, evidence: Evidence, among: Sequence[Answer]) -> Position | None:
         stores = [item for item in among if not item.transient]
-        if Shortcut.PERMISSION in self.left_out:
-            marked = [item for item in stores if item.is_marked]
-            return (marked or stores)[0].position
-        if Shortcut.COVERS in self.left_out:
-            return stores[-1].position
         return self._highest(evidence, [item for item in stores if evidence.covers(item)])
 
     def _highest(self, evidence: Evidence, among: list[Answer]) -> Position | None:
@@ -409,23 +379,10 @@ def _keeps(answer: Answer) -> bool:
     return not answer.transient and not answer.leaves
 
 
-def _keeps_nothing(tip: View, answers: Sequence[Answer]) -> bool:
+def keeps_nothing(tip: View, answers: Sequence[Answer]) -> bool:
     """Return whether nobody had a store when the cluster was founded: see `KEEPS_NOTHING`."""
     return any(item.transient and item.seat in tip.electors for item in answers)
 
 
 def _id(seat: Seat) -> str:
     return f"{seat.member} {seat.store_id}"
-
-
-def _leading_to(outcome: Next, table: Table[Next], name: str) -> Table[Next]:
-    reason = Reason.TOO_FEW_MEMBERS if outcome is Next.WAIT else None
-    cases = tuple(
-        evolve(case, outcome=outcome, reason=reason) if case.name == name else case
-        for case in table.cases
-    )
-    return evolve(table, cases=cases)
-
-
-def _without(table: Table[Next], name: str) -> Table[Next]:
-    return evolve(table, cases=tuple(case for case in table.cases if case.name != name))

@@ -6,7 +6,6 @@ Source: join protocol, 3.5; rules I7 and J1.
 from __future__ import annotations
 
 from joinproto.core.chain.draft import Draft
-from joinproto.core.chain.lapses import Lapse
 from joinproto.core.chain.messages import ServeUpdate, StartUpdate, WantUpdate, Welcome
 from joinproto.core.chain.phases import Phase
 from joinproto.core.chain.state import Known
@@ -53,8 +52,6 @@ def require_thawed(it: Known) -> None:
 
 def _start_update(m: Draft, source: str, tip: View, *, beside: bool) -> None:
     m.source = source
-    if Lapse.MARKED_LATE in m.left_out:
-        m.unfinished_update()
     to = None if beside else tip.position
     m.act(StartUpdate(source, tip, to, beside))
     m.send(source, WantUpdate(tip.id))

@@ -11,7 +11,6 @@ last process to fail".
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from enum import Enum
 
 from attrs import evolve, frozen
 
@@ -26,14 +25,6 @@ from joinproto.core.chain.view import Kind, Position, Seat, View
 from joinproto.core.pick.candidate import Candidate
 from joinproto.core.pick.findings import Findings, Fork, Missing, Place, row_of
 from joinproto.core.pick.table import Row
-
-
-class Omission(Enum):
-    """A rule of `pick` that can be left out, so that a search shows what it is for."""
-
-    COVERS = "picks-the-highest"  # any position counts, also of a view that was left behind
-    MEMBERS = "picks-without-members"  # members of the newest view are not waited for
-    ELECTORS = "picks-without-electors"  # those that are not here have not gone on
 
 
 @frozen
@@ -55,7 +46,6 @@ def examine(
     *,
     without: Collection[str] = (),
     outside: bool = False,
-    left_out: Collection[Omission] = (),
 ) -> Findings:
     """Return what stores of at most one cluster show; unreadable and empty ones may be there.
 
@@ -78,29 +68,15 @@ def examine(
     believed = [item for item in on_chain if item.candidate.name not in copies]
     evidence = Evidence.of(newest, map(_answer, believed))
     answers = {item.candidate.name: _answer(item) for item in believed}
-    covering = [
-        name
-        for name, answer in answers.items()
-        if evidence.covers(answer) or (Omission.COVERS in left_out and not answer.update_unfinished)
-    ]
+    covering = [name for name, answer in answers.items() if evidence.covers(answer)]
     latest, incomparable = _highest(covering, answers, newest)
     clean = {name for name, answer in answers.items() if evidence.is_clean(answer)}
     supplied = frozenset(item.seat for item in believed)
 
     active = _newest_active(evidence)
-    if outside or any(item.record.promised == REGISTER for item in stores):
-        # It lets anybody go on alone, if N is 1, and nobody here has heard what it holds.
-        beyond = (newest.tip.electors | newest.tip.members) - supplied
-        beyond = frozenset(seat for seat in beyond if seat.member not in without)
-    else:
-        beyond = _may_have_gone_on(newest.tip, believed, supplied)
-    if Omission.ELECTORS in left_out:
-        beyond = frozenset()
+    beyond = _beyond(newest.tip, stores, believed, supplied, without, outside=outside)
     # A CLOSE says itself where the data ends; whoever is there has all, and misses nobody.
-    needed = frozenset() if clean else active.members - supplied
-    needed = frozenset(seat for seat in needed if seat.member not in without)
-    if Omission.MEMBERS in left_out:
-        needed = frozenset()
+    needed = frozenset() if clean else _needed(active, supplied, without)
     missing = tuple(
         Missing(
             seat.member,
@@ -274,6 +250,28 @@ def _highest(
 
 
 # -- what may have happened without these stores ---------------------------------------------
+
+
+def _needed(active: View, supplied: frozenset[Seat], without: Collection[str]) -> frozenset[Seat]:
+    """Return the members of the newest active view whose stores are not here."""
+    return frozenset(seat for seat in active.members - supplied if seat.member not in without)
+
+
+def _beyond(
+    tip: View,
+    stores: Sequence[_Store],
+    believed: Sequence[_Store],
+    supplied: frozenset[Seat],
+    without: Collection[str],
+    *,
+    outside: bool,
+) -> frozenset[Seat]:
+    """Return who may know a view behind the tip."""
+    if outside or any(item.record.promised == REGISTER for item in stores):
+        # It lets anybody go on alone, if N is 1, and nobody here has heard what it holds.
+        beyond = (tip.electors | tip.members) - supplied
+        return frozenset(seat for seat in beyond if seat.member not in without)
+    return _may_have_gone_on(tip, believed, supplied)
 
 
 def _may_have_gone_on(

@@ -11,7 +11,6 @@ from attrs import evolve, frozen
 
 from joinproto.core.pick import chain, others
 from joinproto.core.pick.candidate import Candidate, State
-from joinproto.core.pick.chain import Omission
 from joinproto.core.pick.findings import Findings, row_of
 from joinproto.core.pick.table import Row, Verdict, verdicts
 from joinproto.tables.tables import Case
@@ -61,21 +60,20 @@ def pick(
     without: Collection[str] = (),
     outside: bool = False,
     nodes: int | None = None,
-    left_out: Collection[Omission] = (),
 ) -> Pick:
     """Return which of these stores is the latest, and whether that is proven.
 
     `candidates`: each with another name.  `without`: members that keep nothing, so that
     nobody can supply their store; that they keep nothing is the operator's word.  `outside`:
     an outside register chooses the views.  `nodes`: how many a cluster of another broker has,
-    which few of them write down.  `left_out`: rules that a search shows the use of.
+    which few of them write down.
     """
     groups = group(candidates)
     contradictions = _contradictions(candidates)
     if len([one for one in groups if one.cluster is not None]) > 1:
         findings = Findings(rows=tuple(row_of(item) for item in candidates))
     elif any(item.record is not None for item in candidates):
-        findings = chain.examine(candidates, without=without, outside=outside, left_out=left_out)
+        findings = chain.examine(candidates, without=without, outside=outside)
     else:
         findings = others.examine(candidates, without=without, nodes=nodes)
     if contradictions:

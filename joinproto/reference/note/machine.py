@@ -5,8 +5,6 @@ Every arrow names a trigger, the phases it may come in, and the table that answe
 
 from functools import cache
 
-from attrs import evolve
-
 from joinproto.reference.note.initialization import all_updates_done, initialization, updated
 from joinproto.reference.note.joining import joined, joining, others_change
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
@@ -31,7 +29,7 @@ def note_arrows(readings: Readings = AS_WRITTEN) -> tuple[Arrow[Phase], ...]:
     """Return the arrows of the note's member, under one reading of the note."""
     inside = takes_part(readings)
     outside = tuple(phase for phase in RUNNING if phase not in inside)
-    arrows = (
+    return (
         Arrow("start", (Phase.STOPPED, Phase.ABORTED), start()),
         # A new agreed set is a new decision, also for a member that is being updated: its
         # source may be gone, or the first active member may have come.
@@ -47,7 +45,6 @@ def note_arrows(readings: Readings = AS_WRITTEN) -> tuple[Arrow[Phase], ...]:
         Arrow("leave", RUNNING, leave()),
         Arrow("mark_clean", (Phase.STOPPED, Phase.ABORTED), mark()),
     )
-    return tuple(evolve(arrow, table=arrow.table.without(readings.left_out)) for arrow in arrows)
 
 
 @cache

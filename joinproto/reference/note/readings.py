@@ -24,15 +24,12 @@ class Readings:
     `dirty_from`: see above.  `update_in_place`: an update overwrites the old data, instead
     of replacing it in one step when it is complete.  `only_complete_are_clean`: an orderly
     shutdown marks clean only members that have the state; as written it marks all.
-    `left_out`: labels of rules whose cases are taken out of the tables: a search shows what
-    each rule is there for.
     """
 
     clean_waits: bool = False
     dirty_from: DirtyFrom = DirtyFrom.ACTIVE
     update_in_place: bool = False
     only_complete_are_clean: bool = False
-    left_out: frozenset[str] = frozenset()
 
 
 AS_WRITTEN = Readings()

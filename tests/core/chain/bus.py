@@ -17,7 +17,6 @@ from attrs import define, evolve, field, frozen
 from joinproto.core.chain.config import Config, TotalFailure
 from joinproto.core.chain.frames import Frame
 from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.lapses import Rule
 from joinproto.core.chain.member import Member
 from joinproto.core.chain.messages import (
     Abort,
@@ -266,8 +265,7 @@ class Bus:
     """All hosts, and what is on its way between them.
 
     `cut`: pairs of names between which nothing passes.  `before_sending`: asked before each
-    message leaves; raises `Crashed` for a process that ends there.  `left_out`: rules that no
-    member keeps, for runs that must fail.
+    message leaves; raises `Crashed` for a process that ends there.
     """
 
     hosts: dict[str, Host] = field(factory=dict)
@@ -279,7 +277,6 @@ class Bus:
     off_register: set[str] = field(factory=set)  # members that cannot reach the register
     starts: int = 0
     top: Path | None = None
-    left_out: frozenset[Rule] = frozenset()
     before_sending: Callable[[str], None] = lambda name: None
     wrote: Callable[[Host], None] = lambda host: None
     kept: Callable[[Host, Position], None] = lambda host, frame: None
@@ -303,7 +300,6 @@ class Bus:
             disk.open(),
             seed=f"seed {self.starts}",
             in_reach=peers - {name},
-            left_out=self.left_out,
         )
         host = Host(self, config, disk, member)
         self.hosts[name] = host

@@ -1,0 +1,71 @@
+"""What a member of the join worlds is given: what it may do, and which duties its host neglects."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import frozen
+
+from joinproto.core.chain.config import Config
+from joinproto.core.chain.ids import by_content
+from joinproto.core.chain.state import Setup
+from joinproto.core.chain.store import StoreRecord
+
+
+class HostLapse(Enum):
+    """A duty of the host that can be left out, so that a search shows what it is for.
+
+    The numbers are those of the guide for embedding.
+    """
+
+    PERSIST_FIRST = "sends-before-persisting"  # duty 1
+    NO_BACKUP = "disk-restored"  # duty 5: a record that has forgotten what it promised
+    TRANSIENT_ID = "transient-keeps-its-id"  # duty 7
+    FRAME_DURABLE = "told-before-durable"  # duty 10
+    ALL_HAVE_IT = "acknowledged-early"  # duty 11: most of the members are enough
+    UPDATE_DURABLE = "update-not-durable"  # duty 13
+    SAME_MOMENT = "feeds-more-than-it-says"  # duty 14
+    ONE_CONFIG = "electors-differ"  # duty 20
+    SETS_ONCE = "register-forgets"  # duty 21
+
+
+@frozen(cache_hash=True)
+class Plan:
+    """What never changes about a member.
+
+    `views`: a chain is at most so long; `frames`: so many are written at most, counted
+    over the chain; `rounds`: of ballots.  `proposes`, `suspects`, `leaves`, `closes`:
+    whether it does.  `forgets`: its disk may.  `greets`: it says hello when it starts, as over
+    a new connection.  `hears`: of whom it hears comes and goes.  `beats`: it
+    sends heartbeats.  `is_cut`: it does not reach all others.  `steps`: its host cuts and
+    appends frame by frame, where others receive beside and switch.  `mutation`: a rule that it
+    leaves out; `lapses`: duties its host neglects.
+    """
+
+    config: Config
+    record: StoreRecord
+    peers: frozenset[str]
+    views: int
+    frames: int
+    proposes: bool = True
+    suspects: bool = True
+    leaves: bool = False
+    closes: bool = True
+    forgets: bool = False
+    greets: bool = False
+    hears: bool = False
+    beats: bool = False
+    is_cut: bool = False
+    steps: bool = False
+    is_patient: bool = False
+    hurries: tuple[int, ...] = ()
+    rounds: int = 1
+    mutation: str | None = None
+    lapses: frozenset[HostLapse] = frozenset()
+
+    @property
+    def setup(self) -> Setup:
+        return Setup(self.config, digest=by_content)
+
+    def __str__(self) -> str:
+        return self.config.member

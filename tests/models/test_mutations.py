@@ -1,0 +1,193 @@
+"""Mutations: each still finds what it replaces, changes it, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from joinproto.core.chain import succession, successor
+from joinproto.core.chain.frames import may_append
+from joinproto.core.chain.phases import machine, standing
+from joinproto.core.chain.succession import founding, going_on, reopening
+from joinproto.errors import MisuseError, UsageProblem
+from joinproto.reference.note.machine import note_machine
+from models.catalogue import ENTRIES, load_world
+from models.check import check
+from models.mutations.catalogue import MUTATIONS, mutation
+from models.mutations.mutation import Mutation, Patch, applied, changing, inside, without
+from models.worlds import join_member
+from tools.torture import MUTANTS
+
+TABLES: dict[str, Callable[[], Any]] = {
+    "founding": founding,
+    "going_on": going_on,
+    "reopening": reopening,
+    "machine": lambda: machine().arrows,
+    "note_machine": lambda: note_machine().arrows,
+}
+"""What is read as a table, as whoever reads it calls it."""
+
+
+def held() -> dict[tuple[str, str], Any]:
+    """Return all that the modules of the rooms hold, and their classes."""
+    found: dict[tuple[str, str], Any] = {}
+    for title, module in sorted(sys.modules.items()):
+        if title.partition(".")[0] not in ("joinproto", "models"):
+            continue
+        for name, one in list(vars(module).items()):
+            found[title, name] = one
+            if isinstance(one, type) and one.__module__ == title:
+                found |= {(f"{title}.{name}", key): item for key, item in vars(one).items()}
+    return found
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_every_mutation_replaces_what_it_names_and_puts_it_back(name: str) -> None:
+    """In all places that hold it, and in no other."""
+    left_out = MUTATIONS[name]
+    with applied(left_out):
+        pass  # its modules are imported now
+    before = held()
+
+    with applied(left_out):
+        inside_it = held()
+
+    changed = {key[1] for key, one in before.items() if inside_it[key] is not one}
+    assert {patch.path.rpartition(".")[2] for patch in left_out.patches} == changed
+    after = held()
+    assert not [key for key, one in before.items() if after[key] is not one]
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_table_that_is_replaced_says_something_else(name: str) -> None:
+    """A case is gone, or has another condition or outcome."""
+    paths = {patch.path for patch in MUTATIONS[name].patches} & set(TABLES)
+    before = {path: TABLES[path]() for path in paths}
+
+    with applied(MUTATIONS[name]):
+        modules: dict[str, ModuleType] = {
+            "machine": sys.modules["joinproto.core.chain.phases"],
+            "note_machine": sys.modules["joinproto.reference.note.machine"],
+        }
+        after = {path: getattr(modules.get(path, successor), path)() for path in paths}
+
+    for path in paths:
+        now = after[path]
+        assert before[path] != (now.arrows if path in modules else now)
+
+
+def test_every_module_that_holds_a_function_has_the_other_one() -> None:
+    """Wherever it was imported: the member, and the world around it."""
+    frames = sys.modules["joinproto.core.chain.frames"]
+    member = sys.modules["joinproto.core.chain.member"]
+
+    with applied(MUTATIONS["older-frame-accepted"]):
+        held_by = {vars(one)["may_append"] for one in (frames, member, join_member)}
+
+    assert 1 == len(held_by)
+    assert may_append not in held_by
+
+
+@pytest.mark.parametrize(
+    ("module", "path"),
+    [
+        ("joinproto.core.chain.phases", "no_such_table"),
+        ("joinproto.core.chain.choice", "Choice.no_such_step"),
+        ("joinproto.core.chain.choice", "NoSuchClass.begin"),
+        # What a class above it has is named there.
+        ("joinproto.core.chain.choice", "Choice._founders_answered"),
+    ],
+)
+def test_what_is_gone_is_named(module: str, path: str) -> None:
+    """And what the same mutation has replaced already is put back."""
+    before = held()
+    patches = (
+        Patch("joinproto.core.chain.succession", "founding", lambda _: reopening),
+        Patch(module, path, lambda one: one),
+    )
+
+    with pytest.raises(MisuseError, match=f"mutation broken: .* no {module}.{path}"):
+        Mutation("broken", patches).apply()
+
+    after = held()
+    assert not [key for key, one in before.items() if after[key] is not one]
+
+
+def test_a_case_that_is_gone_is_named() -> None:
+    with pytest.raises(MisuseError, match="chain-standing has no case 'none'"):
+        without(standing(), "none")
+    with pytest.raises(MisuseError, match="chain-going-on has no case 'none'"):
+        changing(going_on(), "none", label="I1")
+
+
+def test_a_name_that_no_mutation_has_is_refused() -> None:
+    assert mutation(None) is None
+    with pytest.raises(UsageProblem, match="no mutation 'x'"):
+        mutation("x")
+
+
+def test_an_error_in_the_block_puts_all_back() -> None:
+    """And a block of the same mutation within another one ends nothing."""
+    before = held()
+
+    def fails() -> None:
+        with applied(MUTATIONS["minority"]):
+            with applied(MUTATIONS["minority"]):
+                pass
+            assert before != held()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fails()
+
+    after = held()
+    assert not [key for key, one in before.items() if after[key] is not one]
+
+
+def test_what_a_method_yields_runs_without_the_rule_and_what_reads_it_does_not() -> None:
+    """The search reads a member's effects one by one, and calls others in between."""
+
+    class Asking:
+        @inside(lambda _: MUTATIONS["close-before-all-are-quiet"])
+        def ask(self) -> Iterator[object]:
+            for _ in range(2):
+                yield succession.going_on()
+
+    whole = going_on()
+
+    for lacking in Asking().ask():
+        assert whole != lacking
+        assert whole == succession.going_on()
+
+
+def test_a_mutated_world_travels_by_the_name_of_its_rule() -> None:
+    """To a worker of another process, as the search on Spark sends it."""
+    world = load_world("join-two", mutant="tip-is-data")
+    member = next(iter(world.members.values()))
+    assert isinstance(member, partial)
+
+    arrived = pickle.loads(pickle.dumps(member))()
+
+    assert "tip-is-data" == arrived.plan.mutation
+
+
+def test_a_search_without_a_rule_changes_no_other_search() -> None:
+    """What was replaced stands again between two calls of members, so no memory is shared."""
+    first = check(load_world("chain-register-observer"))
+    check(load_world("chain-register", mutant="minority"))
+    again = check(load_world("chain-register-observer"))
+
+    assert (first.distinct, first.generated) == (again.distinct, again.generated)
+
+
+def test_every_mutation_is_missed_by_a_world_or_a_storm() -> None:
+    """No mutation that nothing finds."""
+    missed = {mutant for item in ENTRIES for mutant in item.mutants} | set(MUTANTS)
+
+    assert set(MUTATIONS) <= missed

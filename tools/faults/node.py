@@ -1,0 +1,27 @@
+"""A node that does not keep a rule, for torture: `python -m tools.faults.node --mutant NAME ...`.
+
+What stands behind is what `joinproto node` takes.  The rule is left out from outside, before
+the ordinary node starts; no configuration of a node can do so.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from joinproto.__main__ import main as joinproto
+from models.mutations.catalogue import MUTATIONS
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("--mutant", type=click.Choice(list(MUTATIONS)), required=True)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+def main(mutant: str, words: tuple[str, ...]) -> None:
+    """Start a node without a rule, for as long as its process runs."""
+    MUTATIONS[mutant].apply()
+    sys.exit(joinproto(["node", *words]))
+
+
+if __name__ == "__main__":
+    main()
