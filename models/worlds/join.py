@@ -70,6 +70,7 @@ def build(
     automatic: bool = True,
     suspects: bool = True,
     is_patient: bool | None = None,
+    lasts: bool = False,
     hurries: tuple[int, ...] = (1,),
     closes: bool = True,
     leaves: str = "",
@@ -89,8 +90,9 @@ def build(
 
     `views`, `frames`, `rounds`: see above.  `partitions`: none of two members, else one, with
     `a` alone on one side.  Of two members both propose and crash; of three, `a` does, which
-    orders the frames, too.  `is_patient`: proposers wait for all answers, but behind the views
-    with the numbers in `hurries`; so it is with three.
+    orders the frames, too.  `lasts`: a wish to close outlives a view without its member.
+    `is_patient`: proposers wait for all answers, but behind the views with the numbers in
+    `hurries`; so it is with three.
     `scene`: what is on the disks (`join_scenes.py`).  `electors`, `leaves`, `foreign`: names of
     the configured electors (all), of those who may leave, of those who must not come in; `hears`:
     of those who hear of the others at times only; `cut`: pairs that never hear each other.
@@ -144,6 +146,7 @@ def build(
             is_cut=any(name in pair for pair in cut),
             steps=steps,
             is_patient=is_patient,
+            lasts=lasts,
             hurries=hurries,
             rounds=rounds,
             mutation=mutant if mutant in OF_THE_MEMBER else None,

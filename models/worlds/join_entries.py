@@ -66,6 +66,15 @@ ENTRIES: tuple[Entry, ...] = (
         mutants=(*JOIN_MUTANTS, *DUTIES),
     ),
     Entry(
+        "join-two-closing",
+        JOIN,
+        "the same, and a wish to close the cluster outlives a view without its member",
+        members=(2, 2),
+        usual=2,
+        tier="long",
+        given={"lasts": True},
+    ),
+    Entry(
         "join-votes",
         JOIN,
         "two members choose their views by votes, in up to two rounds",

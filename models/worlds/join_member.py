@@ -87,6 +87,9 @@ class Shown:
     wrong: str
 
 
+NEVER = 10**9
+
+
 @define
 class Node:
     """`kept`, `frames`: on disk.  `state`: the member; none before its start.
@@ -348,8 +351,8 @@ class Node:
         self.state = evolve(
             member,
             patience_until=None if member.patience_until is None else 0,
-            # Time is over at any moment, too: it closes a view that it stays in.
-            closes_until=None if member.closes_until is None else 0,
+            # Time is over at any moment, or never: it closes a view that it stays in.
+            closes_until=None if member.closes_until is None else self._until(),
             tries=0,
             says_at=None,
             pace=Pace(),
@@ -362,6 +365,9 @@ class Node:
     def _is_tired(self, member: MemberState) -> bool:
         choice = member.choice
         return isinstance(choice, Choice) and choice.next_ballot.round > self.plan.rounds
+
+    def _until(self) -> int:
+        return NEVER if self.plan.lasts else 0
 
     def _is_restartable(self, tip: View) -> bool:
         return tip.number < self.plan.views

@@ -38,7 +38,8 @@ class Plan:
     whether it does.  `forgets`: its disk may.  `greets`: it says hello when it starts, as over
     a new connection.  `hears`: of whom it hears comes and goes.  `beats`: it
     sends heartbeats.  `is_cut`: it does not reach all others.  `steps`: its host cuts and
-    appends frame by frame, where others receive beside and switch.  `mutation`: a rule that it
+    appends frame by frame, where others receive beside and switch.  `lasts`: a wish to close the
+    cluster outlives every view that leaves it out, where else it lapses with the first.  `mutation`: a rule that it
     leaves out; `lapses`: duties its host neglects.
     """
 
@@ -58,6 +59,7 @@ class Plan:
     is_cut: bool = False
     steps: bool = False
     is_patient: bool = False
+    lasts: bool = False
     hurries: tuple[int, ...] = ()
     rounds: int = 1
     mutation: str | None = None

@@ -23,7 +23,8 @@ from models.worlds.paxos_founding import Accepted
 NOTE = "models.worlds.note:build"
 JOIN = "models.worlds.join:build"
 PICK = "models.worlds.join_pick:build"
-CLASSICS = [item for item in ENTRIES if item.build not in (NOTE, JOIN, PICK)]
+RECONCILE = "models.worlds.reconcile.repair:build"
+CLASSICS = [item for item in ENTRIES if item.build not in (NOTE, JOIN, PICK, RECONCILE)]
 
 
 # -- two-phase commit ------------------------------------------------------------------

@@ -49,7 +49,7 @@ from joinproto.core.chain.proposing import say_who_is_silent
 from joinproto.core.chain.settling import say_for_whom, settle
 from joinproto.core.chain.state import Known, MemberState, Setup
 from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.turns import left_out_for, patience, pause, turn
+from joinproto.core.chain.turns import patience, pause, turn, wishes_for
 from joinproto.core.chain.updating import hear_want_update, hear_welcome, require_thawed
 from joinproto.core.chain.view import Position, View
 from joinproto.errors import MisuseError
@@ -214,7 +214,7 @@ def leave(m: Draft, now: float) -> None:
 
 def shutdown_cluster(m: Draft, now: float) -> None:
     if _is_in_open_view(m):
-        m.closes_until = now if _is_cut_off(m) else now + left_out_for(m)
+        m.closes_until = now if _is_cut_off(m) else now + wishes_for(m)
         m.patience_until = now
     else:
         _end(m, now)

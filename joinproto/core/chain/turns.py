@@ -29,7 +29,7 @@ def patience(it: Known) -> float:
     return pause(it) * (1 + rank(it)) * 2.0 ** min(max(0, it.tries - 1), TRIES_MAX)
 
 
-def left_out_for(it: Known) -> float:
+def wishes_for(it: Known) -> float:
     """Return how long a member may be out of the view that is told to close it."""
     # Ballots of others, and one that takes it in again, end in that time where it is heard.
     return pause(it) * 2.0**TRIES_MAX
