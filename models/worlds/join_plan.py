@@ -39,8 +39,8 @@ class Plan:
     a new connection.  `hears`: of whom it hears comes and goes.  `beats`: it
     sends heartbeats.  `is_cut`: it does not reach all others.  `steps`: its host cuts and
     appends frame by frame, where others receive beside and switch.  `lasts`: a wish to close the
-    cluster outlives every view that leaves it out, where else it lapses with the first.  `mutation`: a rule that it
-    leaves out; `lapses`: duties its host neglects.
+    cluster outlives every view that leaves it out, where else it lapses with the first.
+    `mutation`: a rule that it leaves out; `lapses`: duties its host neglects.
     """
 
     config: Config
