@@ -20,7 +20,12 @@ from models.loaded import Loaded
 from models.options import converted, listed, words_of
 from models.problems import ModelProblem
 from models.world import World
-from models.worlds import join_entries
+from models.worlds import (
+    join_entries,
+    join_entries_deep,
+    join_entries_live,
+    join_entries_special,
+)
 from models.worlds.note_worlds import FAIL, HOLD
 from models.worlds.reconcile.entries import ENTRIES as RECONCILE
 
@@ -210,7 +215,8 @@ ENTRIES += (
     ),
 )
 
-ENTRIES += join_entries.ENTRIES
+ENTRIES += join_entries.ENTRIES + join_entries_special.ENTRIES
+ENTRIES += join_entries_live.ENTRIES + join_entries_deep.ENTRIES
 ENTRIES += RECONCILE
 
 
