@@ -46,6 +46,7 @@ ENTRIES: tuple[Entry, ...] = (
         "scenario Two: an operator adds a replica at the same moment",
         members=(5, 5),
         usual=5,
+        tier="long",
         given={"adds": 1},
     ),
     Entry(
