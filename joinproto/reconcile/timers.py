@@ -137,6 +137,10 @@ class Clock:
         """Return the time of the next look, None if there is none."""
         return min(self.looks_at, default=None)
 
+    def __str__(self) -> str:
+        times = " and ".join(f"{at:g}" for at in sorted(self.looks_at))
+        return f"{self.phase.value}, timer at {times}" if times else self.phase.value
+
     def start(self, now: float) -> Clock:
         """Return the machine switched on, or off for good."""
         clock = self._step("start", Tick(enabled=self.pace.enabled))

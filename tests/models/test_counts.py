@@ -23,8 +23,11 @@ from models.worlds.paxos_founding import Accepted
 NOTE = "models.worlds.note:build"
 JOIN = "models.worlds.join:build"
 PICK = "models.worlds.join_pick:build"
-RECONCILE = "models.worlds.reconcile.repair:build"
-CLASSICS = [item for item in ENTRIES if item.build not in (NOTE, JOIN, PICK, RECONCILE)]
+CLASSICS = [
+    item
+    for item in ENTRIES
+    if item.build not in (NOTE, JOIN, PICK) and not item.build.startswith("models.worlds.reconcile")
+]
 
 
 # -- two-phase commit ------------------------------------------------------------------

@@ -14,6 +14,9 @@ COUNTS = {
     "reconcile-one": (1_582, 2_995, 18),
     "reconcile-two": (16_814, 38_827, 18),
     "reconcile-by-hand": (128_896, 334_085, 17),
+    "reconcile-growth": (16, 37, 3),
+    "reconcile-clock": (15, 24, 9),
+    "reconcile-one-timer": (15, 24, 9),
 }
 """Distinct states, steps and depth."""
 
@@ -58,3 +61,22 @@ def test_a_group_that_takes_two_changes_at_once_is_found() -> None:
     ]
     assert found.trace is not None
     assert 2 == len(found.trace.steps)
+
+
+@pytest.mark.parametrize(
+    ("name", "mutant", "claim", "steps"),
+    [
+        ("reconcile-growth", "argument-is-a-pair", "no more than wanted", 3),
+        ("reconcile-starved", None, "it looks", 4),
+        ("reconcile-two-timers", None, "one timer", 5),
+    ],
+)
+def test_each_defect_of_the_shipped_rules_is_found(
+    name: str, mutant: str | None, claim: str, steps: int
+) -> None:
+    """Growth without limit, starvation, two timers; ours has none of them in the same worlds."""
+    found = check(load_world(name, mutant=mutant))
+
+    assert [claim] == [one.name for one in found.properties if one.result == "violated"]
+    assert found.trace is not None
+    assert steps == len(found.trace.steps)

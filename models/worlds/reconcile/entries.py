@@ -5,6 +5,8 @@ from __future__ import annotations
 from models.entry import Entry
 
 BUILD = "models.worlds.reconcile.repair:build"
+CLOCK = "models.worlds.reconcile.clock:build"
+GROWTH = "models.worlds.reconcile.growth:build"
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(
@@ -58,5 +60,48 @@ ENTRIES: tuple[Entry, ...] = (
         tier="long",
         mutants=("two-changes",),
         given={"adds": 2, "crashes": 0},
+    ),
+    Entry(
+        "reconcile-growth",
+        GROWTH,
+        "a queue grows to its target; with the argument compared as a pair, as shipped, beyond it",
+        members=(3, 10),
+        usual=6,
+        mutants=("argument-is-a-pair",),
+    ),
+    Entry(
+        "reconcile-clock",
+        CLOCK,
+        "nodes that come and go bring the next look forward, never back",
+        members=(1, 1),
+        usual=1,
+    ),
+    Entry(
+        "reconcile-starved",
+        CLOCK,
+        "the shipped timer is armed anew by each event: it never looks",
+        members=(1, 1),
+        usual=1,
+        expected="violated",
+        steps=4,
+        given={"variant": "real"},
+    ),
+    Entry(
+        "reconcile-two-timers",
+        CLOCK,
+        "an event is handled after the shipped timer has fired: two timers",
+        members=(1, 1),
+        usual=1,
+        expected="violated",
+        steps=5,
+        given={"variant": "real", "claims": "one"},
+    ),
+    Entry(
+        "reconcile-one-timer",
+        CLOCK,
+        "the same events leave one timer",
+        members=(1, 1),
+        usual=1,
+        given={"claims": "one"},
     ),
 )
