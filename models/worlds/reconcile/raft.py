@@ -103,8 +103,7 @@ class Shown:
 class Replica:
     """A server of the group, or a node that has none yet (an empty log).
 
-    Mutants: `two-changes` (accepts a change before the last one is committed) and
-    `no-own-entry` (a new leader does not begin with an entry of its own).
+    Mutant: `two-changes` accepts a change before the last one is committed.
     """
 
     persistent = ("term", "voted", "log")
@@ -158,8 +157,7 @@ class Replica:
         members = self.log[-1].members
         if 2 * len(self.votes & members) > len(members):
             self.role, self.votes, self.kept = "leader", frozenset(), ()
-            if self.mutant != "no-own-entry":
-                self.log = (*self.log, Entry(self.term, members))
+            self.log = (*self.log, Entry(self.term, members))
         return None
 
     def _vote(self, asked: Vote) -> Any:
@@ -204,8 +202,7 @@ class Replica:
             return False
         if self.mutant == "two-changes":
             return True
-        is_committed = self.committed == len(self.log)
-        return is_committed and (self.mutant == "no-own-entry" or self.log[-1].term == self.term)
+        return self.committed == len(self.log) and self.log[-1].term == self.term
 
     def _follow(self, term: int) -> None:
         if term > self.term:
