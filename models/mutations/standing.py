@@ -80,8 +80,8 @@ def _dirt_unwritten(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _restart_unwritten(original: Callable[..., None]) -> Callable[..., None]:
-    def learn(m: Draft, views: tuple[View, ...]) -> None:
-        original(m, views)
+    def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
+        original(m, now, views)
         _neglect_dirt(m, views[-1])
 
     return learn
@@ -114,11 +114,11 @@ def _marked_at_once(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _clean_by_learning(original: Callable[..., None]) -> Callable[..., None]:
-    def learn(m: Draft, views: tuple[View, ...]) -> None:
+    def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
         parent, tip = views[0].parent, views[-1]
         was_ready = m.ready_in is not None and m.ready_in == parent
         knows = parent is not None and m.record.lineage.find(parent) is not None
-        original(m, views)
+        original(m, now, views)
         if not tip.is_open and was_ready and knows:
             m.write(evolve(m.record, position=tip.position))
 
