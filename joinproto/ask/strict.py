@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -13,6 +14,8 @@ from joinproto.errors import UsageProblem
 from joinproto.json_form import schema_of
 
 T = TypeVar("T")
+DIGITS_MAX = 18
+"""Of a whole number: what fits 64 bits."""
 _CONVERTER = Converter()
 EXPECTED = {
     "string": "a text",
@@ -38,7 +41,19 @@ def parse(text: str | bytes) -> Any:
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        found = json.loads(
+            text,
+            object_pairs_hook=_once,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            parse_int=_not_huge,
+        )
+        json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair is no text
+        return found
+    except UnicodeEncodeError:
+        raise DoesNotFit(
+            "", "the input has half a surrogate pair", next="write characters whole"
+        ) from None
     except UnicodeDecodeError as error:
         raise DoesNotFit("", f"the input is not UTF-8: {error}", next="save it as UTF-8") from None
     except (ValueError, RecursionError) as error:
@@ -119,6 +134,19 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         double = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{double!r} stands twice in one object")
     return found
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:20]} is too large")
+    return value
+
+
+def _not_huge(text: str) -> int:
+    if len(text) > DIGITS_MAX:
+        raise ValueError(f"{text[:DIGITS_MAX]}... is too large")
+    return int(text)
 
 
 def _no_constant(name: str) -> Any:

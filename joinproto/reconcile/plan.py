@@ -42,6 +42,7 @@ class Change:
     """One replica more or less."""
 
     queue: Annotated[str, "its name"]
+    vhost: Annotated[str, "where it is"]
     action: Annotated[Action, "add or remove"]
     node: Annotated[str, "where"]
     starts: Annotated[float, "seconds from the start of the plan"]
@@ -158,6 +159,7 @@ def _changed(situation: Situation, action: Action, node: str) -> Situation:
 def _change(decision: Decision, node: str, now: float, end: float, size: int) -> Change:
     return Change(
         queue=decision.situation.queue.name,
+        vhost=decision.situation.queue.vhost,
         action=decision.action,
         node=node,
         starts=now,
@@ -171,7 +173,7 @@ def _change(decision: Decision, node: str, now: float, end: float, size: int) ->
 def _loads(
     changes: Sequence[Change], situations: Sequence[Situation], loads: dict[str, float]
 ) -> tuple[Load, ...]:
-    sources = {one.queue.name: one.evaluates for one in situations}
+    sources = {(one.queue.vhost, one.queue.name): one.evaluates for one in situations}
     adds: Counter[str] = Counter()
     removes: Counter[str] = Counter()
     received: Counter[str] = Counter()
@@ -179,7 +181,7 @@ def _loads(
     for one in changes:
         (adds if one.action is Action.ADD else removes)[one.node] += 1
         received[one.node] += one.bytes
-        sent[sources[one.queue] or one.node] += one.bytes
+        sent[sources[one.vhost, one.queue] or one.node] += one.bytes
     return tuple(
         Load(
             node=node,

@@ -142,6 +142,8 @@ WHEN = {
 
 def answer_timer(asked: AskTimer) -> TimerAnswer:
     """Return when the variant looks."""
+    if asked.pace.interval == 0:
+        raise DoesNotFit("pace.interval", "expected more than 0", next="null: the default")
     if asked.until / max(asked.pace.between(asked.variant), 1e-9) > 1e5:
         raise DoesNotFit("until", "more than 100,000 looks", next="less time or a longer interval")
     found = timers.looks(

@@ -85,7 +85,8 @@ class Queue:
     leader: Annotated[str | None, "the leader's node; null: the evaluating one"] = None
     target: Annotated[Target, "who wants how many"] = Target()
     away: Annotated[
-        Mapping[str, float], "seconds for which the replica on this node has not answered"
+        Mapping[str, Annotated[float, AtLeast(0)]],
+        "seconds for which the replica on this node has not answered",
     ] = field(factory=dict)
     behind: Annotated[tuple[str, ...], "nodes whose replica still catches up"] = ()
     changing: Annotated[str | None, "a change of members that is not committed, in words"] = None

@@ -49,7 +49,11 @@ class Pace:
 
     def between(self, variant: Variant) -> float:
         """Return the seconds between two looks at a queue where nothing is to be done."""
-        return self.interval or (3600.0 if variant is Variant.REAL else 60.0)
+        return (
+            self.interval
+            if self.interval is not None
+            else (3600.0 if variant is Variant.REAL else 60.0)
+        )
 
 
 class Armed(Enum):

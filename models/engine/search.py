@@ -318,6 +318,10 @@ class Search:
                     self._by_permutation()
                 except TooWide:
                     self.tables.number_contents()
+                    contents = self.tables.contents
+                    if contents is not None and contents.are_too_far():
+                        self._may_number = False
+                        self.tables.give_bits()
                 except TooFar:
                     self._may_number = False
                     self.tables.give_bits()

@@ -69,8 +69,8 @@ class Patch:
         if self._made is None or self._made[0] is not original:
             self._made = original, self.made(original)
         for holder in [owner] if classes else self._holders(name, original):
-            setattr(holder, name, self._made[1])
             yield holder, name, original
+            setattr(holder, name, self._made[1])
 
     def _holders(self, name: str, original: Any) -> list[Any]:
         """Return the modules that hold it: the one that defines it, and all that import it."""
@@ -105,6 +105,9 @@ class Mutation:
         except JoinprotoError as error:
             restore(done)
             raise MisuseError(f"mutation {self.name}: {error.message}", next=error.next) from error
+        except BaseException:
+            restore(done)
+            raise
         return done
 
 

@@ -103,6 +103,18 @@ def test_every_plan_ends_and_takes_nobody_below_the_minimum(
         assert len(left & (nodes | {leader})) >= target
 
 
+def test_queues_of_one_name_are_told_apart() -> None:
+    """Two virtual hosts: each queue is copied from its own leader."""
+    one = queue("q", "AB", "ABC", leader="A")
+    other = queue("q", "AB", "ABC", leader="B", vhost="v2")
+    found = plan([one, other], LIMITS)
+
+    assert {"/", "v2"} == {change.vhost for change in found.changes}
+    assert {"A": 1000, "B": 1000} == {
+        load.node: load.bytes_out for load in found.loads if load.bytes_out
+    }
+
+
 def test_an_empty_list_of_queues_is_an_empty_plan() -> None:
     """Nothing is asked, nothing is done."""
     found = plan([], LIMITS)

@@ -88,8 +88,8 @@ class Choice(Chooser):
     def ask(self, names: Iterable[str]) -> Step:
         attempt = self.attempt
         if attempt is None or attempt.proposed is None:
-            answered = {seat.member for seat in attempt.answered} if attempt else set()
-            return super().ask(set(names) - answered)
+            # Also who has answered: it may have another store since.
+            return super().ask(names)
         view = attempt.proposed
         missing = {seat.member for seat in self._electors(view) - attempt.voted}
         asked = Accept(self.parent, attempt.ballot, view)

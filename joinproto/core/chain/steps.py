@@ -106,8 +106,10 @@ def peer_up(m: Draft, now: float, peer: str) -> None:
     if peer == m.config.member:
         return
     m.heard = m.heard.up(peer)
-    # Ballots in vain say nothing about one with this peer.
+    # Ballots in vain say nothing about one with this peer; nor does its answer to one that was
+    # begun while it was away tell how long messages take.
     m.tries = 0
+    m.pace = evolve(m.pace, asked=())
     if m.phase in RUNNING:
         if m.patience_until is not None:
             m.wait_until(now + patience(m))
