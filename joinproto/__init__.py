@@ -17,12 +17,22 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from joinproto.contrib.amqtt import ClusteredBroker
-    from joinproto.core.chain import wire
-    from joinproto.core.chain.config import Config, TotalFailure
-    from joinproto.core.chain.frames import Frame
-    from joinproto.core.chain.malformed import Malformed
-    from joinproto.core.chain.member import Member
-    from joinproto.core.chain.messages import (
+    from joinproto.drivers.addresses import Address
+    from joinproto.drivers.cluster import Cluster
+    from joinproto.drivers.failures import Aborted, NotActive
+    from joinproto.drivers.nodata import NoData
+    from joinproto.drivers.outcome import Outcome
+    from joinproto.drivers.ports import Host, Service, StateTransfer, Strand
+    from joinproto.drivers.tcp import Network, TcpTransport
+    from joinproto.drivers.threads import ThreadCluster
+    from joinproto.drivers.tls import TlsFiles
+    from joinproto.errors import JoinprotoError
+    from joinproto.join import wire
+    from joinproto.join.config import Config, TotalFailure
+    from joinproto.join.frames import Frame
+    from joinproto.join.malformed import Malformed
+    from joinproto.join.member import Member
+    from joinproto.join.messages import (
         Abort,
         Action,
         Batch,
@@ -43,20 +53,10 @@ if TYPE_CHECKING:
         Stop,
         Waiting,
     )
-    from joinproto.core.chain.perform import Ports, perform, performing
-    from joinproto.core.chain.phases import Phase
-    from joinproto.core.chain.store import StoreRecord
-    from joinproto.core.chain.view import Position, Seat, View
-    from joinproto.drivers.addresses import Address
-    from joinproto.drivers.cluster import Cluster
-    from joinproto.drivers.failures import Aborted, NotActive
-    from joinproto.drivers.nodata import NoData
-    from joinproto.drivers.outcome import Outcome
-    from joinproto.drivers.ports import Host, Service, StateTransfer, Strand
-    from joinproto.drivers.tcp import Network, TcpTransport
-    from joinproto.drivers.threads import ThreadCluster
-    from joinproto.drivers.tls import TlsFiles
-    from joinproto.errors import JoinprotoError
+    from joinproto.join.perform import Ports, perform, performing
+    from joinproto.join.phases import Phase
+    from joinproto.join.store import StoreRecord
+    from joinproto.join.view import Position, Seat, View
     from joinproto.log.disk import Disk, open_disk
     from joinproto.log.entry import Entry
     from joinproto.log.keeper import Keeping, Remembering
@@ -137,20 +137,20 @@ __all__ = [
 # Where each name is found: the same as above, for the interpreter.  A test compares the two.
 _PLACES = {
     "contrib.amqtt": "ClusteredBroker",
-    "core.chain": "wire",
-    "core.chain.config": "Config TotalFailure",
-    "core.chain.frames": "Frame",
-    "core.chain.malformed": "Malformed",
-    "core.chain.member": "Member",
-    "core.chain.messages": (
+    "join": "wire",
+    "join.config": "Config TotalFailure",
+    "join.frames": "Frame",
+    "join.malformed": "Malformed",
+    "join.member": "Member",
+    "join.messages": (
         "Abort Action Batch Closing CompareAndSet Event Forbids Learned Message"
         " OpenForClients PhaseChanged Proposes ReadRegister Refusal Sent ServeUpdate StartUpdate"
         " Stop Waiting"
     ),
-    "core.chain.perform": "Ports perform performing",
-    "core.chain.phases": "Phase",
-    "core.chain.store": "StoreRecord",
-    "core.chain.view": "Position Seat View",
+    "join.perform": "Ports perform performing",
+    "join.phases": "Phase",
+    "join.store": "StoreRecord",
+    "join.view": "Position Seat View",
     "drivers.addresses": "Address",
     "drivers.cluster": "Cluster",
     "drivers.failures": "Aborted NotActive",

@@ -11,7 +11,7 @@ otherwise.  Members keep their order, and where a rule needs an order of ids, it
 
 `electors` (all who may vote, the absent ones too), `lineage` (names of views, the oldest
 first, the tip last) and `position` (the last frame; null: none) are for the chain's rules,
-which say in `joinproto/core/chain/rules.py` what is taken where nothing is told.  Other rules
+which say in `joinproto/join/rules.py` what is taken where nothing is told.  Other rules
 do not look at them, and one file serves all.
 """
 
@@ -19,9 +19,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from joinproto.core.chain.rules import At, ChainStatus
-from joinproto.core.verdict import NEW
 from joinproto.errors import UsageProblem
+from joinproto.join.rules import At, ChainStatus
+from joinproto.tables.verdict import NEW
 from joinproto.tables.vocabulary import Options, Status, Store
 
 REQUEST_FIELDS = ("wait_for", "members", "electors")

@@ -20,7 +20,7 @@ A message says what was found and what was expected; `next` says what to do now.
 can be given at the raise where a command has a list of its own (`joinproto recover` has).
 Exit code 10 belongs to no class: it is for whatever was *not* raised on purpose.
 
-This module imports nothing, so that every room, the core included, may use it.
+This module imports nothing, so that every room, those that decide included, may use it.
 """
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from joinproto.core.chain.rules import CHAIN_RULES
-from joinproto.core.verdict import RuleSet
+from joinproto.join.rules import CHAIN_RULES
 from joinproto.reference.note.rules import note_rules
 from joinproto.reference.qpid.rules import QPID_RULES
+from joinproto.tables.verdict import RuleSet
 
 RULESETS: Mapping[str, RuleSet] = {"note": note_rules(), "qpid": QPID_RULES, "chain": CHAIN_RULES}

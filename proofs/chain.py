@@ -2,7 +2,7 @@
 
 Views are chosen by a register that knows at most one successor of each: that is the claim of
 `register.py`, and a guard here.  Source: join protocol, 3.2 to 3.5 and 3.7;
-`joinproto/core/chain/answers.py` says in the same words what covers a view.
+`joinproto/join/answers.py` says in the same words what covers a view.
 
 A view's content (members, where it starts, whether it is a CLOSE) is fixed by its id, so it
 is rigid; what is chosen is which ids count.  A position is the data up to it: a frame is a

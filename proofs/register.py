@@ -1,7 +1,7 @@
 """The register: single-decree Paxos among the electors of one view, and voters that forget.
 
 About one view V and the votes on its successor (for a FOUND: the seats that it names as its
-electors).  Source: join protocol, 3.3 and 3.6; `joinproto/core/chain/choice.py` runs it.
+electors).  Source: join protocol, 3.3 and 3.6; `joinproto/join/choice.py` runs it.
 
 A seat is a member with one store.  A member whose disk is lost has another `store_id`, so
 another seat; the old one never speaks again.  Promises, acceptances and ballots are on the

@@ -2,7 +2,7 @@
 
 Views are chosen by a register that knows at most one successor of each, as in `chain.py`.
 Here the disk and the memory of a member are told apart, because a claim is about the disk.
-Source: join protocol, 3.3 to 3.5; rules W1, I1, I2, I8, S2; `joinproto/core/chain/phases.py`
+Source: join protocol, 3.3 to 3.5; rules W1, I1, I2, I8, S2; `joinproto/join/phases.py`
 and `successor.py` have the tables.
 """
 

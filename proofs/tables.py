@@ -17,10 +17,10 @@ from typing import Any
 import z3
 from attrs import frozen
 
-from joinproto.core.chain.admission import admission
-from joinproto.core.chain.phases import standing
-from joinproto.core.chain.succession import Next, founding, going_on, reopening
-from joinproto.core.pick.table import verdicts
+from joinproto.join.admission import admission
+from joinproto.join.phases import standing
+from joinproto.join.succession import Next, founding, going_on, reopening
+from joinproto.pick.table import verdicts
 from joinproto.reference.note.initialization import all_updates_done, initialization
 from joinproto.reference.note.joining import joined, joining
 from joinproto.reference.note.recovery import comparison, mark

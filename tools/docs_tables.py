@@ -3,8 +3,8 @@
 NAME of `<!-- drawing: NAME -->` is one that `joinproto draw` lists, or `sets`, or `chain-sets`.
 """
 
-from joinproto.core.chain import succession
 from joinproto.errors import UsageProblem
+from joinproto.join import succession
 from joinproto.reconcile.tables import SETS as RECONCILE
 from joinproto.tables import sets
 from joinproto.tables.markdown import legend

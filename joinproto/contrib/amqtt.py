@@ -34,14 +34,14 @@ import anyio
 from amqtt.broker import Broker, RetainedApplicationMessage
 from amqtt.contexts import Action
 
-from joinproto.core.chain.config import Config
-from joinproto.core.chain.messages import Abort, Closing, Stop
-from joinproto.core.chain.view import Position, View
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.eventlog import EventLog, NoLog
 from joinproto.drivers.failures import NotActive
 from joinproto.drivers.ports import Host
 from joinproto.drivers.tcp import Network, TcpTransport
+from joinproto.join.config import Config
+from joinproto.join.messages import Abort, Closing, Stop
+from joinproto.join.view import Position, View
 from joinproto.log.disk import open_disk
 from joinproto.log.entry import Entry
 from joinproto.log.journal import FRAME_BYTES_MAX, Frame

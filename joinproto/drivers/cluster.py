@@ -22,10 +22,6 @@ import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
-from joinproto.core.chain.config import Config
-from joinproto.core.chain.messages import Abort, Closing, Stop
-from joinproto.core.chain.phases import Phase
-from joinproto.core.chain.store import StoreRecord
 from joinproto.drivers.engine import Engine
 from joinproto.drivers.failures import Aborted, NotActive, only_one
 from joinproto.drivers.hand import Hand
@@ -33,6 +29,10 @@ from joinproto.drivers.inbox import Bell, Inbox
 from joinproto.drivers.outcome import Outcome
 from joinproto.drivers.ports import Brief, Call, Gathering, Host, Work
 from joinproto.errors import MisuseError
+from joinproto.join.config import Config
+from joinproto.join.messages import Abort, Closing, Stop
+from joinproto.join.phases import Phase
+from joinproto.join.store import StoreRecord
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

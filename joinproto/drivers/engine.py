@@ -13,11 +13,15 @@ from functools import partial
 
 from attrs import define, field
 
-from joinproto.core.chain.config import Config
-from joinproto.core.chain.frames import Frame
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.malformed import Malformed
-from joinproto.core.chain.messages import (
+from joinproto.drivers.outcome import Outcome, outcome_of
+from joinproto.drivers.ports import Call, Came, Channel, Down, Host, Item, Resting, Up, Work
+from joinproto.drivers.recorded import RecordedMember
+from joinproto.errors import MisuseError
+from joinproto.join.config import Config
+from joinproto.join.frames import Frame
+from joinproto.join.ids import ViewId
+from joinproto.join.malformed import Malformed
+from joinproto.join.messages import (
     Abort,
     Action,
     Closing,
@@ -32,15 +36,11 @@ from joinproto.core.chain.messages import (
     Stop,
     Waiting,
 )
-from joinproto.core.chain.perform import performing
-from joinproto.core.chain.phases import RUNNING
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Position, Seat, View
-from joinproto.core.chain.wire import decode, encode
-from joinproto.drivers.outcome import Outcome, outcome_of
-from joinproto.drivers.ports import Call, Came, Channel, Down, Host, Item, Resting, Up, Work
-from joinproto.drivers.recorded import RecordedMember
-from joinproto.errors import MisuseError
+from joinproto.join.perform import performing
+from joinproto.join.phases import RUNNING
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, Seat, View
+from joinproto.join.wire import decode, encode
 
 log = logging.getLogger(__name__)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from joinproto.core.chain.messages import Abort, Waiting
-from joinproto.core.chain.phases import Phase
 from joinproto.errors import JoinprotoError
+from joinproto.join.messages import Abort, Waiting
+from joinproto.join.phases import Phase
 from joinproto.tables.vocabulary import Reason
 
 

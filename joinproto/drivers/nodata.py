@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 from attrs import define
 
-from joinproto.core.chain.messages import Closing, ServeUpdate, StartUpdate
-from joinproto.core.chain.view import View
 from joinproto.drivers.ports import Strand, Work
+from joinproto.join.messages import Closing, ServeUpdate, StartUpdate
+from joinproto.join.view import View
 
 
 @define

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from joinproto.core.chain.lineage import Lineage
-from joinproto.core.chain.view import Kind, Seat
+from joinproto.join.lineage import Lineage
+from joinproto.join.view import Kind, Seat
 
 
 class Outcome(Enum):

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from attrs import define, field, frozen
 
-from joinproto.core.chain.frames import Frame
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.messages import Closing, Event, ServeUpdate, StartUpdate
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Position, Seat, View
 from joinproto.drivers.clock import SystemClock
 from joinproto.drivers.eventlog import EventLog, NoLog
 from joinproto.drivers.session import VERSIONS
+from joinproto.join.frames import Frame
+from joinproto.join.ids import ViewId
+from joinproto.join.messages import Closing, Event, ServeUpdate, StartUpdate
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, Seat, View
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus

@@ -11,16 +11,16 @@ from typing import Any
 
 from attrs import define, evolve
 
-from joinproto.core.chain.choice_messages import Chosen
-from joinproto.core.chain.config import Config
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.lineage import Lineage
-from joinproto.core.chain.member import Member
-from joinproto.core.chain.messages import Action, Batch, Event, Learned, Message
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Position, View
-from joinproto.core.chain.wire import MISSES, encode
 from joinproto.drivers.eventlog import EventLog
+from joinproto.join.choice_messages import Chosen
+from joinproto.join.config import Config
+from joinproto.join.ids import ViewId
+from joinproto.join.lineage import Lineage
+from joinproto.join.member import Member
+from joinproto.join.messages import Action, Batch, Event, Learned, Message
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, View
+from joinproto.join.wire import MISSES, encode
 from joinproto.store.codec import encode as encode_contents
 from joinproto.store.contents import Contents
 

@@ -29,10 +29,10 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from joinproto.core.chain.malformed import FORBIDDEN
-from joinproto.core.chain.wire import BYTES_MAX
 from joinproto.drivers.framing import Reader, framed
 from joinproto.drivers.refused import Refused
+from joinproto.join.malformed import FORBIDDEN
+from joinproto.join.wire import BYTES_MAX
 
 VERSIONS = (1, 3)
 """Lowest and highest version of the wire that this code speaks.

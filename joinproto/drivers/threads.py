@@ -20,14 +20,14 @@ from typing import TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from joinproto.core.chain.config import Config
-from joinproto.core.chain.messages import Abort, Stop
-from joinproto.core.chain.phases import Phase
-from joinproto.core.chain.store import StoreRecord
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.outcome import Outcome
 from joinproto.drivers.ports import Host
 from joinproto.errors import MisuseError
+from joinproto.join.config import Config
+from joinproto.join.messages import Abort, Stop
+from joinproto.join.phases import Phase
+from joinproto.join.store import StoreRecord
 
 T = TypeVar("T")
 

@@ -14,8 +14,8 @@ from secrets import token_hex
 
 from attrs import evolve, frozen
 
-from joinproto.core.chain.store import StoreRecord
 from joinproto.errors import StoreCorrupt, StoreForeign, StoreMissing, StoreUnreadable
+from joinproto.join.store import StoreRecord
 from joinproto.log.journal import FILE, Journal, Run, start_from
 from joinproto.store.filesystem import REAL, FileSystem
 from joinproto.store.handle import Store, create_store, open_store

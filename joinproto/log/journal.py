@@ -24,8 +24,8 @@ from pathlib import Path
 
 from attrs import define, field, frozen
 
-from joinproto.core.chain.view import Position
 from joinproto.errors import MisuseError, StoreCorrupt, StoreUnreadable, StoreWriteFailed
+from joinproto.join.view import Position
 from joinproto.log.bytes_at import read_at, sync_directory, write_at
 from joinproto.log.index import FILE as INDEX
 from joinproto.log.index import Index

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from attrs import frozen
 
-from joinproto.core.chain.malformed import (
+from joinproto.join.malformed import (
     Malformed,
     Said,
     require,

@@ -13,7 +13,7 @@ from zlib import crc32
 
 from attrs import frozen
 
-from joinproto.core.chain.view import Position
+from joinproto.join.view import Position
 
 FRAME_BYTES_MAX = 2**20
 """Longest data of one frame."""

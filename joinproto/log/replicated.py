@@ -20,11 +20,11 @@ from typing import Protocol
 
 from attrs import define
 
-from joinproto.core.chain.frames import Frame as May
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.messages import Closing, ServeUpdate, StartUpdate
-from joinproto.core.chain.view import Position, View
 from joinproto.drivers.ports import Brief, Strand, Work
+from joinproto.join.frames import Frame as May
+from joinproto.join.ids import ViewId
+from joinproto.join.messages import Closing, ServeUpdate, StartUpdate
+from joinproto.join.view import Position, View
 from joinproto.log.entry import Entry, digest_of
 from joinproto.log.journal import Frame, Journal
 from joinproto.log.keeper import Keeping, keeper_of, kind_of

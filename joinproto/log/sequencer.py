@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 
 from attrs import define, field
 
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.view import Seat, View
+from joinproto.join.ids import ViewId
+from joinproto.join.view import Seat, View
 from joinproto.log.entry import packed
 from joinproto.log.journal import Frame, Journal
 from joinproto.log.letters import Frames, Letter

@@ -15,9 +15,9 @@ from zlib import crc32
 
 from attrs import define, evolve, field, frozen
 
-from joinproto.core.chain.malformed import Malformed
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Position
+from joinproto.join.malformed import Malformed
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position
 from joinproto.log.bytes_at import read_at
 from joinproto.log.records import (
     BASE_MAGIC,

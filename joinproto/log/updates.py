@@ -22,9 +22,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from attrs import define, field
 
-from joinproto.core.chain.messages import ServeUpdate, StartUpdate
-from joinproto.core.chain.view import Position
 from joinproto.drivers.ports import Strand, Work
+from joinproto.join.messages import ServeUpdate, StartUpdate
+from joinproto.join.view import Position
 from joinproto.log.bytes_at import read_at
 from joinproto.log.entry import digest_of
 from joinproto.log.journal import Frame, Journal, Run

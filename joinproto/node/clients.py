@@ -25,13 +25,13 @@ import anyio
 from anyio.abc import TaskGroup
 from attrs import define, field
 
-from joinproto.core.chain.messages import Closing
-from joinproto.core.chain.view import Position, View
 from joinproto.drivers.addresses import Address
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.direct import listening
 from joinproto.drivers.failures import NotActive
 from joinproto.errors import EnvironmentProblem
+from joinproto.join.messages import Closing
+from joinproto.join.view import Position, View
 from joinproto.log.entry import Entry
 from joinproto.log.journal import Frame
 from joinproto.log.replicated import ReplicatedLog

@@ -21,9 +21,9 @@ from prometheus_client.registry import Collector
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from joinproto import __version__
-from joinproto.core.chain.phases import Phase
 from joinproto.drivers.addresses import Address
 from joinproto.errors import EnvironmentProblem
+from joinproto.join.phases import Phase
 
 CONNECTIONS_MAX = 64
 CONNECTION_SECONDS = 10.0

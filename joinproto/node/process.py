@@ -15,7 +15,6 @@ import anyio
 from attrs import define, field
 
 from joinproto import __version__
-from joinproto.core.chain.messages import Stop
 from joinproto.drivers.clock import OffsetClock, SystemClock
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.eventlog import EventLog, FileLog, NoLog
@@ -23,6 +22,7 @@ from joinproto.drivers.failures import NotActive, only_one
 from joinproto.drivers.ports import Host
 from joinproto.drivers.tcp import TcpTransport
 from joinproto.errors import JoinprotoError
+from joinproto.join.messages import Stop
 from joinproto.log.disk import open_disk
 from joinproto.log.keeper import Keeping
 from joinproto.log.replicated import ReplicatedLog

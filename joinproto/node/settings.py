@@ -14,13 +14,13 @@ from attrs import field, frozen
 from cattrs import transform_error
 from cattrs.errors import ClassValidationError
 
-from joinproto.core.chain.config import Config, TotalFailure
-from joinproto.core.chain.malformed import Malformed
 from joinproto.drivers.addresses import Address
 from joinproto.drivers.eventlog import BYTES_MAX
 from joinproto.drivers.tcp import Network
 from joinproto.drivers.tls import TlsFiles
 from joinproto.errors import JoinprotoError, MisuseError, UsageProblem
+from joinproto.join.config import Config, TotalFailure
+from joinproto.join.malformed import Malformed
 from joinproto.node.control import require_place
 from joinproto.node.sanity import (
     require_apart,

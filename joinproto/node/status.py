@@ -7,12 +7,12 @@ from typing import Annotated, Any
 from attrs import frozen
 
 from joinproto import __version__
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.phases import Phase
-from joinproto.core.chain.view import Kind, Seat
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.failures import what_helps
 from joinproto.drivers.outcome import Outcome
+from joinproto.join.ids import ViewId
+from joinproto.join.phases import Phase
+from joinproto.join.view import Kind, Seat
 from joinproto.json_form import Count, encoded
 from joinproto.log.replicated import ReplicatedLog
 from joinproto.tables.vocabulary import Reason, Store

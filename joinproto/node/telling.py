@@ -7,9 +7,9 @@ import sys
 
 from attrs import define
 
-from joinproto.core.chain.messages import Event, Learned, PhaseChanged, Refusal, Waiting
 from joinproto.drivers.failures import what_helps
 from joinproto.drivers.lines import one_line
+from joinproto.join.messages import Event, Learned, PhaseChanged, Refusal, Waiting
 from joinproto.node.notify import notify
 from joinproto.tables.vocabulary import Reason
 

@@ -16,9 +16,9 @@ import click
 from attrs import evolve
 
 from joinproto import __version__
-from joinproto.core.pick.table import Verdict
 from joinproto.errors import StoreUnreadable, StoreWriteFailed, UsageProblem
 from joinproto.json_form import printed
+from joinproto.pick.table import Verdict
 from joinproto.recovery import schema, show, writing
 from joinproto.recovery.access import SUDO, WRITE_ERROR
 from joinproto.recovery.cli_look import judgement_of, judging, looking

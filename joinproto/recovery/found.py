@@ -44,7 +44,7 @@ What a reader has to fill in:
     record               None: only stores of joinproto have one
 
 What follows from several of these (which is latest, what is missing) is not decided here but
-in `joinproto/core/pick/`, from `Found.candidate`.
+in `joinproto/pick/`, from `Found.candidate`.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ from typing import Any
 
 from attrs import field, frozen
 
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.pick.candidate import Candidate, LastView, State
-from joinproto.core.pick.wait_graph import NodeList
+from joinproto.join.store import StoreRecord
+from joinproto.pick.candidate import Candidate, LastView, State
+from joinproto.pick.wait_graph import NodeList
 from joinproto.recovery.frames import Journal
 from joinproto.recovery.words import shown
 

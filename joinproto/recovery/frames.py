@@ -11,8 +11,8 @@ from hashlib import sha256
 
 from attrs import field, frozen
 
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Position
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position
 from joinproto.log.journal import FILE, Run, holds, start_from, survey
 from joinproto.store.filesystem import FileSystem, let_go, reason
 

@@ -1,6 +1,6 @@
 """What a command found out: verdict, evidence, what is missing, what to do next.  No I/O.
 
-Here the verdict of `joinproto.core.pick` meets the operator: exit code and the next command.
+Here the verdict of `joinproto.pick` meets the operator: exit code and the next command.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Collection, Sequence
 
 from attrs import frozen
 
-from joinproto.core.chain.ids import short
-from joinproto.core.pick.candidate import called
-from joinproto.core.pick.findings import Missing
-from joinproto.core.pick.pick import Pick, group, pick
-from joinproto.core.pick.table import Verdict
 from joinproto.errors import UsageProblem
+from joinproto.join.ids import short
+from joinproto.pick.candidate import called
+from joinproto.pick.findings import Missing
+from joinproto.pick.pick import Pick, group, pick
+from joinproto.pick.table import Verdict
 from joinproto.recovery import schema
 from joinproto.recovery.access import DISK
 from joinproto.recovery.foreign.choice import broker_would

@@ -18,10 +18,10 @@ from typing import Any
 
 from attrs import Factory, define, evolve
 
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.lineage import Lineage, lineage_of
-from joinproto.core.chain.malformed import Malformed
-from joinproto.core.chain.view import View
+from joinproto.join.ids import ViewId
+from joinproto.join.lineage import Lineage, lineage_of
+from joinproto.join.malformed import Malformed
+from joinproto.join.view import View
 from joinproto.store.codec import decode
 from joinproto.store.contents import Contents
 from joinproto.store.envelope import Envelope, Validity, unseal

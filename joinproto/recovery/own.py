@@ -13,11 +13,11 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.core.chain.ids import short
-from joinproto.core.chain.malformed import Malformed
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Position, View
 from joinproto.errors import StoreMissing, StoreNewer, StoreUnreadable
+from joinproto.join.ids import short
+from joinproto.join.malformed import Malformed
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, View
 from joinproto.recovery.found import Fact, Format, Found, Raw, RawFile, State
 from joinproto.recovery.frames import with_frames
 from joinproto.recovery.history import broken_link

@@ -17,13 +17,13 @@ from typing import Annotated, Any
 
 from attrs import evolve, field, frozen
 
-from joinproto.core.chain.ids import short
-from joinproto.core.chain.lineage import Lineage
-from joinproto.core.chain.malformed import Malformed
-from joinproto.core.chain.view import Position, Seat, View, restart
-from joinproto.core.pick.table import Verdict
 from joinproto.errors import JoinprotoError, StoreCorrupt, StoreNewer, UsageProblem
+from joinproto.join.ids import short
+from joinproto.join.lineage import Lineage
+from joinproto.join.malformed import Malformed
+from joinproto.join.view import Position, Seat, View, restart
 from joinproto.json_form import Absent, Key, canonical_hash, encoded
+from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Format, Found, Raw
 from joinproto.recovery.judgement import Judgement
 from joinproto.recovery.own import NAMES

@@ -9,8 +9,8 @@ from typing import Annotated
 
 from attrs import frozen
 
-from joinproto.core.pick.table import Verdict
 from joinproto.json_form import Absent, Count, Merged, schema_of
+from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Format, State
 
 

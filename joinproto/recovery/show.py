@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from joinproto.core.chain.ids import short
-from joinproto.core.pick.candidate import called
-from joinproto.core.pick.findings import Place
-from joinproto.core.pick.pick import group
-from joinproto.core.pick.table import Verdict
+from joinproto.join.ids import short
+from joinproto.pick.candidate import called
+from joinproto.pick.findings import Place
+from joinproto.pick.pick import group
+from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Found, State
 from joinproto.recovery.judgement import Judgement
 from joinproto.recovery.verification import Verification

@@ -21,11 +21,11 @@ from typing import Any
 
 from attrs import field, frozen
 
-from joinproto.core.chain.ids import short
-from joinproto.core.chain.lineage import Lineage, Order, compare
-from joinproto.core.chain.malformed import Malformed
-from joinproto.core.chain.view import Kind, View
-from joinproto.core.pick.table import Verdict
+from joinproto.join.ids import short
+from joinproto.join.lineage import Lineage, Order, compare
+from joinproto.join.malformed import Malformed
+from joinproto.join.view import Kind, View
+from joinproto.pick.table import Verdict
 from joinproto.recovery import schema
 from joinproto.recovery.found import Found
 from joinproto.recovery.judgement import groups_told, store_told

@@ -19,10 +19,10 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from joinproto.core.chain.malformed import Malformed
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import View
 from joinproto.errors import JoinprotoError, StoreInUse, StoreUnreadable, StoreWriteFailed
+from joinproto.join.malformed import Malformed
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import View
 from joinproto.recovery.access import (
     ABSENT,
     DISK,

@@ -2,7 +2,7 @@
 
 The classes below are the file's own.  Their fields are the names on disk, in the order in
 which they are written: first what an operator looks for, the long list of views last.
-They are apart from the core's classes because a name in the core may change and a name on
+They are apart from the member's classes because a name there may change and a name on
 a disk may not.
 
 Reading believes nothing: types are not converted, no key may stand twice, and
@@ -24,11 +24,11 @@ from cattrs import (
     IterableValidationNote,
 )
 
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.lineage import Lineage, lineage_of
-from joinproto.core.chain.malformed import Malformed, Said, require, require_type, shown
-from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
-from joinproto.core.chain.view import Kind, Position, Seat, View, shared, verify_id
+from joinproto.join.ids import ViewId
+from joinproto.join.lineage import Lineage, lineage_of
+from joinproto.join.malformed import Malformed, Said, require, require_type, shown
+from joinproto.join.store import Accepted, Ballot, StoreRecord
+from joinproto.join.view import Kind, Position, Seat, View, shared, verify_id
 from joinproto.store.contents import Contents, Json, verify_carried
 from joinproto.store.unknown import with_unknown
 

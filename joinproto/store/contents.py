@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-from joinproto.core.chain.malformed import Said, require, require_text, require_type
-from joinproto.core.chain.store import StoreRecord
+from joinproto.join.malformed import Said, require, require_text, require_type
+from joinproto.join.store import StoreRecord
 
 Json: TypeAlias = "Mapping[str, Json] | list[Json] | str | int | float | bool | None"
 

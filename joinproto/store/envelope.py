@@ -22,7 +22,7 @@ from hashlib import sha256
 
 from attrs import frozen
 
-from joinproto.core.chain.malformed import INT_MAX, shown
+from joinproto.join.malformed import INT_MAX, shown
 
 MAGIC = b"joinproto store\n"
 PLAIN = 1

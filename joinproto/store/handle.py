@@ -21,9 +21,9 @@ from types import TracebackType
 
 from attrs import evolve
 
-from joinproto.core.chain.malformed import INT_MAX, Malformed
-from joinproto.core.chain.store import StoreRecord
 from joinproto.errors import MisuseError, StoreError, StoreExists, StoreInUse, StoreWriteFailed
+from joinproto.join.malformed import INT_MAX, Malformed
+from joinproto.join.store import StoreRecord
 from joinproto.store.codec import decode, encode
 from joinproto.store.contents import Contents
 from joinproto.store.envelope import FORMAT, PLAIN, Envelope, Validity, seal
@@ -343,5 +343,5 @@ def _remove_leftovers(files: FileSystem, room: int) -> None:
 def _misuse(path: Path, malformed: Malformed) -> MisuseError:
     return MisuseError(
         f"{path}: a record that cannot be on a disk: {malformed}",
-        next="write only what `joinproto.core.chain` makes, with ids by hash",
+        next="write only what `joinproto.join` makes, with ids by hash",
     )

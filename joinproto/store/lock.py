@@ -16,8 +16,8 @@ from pathlib import Path
 
 from attrs import frozen
 
-from joinproto.core.chain.malformed import FORBIDDEN
 from joinproto.errors import StoreInUse
+from joinproto.join.malformed import FORBIDDEN
 from joinproto.store.filesystem import FileSystem, let_go, read_all, write_all
 
 LOCK = "store.lock"

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from joinproto.core.chain.malformed import Malformed
 from joinproto.errors import (
     StoreCorrupt,
     StoreError,
@@ -28,6 +27,7 @@ from joinproto.errors import (
     StoreNewer,
     StoreUnreadable,
 )
+from joinproto.join.malformed import Malformed
 from joinproto.store.codec import decode
 from joinproto.store.contents import Contents
 from joinproto.store.envelope import FILE_BYTES_MAX, Fault, Validity, unseal

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import combinations
 from random import Random
 
-from joinproto.core.chain.config import fewest_founders
+from joinproto.join.config import fewest_founders
 from joinproto.swarm.scenario import Deed, Scenario, What
 
 NAMES = "abcdefg"

@@ -14,10 +14,12 @@ from typing import Protocol
 
 from attrs import define, field
 
-from joinproto.core.chain.frames import Frame
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.member import Member
-from joinproto.core.chain.messages import (
+from joinproto.drivers.ports import Channel, Work
+from joinproto.drivers.session import VERSIONS
+from joinproto.join.frames import Frame
+from joinproto.join.ids import ViewId
+from joinproto.join.member import Member
+from joinproto.join.messages import (
     Abort,
     Action,
     Closing,
@@ -32,13 +34,11 @@ from joinproto.core.chain.messages import (
     Stop,
     Waiting,
 )
-from joinproto.core.chain.perform import perform
-from joinproto.core.chain.phases import RUNNING
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Position, Seat, View
-from joinproto.core.chain.wire import decode
-from joinproto.drivers.ports import Channel, Work
-from joinproto.drivers.session import VERSIONS
+from joinproto.join.perform import perform
+from joinproto.join.phases import RUNNING
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, Seat, View
+from joinproto.join.wire import decode
 from joinproto.log.entry import Entry
 from joinproto.log.journal import Frame as Kept
 from joinproto.log.replicated import ReplicatedLog

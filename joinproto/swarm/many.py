@@ -14,7 +14,7 @@ from time import monotonic
 
 from attrs import define, evolve, field
 
-from joinproto.core.chain.member import Member
+from joinproto.join.member import Member
 from joinproto.swarm.draw import draw
 from joinproto.swarm.run import Outcome, run
 

@@ -13,8 +13,8 @@ from typing import Protocol
 
 from attrs import define, field
 
-from joinproto.core.chain.wire import MISSES, encode
 from joinproto.drivers.ports import Channel
+from joinproto.join.wire import MISSES, encode
 from joinproto.swarm.scenario import Scenario
 
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 
 from attrs import define, field
 
-from joinproto.core.chain.balloting import IMPOSSIBLE
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.messages import Learned, Waiting
-from joinproto.core.chain.store import Ballot, StoreRecord
-from joinproto.core.chain.view import Kind, Position, Seat, View
+from joinproto.join.balloting import IMPOSSIBLE
+from joinproto.join.ids import ViewId
+from joinproto.join.messages import Learned, Waiting
+from joinproto.join.store import Ballot, StoreRecord
+from joinproto.join.view import Kind, Position, Seat, View
 from joinproto.swarm.host import Process
 from joinproto.swarm.scenario import Scenario
 from joinproto.tables.vocabulary import Store

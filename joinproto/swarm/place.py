@@ -12,8 +12,8 @@ from typing import Protocol
 
 from attrs import define, evolve, field
 
-from joinproto.core.chain.store import StoreRecord
 from joinproto.errors import StoreMissing
+from joinproto.join.store import StoreRecord
 from joinproto.log.disk import open_disk
 from joinproto.log.journal import FILE, Journal
 from joinproto.store.handle import create_store, open_store

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.view import View
+from joinproto.join.ids import ViewId
+from joinproto.join.view import View
 from joinproto.swarm.host import Process
 
 if TYPE_CHECKING:

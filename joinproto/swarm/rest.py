@@ -11,8 +11,8 @@ from itertools import combinations
 
 from attrs import frozen
 
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Seat, View
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Seat, View
 from joinproto.log.journal import Run
 from joinproto.swarm.oracle import Oracle
 from joinproto.tables.vocabulary import Store

@@ -12,7 +12,7 @@ from shutil import rmtree
 
 from attrs import field, frozen
 
-from joinproto.core.chain.member import Member
+from joinproto.join.member import Member
 from joinproto.swarm.calm import calm
 from joinproto.swarm.deeds import do
 from joinproto.swarm.oracle import STUCK, Violation

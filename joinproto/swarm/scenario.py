@@ -10,7 +10,7 @@ from enum import Enum
 
 from attrs import field, frozen
 
-from joinproto.core.chain.config import Config, TotalFailure
+from joinproto.join.config import Config, TotalFailure
 
 
 class What(Enum):

@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import define, evolve
 
-from joinproto.core.chain.config import fewest_founders
+from joinproto.join.config import fewest_founders
 from joinproto.swarm.run import Outcome
 from joinproto.swarm.scenario import Deed, Scenario
 

@@ -15,11 +15,11 @@ from random import Random
 
 from attrs import define, evolve, field
 
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.member import Member
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Position, View
 from joinproto.drivers.ports import Channel
+from joinproto.join.ids import ViewId
+from joinproto.join.member import Member
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, View
 from joinproto.log.replicated import ReplicatedLog
 from joinproto.swarm.host import Clients, Clock, Process
 from joinproto.swarm.network import Network

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from joinproto.core.chain.messages import Learned, PhaseChanged, Proposes, Refusal, Waiting
+from joinproto.join.messages import Learned, PhaseChanged, Proposes, Refusal, Waiting
 
 
 def told(event: object) -> str:

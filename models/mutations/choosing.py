@@ -11,9 +11,9 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.core.chain.answers import Answer, Evidence
-from joinproto.core.chain.choice import Choice
-from joinproto.core.chain.choice_messages import (
+from joinproto.join.answers import Answer, Evidence
+from joinproto.join.choice import Choice
+from joinproto.join.choice_messages import (
     Accept,
     ChoiceMessage,
     Chosen,
@@ -23,17 +23,17 @@ from joinproto.core.chain.choice_messages import (
     SendTo,
     Voted,
 )
-from joinproto.core.chain.chooser import Chooser, Step
-from joinproto.core.chain.phases import Facts
-from joinproto.core.chain.state import Known
-from joinproto.core.chain.view import Seat, View
+from joinproto.join.chooser import Chooser, Step
+from joinproto.join.phases import Facts
+from joinproto.join.state import Known
+from joinproto.join.view import Seat, View
 from models.mutations.mutation import Mutation, Patch
 
-CHOICE = "joinproto.core.chain.choice"
-CHOOSER = "joinproto.core.chain.chooser"
-OUTSIDE = "joinproto.core.chain.outside"
-ANSWERS = "joinproto.core.chain.answers"
-SETTLING = "joinproto.core.chain.settling"
+CHOICE = "joinproto.join.choice"
+CHOOSER = "joinproto.join.chooser"
+OUTSIDE = "joinproto.join.outside"
+ANSWERS = "joinproto.join.answers"
+SETTLING = "joinproto.join.settling"
 
 
 def _unwritten(original: Callable[..., Step]) -> Callable[..., Step]:

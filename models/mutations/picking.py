@@ -9,14 +9,14 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from joinproto.core.chain.answers import Answer, Evidence
-from joinproto.core.chain.view import View
+from joinproto.join.answers import Answer, Evidence
+from joinproto.join.view import View
 from models.mutations.mutation import Mutation, Patch
 
 if TYPE_CHECKING:
     from joinproto.log.sequencer import Sequencer
 
-PICK = "joinproto.core.pick.chain"
+PICK = "joinproto.pick.chain"
 
 
 def _any_position(original: Callable[..., bool]) -> Callable[..., bool]:
@@ -34,7 +34,7 @@ PICKING = (
     # Any position counts, also of a view that was left behind.
     Mutation(
         "picks-the-highest",
-        (Patch("joinproto.core.chain.answers", "Evidence.covers", _any_position),),
+        (Patch("joinproto.join.answers", "Evidence.covers", _any_position),),
     ),
     # Members of the newest view are not waited for.
     Mutation("picks-without-members", (Patch(PICK, "_needed", _nobody),)),

@@ -10,18 +10,18 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.core.chain.draft import Draft
-from joinproto.core.chain.frames import Frame, in_order
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.phases import Deed, Phase
-from joinproto.core.chain.settling import settle
-from joinproto.core.chain.state import Known
-from joinproto.core.chain.updating import require_thawed
-from joinproto.core.chain.view import Kind, View
+from joinproto.join.draft import Draft
+from joinproto.join.frames import Frame, in_order
+from joinproto.join.ids import ViewId
+from joinproto.join.phases import Deed, Phase
+from joinproto.join.settling import settle
+from joinproto.join.state import Known
+from joinproto.join.updating import require_thawed
+from joinproto.join.view import Kind, View
 from joinproto.tables.machine import StateMachine
 from models.mutations.mutation import Mutation, Patch, without
 
-CHAIN = "joinproto.core.chain"
+CHAIN = "joinproto.join"
 
 
 def _lacking(case: str) -> Patch:

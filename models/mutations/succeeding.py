@@ -10,20 +10,20 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.core.chain.answers import Answer, Evidence
-from joinproto.core.chain.phases import Facts
-from joinproto.core.chain.state import Known
-from joinproto.core.chain.succession import ME_CLOSES, Next, S
-from joinproto.core.chain.successor import Proposer, keeps_nothing
-from joinproto.core.chain.view import Position, Seat
+from joinproto.join.answers import Answer, Evidence
+from joinproto.join.phases import Facts
+from joinproto.join.state import Known
+from joinproto.join.succession import ME_CLOSES, Next, S
+from joinproto.join.successor import Proposer, keeps_nothing
+from joinproto.join.view import Position, Seat
 from joinproto.tables.tables import Table
 from joinproto.tables.vocabulary import Reason
 from models.mutations.mutation import Mutation, Patch, changing, without
 
-SUCCESSION = "joinproto.core.chain.succession"
-SUCCESSOR = "joinproto.core.chain.successor"
-ANSWERS = "joinproto.core.chain.answers"
-SETTLING = "joinproto.core.chain.settling"
+SUCCESSION = "joinproto.join.succession"
+SUCCESSOR = "joinproto.join.successor"
+ANSWERS = "joinproto.join.answers"
+SETTLING = "joinproto.join.settling"
 
 Read = Callable[[], Table[Next]]
 

@@ -1,6 +1,6 @@
 """One successor for each view: the shipped choice, searched with its real code.
 
-Source: join protocol, 3.3 and 3.6; `joinproto/core/chain/choice.py` is what runs here.
+Source: join protocol, 3.3 and 3.6; `joinproto/join/choice.py` is what runs here.
 
 The members of one open view V choose its successor; in the founding world there is no view
 yet.  Messages of a set are lost, doubled and delayed for free.  A crash falls at any point,
@@ -24,8 +24,8 @@ from typing import Any, cast, get_args
 
 from attrs import define, evolve, frozen
 
-from joinproto.core.chain.choice import Choice
-from joinproto.core.chain.choice_messages import (
+from joinproto.join.choice import Choice
+from joinproto.join.choice_messages import (
     ChoiceMessage,
     Free,
     Learned,
@@ -33,13 +33,13 @@ from joinproto.core.chain.choice_messages import (
     SendTo,
     said,
 )
-from joinproto.core.chain.chooser import Step
-from joinproto.core.chain.config import fewest_founders
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.lineage import Lineage
-from joinproto.core.chain.malformed import Malformed
-from joinproto.core.chain.store import Accepted, StoreRecord
-from joinproto.core.chain.view import Facts, Seat, View, change, found
+from joinproto.join.chooser import Step
+from joinproto.join.config import fewest_founders
+from joinproto.join.ids import ViewId
+from joinproto.join.lineage import Lineage
+from joinproto.join.malformed import Malformed
+from joinproto.join.store import Accepted, StoreRecord
+from joinproto.join.view import Facts, Seat, View, change, found
 from models.events import NOT_ENABLED, Message, Persist, Record, Rule, Send
 from models.faults import Faults
 from models.local import Offline

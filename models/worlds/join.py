@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from joinproto.core.chain.config import Config, TotalFailure
-from joinproto.core.chain.lineage import Lineage
-from joinproto.core.chain.store import StoreRecord
+from joinproto.join.config import Config, TotalFailure
+from joinproto.join.lineage import Lineage
+from joinproto.join.store import StoreRecord
 from models.faults import Faults
 from models.local import Offline
 from models.mutations.catalogue import OF_THE_MEMBER

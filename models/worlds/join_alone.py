@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from joinproto.core.chain.state import MemberState
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Position, View
+from joinproto.join.state import MemberState
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, View
 from joinproto.tables.vocabulary import Store
 
 

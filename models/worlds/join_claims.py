@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from joinproto.core.chain.ids import Name
-from joinproto.core.chain.phases import Phase
-from joinproto.core.chain.view import Kind
+from joinproto.join.ids import Name
+from joinproto.join.phases import Phase
+from joinproto.join.view import Kind
 from models.properties import (
     Property,
     always,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from joinproto.core.chain.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
-from joinproto.core.chain.ids import Name, ViewId
-from joinproto.core.chain.messages import Heartbeat, Hello, Ready, WantUpdate, Welcome
+from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
+from joinproto.join.ids import Name, ViewId
+from joinproto.join.messages import Heartbeat, Hello, Ready, WantUpdate, Welcome
 from models.worlds.join_words import Cas, Data, FrameMessage, Says
 
 

@@ -1,6 +1,6 @@
 """The host of a member of the join worlds: what it does while it performs one batch.
 
-The batch itself is performed as those that ship do (`joinproto.core.chain.perform`).
+The batch itself is performed as those that ship do (`joinproto.join.perform`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from joinproto.core.chain.balloting import IMPOSSIBLE
-from joinproto.core.chain.choice_messages import Chosen
-from joinproto.core.chain.messages import (
+from joinproto.join.balloting import IMPOSSIBLE
+from joinproto.join.choice_messages import Chosen
+from joinproto.join.messages import (
     Action,
     Closing,
     CompareAndSet,
@@ -28,11 +28,11 @@ from joinproto.core.chain.messages import (
     StartUpdate,
     Waiting,
 )
-from joinproto.core.chain.phases import Phase
-from joinproto.core.chain.proposing import BETTER, SILENT
-from joinproto.core.chain.state import MemberState
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Seat, View
+from joinproto.join.phases import Phase
+from joinproto.join.proposing import BETTER, SILENT
+from joinproto.join.state import MemberState
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Seat, View
 from models.events import Broadcast, Persist, Record, Send
 from models.events import Rule as Took
 from models.worlds.join_plan import HostLapse

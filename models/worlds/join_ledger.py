@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from attrs import define, frozen
 
-from joinproto.core.chain.ids import Name
-from joinproto.core.chain.view import Kind, Position, Seat
+from joinproto.join.ids import Name
+from joinproto.join.view import Kind, Position, Seat
 from models.worlds.join_words import ChosenView, Kept, Opened, Proposed, ReadyIn, Returned, Vote
 
 Heard = ChosenView | Kept | Opened | Proposed | ReadyIn | Returned | Vote

@@ -12,27 +12,27 @@ from typing import Any, ClassVar, cast
 
 from attrs import define, evolve, frozen
 
-from joinproto.core.chain import steps
-from joinproto.core.chain.admission import admission
-from joinproto.core.chain.choice import Choice
-from joinproto.core.chain.draft import Draft, Happened, step
-from joinproto.core.chain.frames import Frame, may_append
-from joinproto.core.chain.greeting import row_of
-from joinproto.core.chain.ids import Name, ViewId
-from joinproto.core.chain.messages import (
+from joinproto.join import steps
+from joinproto.join.admission import admission
+from joinproto.join.choice import Choice
+from joinproto.join.draft import Draft, Happened, step
+from joinproto.join.frames import Frame, may_append
+from joinproto.join.greeting import row_of
+from joinproto.join.ids import Name, ViewId
+from joinproto.join.messages import (
     Batch,
     Heartbeat,
     Hello,
     Message,
 )
-from joinproto.core.chain.outbox import both
-from joinproto.core.chain.pace import Pace
-from joinproto.core.chain.perform import performing
-from joinproto.core.chain.phases import RUNNING, Phase, standing
-from joinproto.core.chain.settling import facts
-from joinproto.core.chain.state import MemberState
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Position, Seat, View
+from joinproto.join.outbox import both
+from joinproto.join.pace import Pace
+from joinproto.join.perform import performing
+from joinproto.join.phases import RUNNING, Phase, standing
+from joinproto.join.settling import facts
+from joinproto.join.state import MemberState
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, Seat, View
 from models.events import NOT_ENABLED, Broadcast, Maybe, Persist, Record, Send
 from models.events import Message as Arrived
 from models.events import Rule as Took

@@ -20,13 +20,13 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from joinproto.core.chain.lineage import Lineage
-from joinproto.core.chain.position import PositionOrder, compare_positions
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Position
-from joinproto.core.pick.candidate import Candidate, State
-from joinproto.core.pick.pick import pick
-from joinproto.core.pick.table import Verdict
+from joinproto.join.lineage import Lineage
+from joinproto.join.position import PositionOrder, compare_positions
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position
+from joinproto.pick.candidate import Candidate, State
+from joinproto.pick.pick import pick
+from joinproto.pick.table import Verdict
 from models.mutations.catalogue import OF_PICK, mutation
 from models.mutations.mutation import applied
 from models.properties import Property, always, sometimes

@@ -6,10 +6,10 @@ from enum import Enum
 
 from attrs import frozen
 
-from joinproto.core.chain.config import Config
-from joinproto.core.chain.ids import by_content
-from joinproto.core.chain.state import Setup
-from joinproto.core.chain.store import StoreRecord
+from joinproto.join.config import Config
+from joinproto.join.ids import by_content
+from joinproto.join.state import Setup
+from joinproto.join.store import StoreRecord
 
 
 class HostLapse(Enum):

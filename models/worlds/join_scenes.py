@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 
 from attrs import evolve, frozen
 
-from joinproto.core.chain.config import Config
-from joinproto.core.chain.ids import by_content
-from joinproto.core.chain.lineage import Lineage
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Position, Seat, View, change, close, found
+from joinproto.join.config import Config
+from joinproto.join.ids import by_content
+from joinproto.join.lineage import Lineage
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, Seat, View, change, close, found
 
 
 def _options(wait_for: int) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.store import Accepted
-from joinproto.core.chain.view import Position, Seat, View
+from joinproto.join.ids import ViewId
+from joinproto.join.store import Accepted
+from joinproto.join.view import Position, Seat, View
 
 REGISTER = "register"
 """The name under which the outside register takes part in a world."""

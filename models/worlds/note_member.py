@@ -1,6 +1,6 @@
 """The note's member, and Qpid's, as a member of a world: the shipped code and its disk.
 
-Nothing is decided here: each event goes to `joinproto.core`, and what it asks its host to
+Nothing is decided here: each event goes to `joinproto.reference`, and what it asks its host to
 do is put into the world's words.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from attrs import define, frozen
 
-from joinproto.reference import effects as core
+from joinproto.reference import effects
 from joinproto.reference.effects import Kept
 from joinproto.reference.events import Agreed, MarkClean, OrderlyShutdown, Start, UpdateDone
 from joinproto.reference.note.member import NoteMember
@@ -140,8 +140,8 @@ class Broker:
         self.held = self.disk
         self.phase = Phase.STOPPED
         before = self.disk
-        effects = list(self._react(event))
-        return NOT_ENABLED if self.disk == before else effects
+        asked = list(self._react(event))
+        return NOT_ENABLED if self.disk == before else asked
 
     def story(self) -> dict[str, Any]:
         found: dict[str, Any] = {"phase": self.phase}
@@ -174,9 +174,9 @@ class Broker:
             self.phase = member.phase
             self.held = Kept(member.store, member.initial, member.final, member.data)
             match effect:
-                case core.Took():
+                case effects.Took():
                     yield Rule(f"{effect.table}: {effect.label} {effect.case}")
-                case core.Persist():
+                case effects.Persist():
                     self.disk = effect.kept
                     yield Persist()
                     if before is not None and member.initial != before:
@@ -184,9 +184,9 @@ class Broker:
                     elif before is None and isinstance(event, Agreed):
                         yield Record(Founded(member.initial))
                     before = member.initial
-                case core.AskForUpdate():
+                case effects.AskForUpdate():
                     self.sources = effect.sources
-                case core.Acknowledge():
+                case effects.Acknowledge():
                     yield Record(Acknowledged(member.initial, effect.frame))
         if isinstance(event, OrderlyShutdown):
             yield Record(ShutDown())

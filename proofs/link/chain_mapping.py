@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from joinproto.core.chain.ids import Name
+from joinproto.join.ids import Name
 from models.reference import State
 from models.worlds.join_words import REGISTER
 from proofs import chain

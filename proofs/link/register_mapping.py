@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import frozen
 
-from joinproto.core.chain.choice_messages import Accept, Promise
-from joinproto.core.chain.store import Accepted, Ballot
+from joinproto.join.choice_messages import Accept, Promise
+from joinproto.join.store import Accepted, Ballot
 from models.freeze import thaw
 from models.reference import Reference, State
 from proofs import register

@@ -9,9 +9,9 @@ from typing import Any
 
 from attrs import Factory, define, field, frozen
 
-from joinproto.core.chain.ids import Name
-from joinproto.core.chain.store import Ballot
 from joinproto.errors import UsageProblem
+from joinproto.join.ids import Name
+from joinproto.join.store import Ballot
 from models.catalogue import entry, load_world
 from models.reference import State
 from models.steps import text_of, words

@@ -8,9 +8,9 @@ from typing import Any
 
 from attrs import frozen
 
-from joinproto.core.chain.ids import Name
-from joinproto.core.chain.phases import Phase
-from joinproto.core.chain.view import Kind
+from joinproto.join.ids import Name
+from joinproto.join.phases import Phase
+from joinproto.join.view import Kind
 from models.freeze import thaw
 from models.reference import State
 from models.worlds.join_words import REGISTER

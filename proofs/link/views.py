@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from joinproto.core.chain.ids import Name
-from joinproto.core.chain.view import Kind, Position
+from joinproto.join.ids import Name
+from joinproto.join.view import Kind, Position
 from proofs.structure import Rows
 
 

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 from click.testing import CliRunner
 
-from joinproto.core.chain.phases import Phase
+from joinproto.join.phases import Phase
 from tests.bench.stand_ins import made_up
 from tools.bench import __main__ as command
 from tools.bench import member, report

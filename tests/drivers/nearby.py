@@ -10,15 +10,15 @@ from typing import Any
 import anyio
 from attrs import define, field
 
-from joinproto.core.chain.config import Config
-from joinproto.core.chain.messages import Closing
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import View
 from joinproto.drivers.addresses import Address
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.nodata import NoData
 from joinproto.drivers.ports import Host
 from joinproto.drivers.tcp import Network, TcpTransport
+from joinproto.join.config import Config
+from joinproto.join.messages import Closing
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import View
 from joinproto.store.handle import Store, create_store, open_store
 from tools.faults.ports import free_ports
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from joinproto.core.chain.messages import Closing, Stop
-from joinproto.core.chain.phases import Phase
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.failures import Aborted, NotActive
 from joinproto.drivers.nodata import NoData
 from joinproto.drivers.outcome import Outcome
 from joinproto.drivers.ports import Brief, Channel, Work
 from joinproto.errors import StoreInUse, StoreWriteFailed
+from joinproto.join.messages import Closing, Stop
+from joinproto.join.phases import Phase
 from joinproto.tables.vocabulary import Store as StoreState
 from tests.drivers.nearby import PATIENCE, Place, places, until
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.core.chain.choice_messages import Promise
-from joinproto.core.chain.messages import Message
-from joinproto.core.chain.wire import decode
 from joinproto.drivers import engine
 from joinproto.drivers.cluster import Cluster
+from joinproto.join.choice_messages import Promise
+from joinproto.join.messages import Message
+from joinproto.join.wire import decode
 from tests.drivers.nearby import Place, places, until
 from tests.drivers.test_cluster import all_active, running
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.core.chain.choice_messages import Prepare
-from joinproto.core.chain.messages import Stop
-from joinproto.core.chain.store import Ballot
 from joinproto.drivers.outcome import Outcome
 from joinproto.drivers.threads import ThreadCluster
 from joinproto.errors import MisuseError, StoreWriteFailed
+from joinproto.join.choice_messages import Prepare
+from joinproto.join.messages import Stop
+from joinproto.join.store import Ballot
 from tests.drivers.nearby import PATIENCE, Place, places
 
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from joinproto.core.chain.config import Config
-from joinproto.core.chain.messages import Abort, Closing, Stop
-from joinproto.core.chain.phases import Phase
-from joinproto.core.chain.view import Position, View
 from joinproto.drivers.engine import Engine
 from joinproto.drivers.ports import Call, Came, Channel, Down, Host, Item, Up
+from joinproto.join.config import Config
+from joinproto.join.messages import Abort, Closing, Stop
+from joinproto.join.phases import Phase
+from joinproto.join.view import Position, View
 from joinproto.log.disk import Disk, open_disk
 from joinproto.log.entry import Entry
 from joinproto.log.journal import Frame

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from joinproto.core.chain.lineage import Lineage
-from joinproto.core.chain.view import Position, Seat, found
 from joinproto.errors import StoreCorrupt, StoreUnreadable
+from joinproto.join.lineage import Lineage
+from joinproto.join.view import Position, Seat, found
 from joinproto.log.disk import open_disk
 from joinproto.log.journal import FILE, Frame, Journal
 from joinproto.store.handle import create_store, open_store

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joinproto.core.chain.view import Position
 from joinproto.errors import MisuseError, StoreCorrupt
+from joinproto.join.view import Position
 from joinproto.log import survey as surveys
 from joinproto.log.journal import FILE, FRAME_BYTES_MAX, Frame, Journal, Run
 from joinproto.log.records import record

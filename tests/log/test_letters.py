@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joinproto.core.chain.malformed import Malformed
+from joinproto.join.malformed import Malformed
 from joinproto.log.entry import Entry, packed
 from joinproto.log.journal import Frame, Run
 from joinproto.log.letters import (

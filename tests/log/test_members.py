@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from joinproto.core.chain.messages import Stop
-from joinproto.core.chain.phases import Phase
 from joinproto.drivers.ports import Channel, Up
+from joinproto.join.messages import Stop
+from joinproto.join.phases import Phase
 from tests.log.engines import Town
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from attrs import define, field
 
-from joinproto.core.chain.messages import Closing, StartUpdate
+from joinproto.join.messages import Closing, StartUpdate
 from joinproto.log.journal import Journal
 from tests.log.test_replicated import Bench, Three, first_view, next_view
 

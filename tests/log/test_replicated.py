@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from attrs import define, field
 
-from joinproto.core.chain.frames import Frame as May
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.messages import Closing, StartUpdate
-from joinproto.core.chain.view import Position, Seat, View, change, found
 from joinproto.drivers.session import VERSIONS
+from joinproto.join.frames import Frame as May
+from joinproto.join.ids import ViewId
+from joinproto.join.messages import Closing, StartUpdate
+from joinproto.join.view import Position, Seat, View, change, found
 from joinproto.log.entry import Entry
 from joinproto.log.journal import Frame, Journal
 from joinproto.log.replicated import ReplicatedLog

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.core.chain.phases import Phase
 from joinproto.errors import MisuseError, StoreCorrupt, StoreForeign, StoreNewer
+from joinproto.join.phases import Phase
 from joinproto.log import dropping, snapshot
 from joinproto.log.disk import open_disk
 from joinproto.log.journal import FILE, Frame, Journal

@@ -13,7 +13,7 @@ from models.mutations.catalogue import OF_THE_CHOICE
 from models.replay import Replay
 from models.report import Report
 from models.worlds.chain_register import KINDS, TOO_FEW, build, by_nonce
-from tests.core.chain.pictures import views
+from tests.join.pictures import views
 
 REGISTER = [item for item in ENTRIES if item.build == "models.worlds.chain_register:build"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from joinproto.core.chain.admission import admission
-from joinproto.core.chain.phases import standing
-from joinproto.core.chain.succession import founding, going_on, reopening
+from joinproto.join.admission import admission
+from joinproto.join.phases import standing
+from joinproto.join.succession import founding, going_on, reopening
 from models.catalogue import ENTRIES, load_world
 from models.check import check
 from models.engine.search import Search

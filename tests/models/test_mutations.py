@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from joinproto.core.chain import succession, successor
-from joinproto.core.chain.frames import may_append
-from joinproto.core.chain.phases import machine, standing
-from joinproto.core.chain.succession import founding, going_on, reopening
 from joinproto.errors import MisuseError, UsageProblem
+from joinproto.join import succession, successor
+from joinproto.join.frames import may_append
+from joinproto.join.phases import machine, standing
+from joinproto.join.succession import founding, going_on, reopening
 from joinproto.reference.note.machine import note_machine
 from models.catalogue import ENTRIES, load_world
 from models.check import check
@@ -72,7 +72,7 @@ def test_a_table_that_is_replaced_says_something_else(name: str) -> None:
 
     with applied(MUTATIONS[name]):
         modules: dict[str, ModuleType] = {
-            "machine": sys.modules["joinproto.core.chain.phases"],
+            "machine": sys.modules["joinproto.join.phases"],
             "note_machine": sys.modules["joinproto.reference.note.machine"],
         }
         after = {path: getattr(modules.get(path, successor), path)() for path in paths}
@@ -84,8 +84,8 @@ def test_a_table_that_is_replaced_says_something_else(name: str) -> None:
 
 def test_every_module_that_holds_a_function_has_the_other_one() -> None:
     """Wherever it was imported: the member, and the world around it."""
-    frames = sys.modules["joinproto.core.chain.frames"]
-    member = sys.modules["joinproto.core.chain.member"]
+    frames = sys.modules["joinproto.join.frames"]
+    member = sys.modules["joinproto.join.member"]
 
     with applied(MUTATIONS["older-frame-accepted"]):
         held_by = {vars(one)["may_append"] for one in (frames, member, join_member)}
@@ -97,18 +97,18 @@ def test_every_module_that_holds_a_function_has_the_other_one() -> None:
 @pytest.mark.parametrize(
     ("module", "path"),
     [
-        ("joinproto.core.chain.phases", "no_such_table"),
-        ("joinproto.core.chain.choice", "Choice.no_such_step"),
-        ("joinproto.core.chain.choice", "NoSuchClass.begin"),
+        ("joinproto.join.phases", "no_such_table"),
+        ("joinproto.join.choice", "Choice.no_such_step"),
+        ("joinproto.join.choice", "NoSuchClass.begin"),
         # What a class above it has is named there.
-        ("joinproto.core.chain.choice", "Choice._founders_answered"),
+        ("joinproto.join.choice", "Choice._founders_answered"),
     ],
 )
 def test_what_is_gone_is_named(module: str, path: str) -> None:
     """And what the same mutation has replaced already is put back."""
     before = held()
     patches = (
-        Patch("joinproto.core.chain.succession", "founding", lambda _: reopening),
+        Patch("joinproto.join.succession", "founding", lambda _: reopening),
         Patch(module, path, lambda one: one),
     )
 

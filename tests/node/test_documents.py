@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from joinproto.core.chain.phases import Phase
+from joinproto.join.phases import Phase
 from joinproto.node import exits, http
 from joinproto.node.settings import Faulty, NodeFile, Security, Timing, read_settings
 

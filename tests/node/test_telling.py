@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from joinproto.core.chain.messages import PhaseChanged, Refusal, Waiting
-from joinproto.core.chain.phases import Phase
+from joinproto.join.messages import PhaseChanged, Refusal, Waiting
+from joinproto.join.phases import Phase
 from joinproto.node.telling import OneLine, Teller
 from joinproto.tables.vocabulary import Reason
 

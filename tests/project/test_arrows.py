@@ -27,19 +27,20 @@ ERRORS = "joinproto.errors"
 
 # Place -> the places it may import; a name covers everything below it, itself included.
 OURS: Mapping[str, set[str]] = {
-    # The errors import nothing, so that the core, too, can raise them.  This is the one
-    # thing the core uses: it is otherwise a world of its own.
+    # The errors import nothing, so that what decides can raise them, too.
     "joinproto.errors": set(),
     # Terms, decision tables and machines: no rule of any system.
     "joinproto.tables": {"joinproto.tables", ERRORS},
-    "joinproto.core": {"joinproto.core", "joinproto.tables", ERRORS},
+    "joinproto.join": {"joinproto.join", "joinproto.tables", ERRORS},
+    # Which store is the latest: of this protocol's stores, and of others'.
+    "joinproto.pick": {"joinproto.pick", "joinproto.join", "joinproto.tables", ERRORS},
     # The note as it is written, and Qpid: to compare with, in `decide` and in worlds.
-    "joinproto.reference": {"joinproto.reference", "joinproto.core", "joinproto.tables", ERRORS},
-    "joinproto.store": {"joinproto.store", "joinproto.core", "joinproto.tables", ERRORS},
+    "joinproto.reference": {"joinproto.reference", "joinproto.tables", ERRORS},
+    "joinproto.store": {"joinproto.store", "joinproto.join", "joinproto.tables", ERRORS},
     "joinproto.drivers": {
         "joinproto.drivers",
         "joinproto.store",
-        "joinproto.core",
+        "joinproto.join",
         "joinproto.tables",
         ERRORS,
     },
@@ -48,7 +49,7 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.log",
         "joinproto.drivers",
         "joinproto.store",
-        "joinproto.core",
+        "joinproto.join",
         "joinproto.tables",
         ERRORS,
     },
@@ -59,7 +60,7 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.log",
         "joinproto.drivers",
         "joinproto.store",
-        "joinproto.core",
+        "joinproto.join",
         "joinproto.tables",
         ERRORS,
     },
@@ -79,7 +80,7 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.log",
         "joinproto.drivers",
         "joinproto.store",
-        "joinproto.core",
+        "joinproto.join",
         "joinproto.tables",
         "joinproto.json_form",
         "joinproto.__version__",
@@ -87,11 +88,12 @@ OURS: Mapping[str, set[str]] = {
     },
     "joinproto.recovery": {
         "joinproto.recovery",
+        "joinproto.pick",
         # The format of our own journal, to see where a store's frames end: it takes the base
         # install only, as the rest of `log` does not.
         "joinproto.log.journal",
         "joinproto.store",
-        "joinproto.core",
+        "joinproto.join",
         "joinproto.tables",
         "joinproto.json_form",
         "joinproto.__version__",
@@ -136,7 +138,13 @@ LAZY: Mapping[str, set[str]] = {
     "models.simulate": {"models.engine"},
 }
 
-PURE = ("joinproto.core", "joinproto.reference", "joinproto.tables")
+PURE = (
+    "joinproto.join",
+    "joinproto.pick",
+    "joinproto.reconcile",
+    "joinproto.reference",
+    "joinproto.tables",
+)
 """What decides: no I/O, clock or chance."""
 
 BASE = {"attr", "attrs", "cattrs", "click", "transitions"}
@@ -151,7 +159,6 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.log": {"attr", "attrs"},
     "joinproto.swarm": {"attr", "attrs"},
     "joinproto.ask": {"attr", "attrs", "cattrs", "fastjsonschema"},
-    "joinproto.reconcile": {"attr", "attrs"},
     "joinproto.node": BASE | {"anyio", "prometheus_client", "uvicorn"},
     # From the base install alone: operators run it on broken machines.
     "joinproto.recovery": BASE,
@@ -172,8 +179,8 @@ THEIRS: Mapping[str, set[str]] = {
     | {"anyio", "coverage", "hypothesis", "matplotlib", "prometheus_client", "pytest", "rich"},
 }
 
-# No I/O, clock or randomness in the core: time and chance are arguments.
-NOT_IN_CORE = {
+# No I/O, clock or randomness in what decides: time and chance are arguments.
+NOT_WHERE_DECIDED = {
     "asyncio", "concurrent", "datetime", "fcntl", "glob", "http", "io", "logging",
     "multiprocessing", "os", "pathlib", "random", "secrets", "select", "shutil", "signal",
     "socket", "sqlite3", "ssl", "subprocess", "sys", "tempfile", "threading", "time",
@@ -239,7 +246,7 @@ def refusal(place: str, found: Import) -> str:
     if not top:
         return f"{found.name}: write the full name"
     if top in sys.stdlib_module_names:
-        if place in PURE and top in NOT_IN_CORE:
+        if place in PURE and top in NOT_WHERE_DECIDED:
             return f"{place} may not import {top}: time, chance and I/O are its caller's"
         return ""
     if top not in ROOMS:
@@ -325,12 +332,12 @@ def test_main_reaches_tools_by_exactly_two_imports() -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("joinproto.core.member", "import tools"),
-        ("joinproto.core.member", "import time"),
-        ("joinproto.core.member", "import cattrs"),
-        ("joinproto.core.member", "from joinproto.store import metadata"),
-        ("joinproto.core.member", "from joinproto import store"),
-        ("joinproto.core.member", "from . import tables"),
+        ("joinproto.join.member", "import tools"),
+        ("joinproto.join.member", "import time"),
+        ("joinproto.join.member", "import cattrs"),
+        ("joinproto.join.member", "from joinproto.store import metadata"),
+        ("joinproto.join.member", "from joinproto import store"),
+        ("joinproto.join.member", "from . import tables"),
         ("joinproto.store.metadata", "from joinproto.drivers import threads"),
         ("joinproto.recovery.pick", "def pick():\n    import numpy"),
         ("joinproto.recovery.pick", "import joinproto.checking"),
@@ -338,7 +345,7 @@ def test_main_reaches_tools_by_exactly_two_imports() -> None:
         ("joinproto.newfolder.file", "import ast"),
         ("joinproto.__main__", "from tools.cli.main import cli"),
         ("joinproto.__main__", "def f():\n    from tools import draw"),
-        ("joinproto.errors", "import joinproto.core"),
+        ("joinproto.errors", "import joinproto.join"),
         ("models.world", "import numpy"),
         ("models.world", "def f():\n    import models.engine.search"),
         ("models.world", "from models import engine"),
@@ -364,15 +371,15 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("joinproto.core.member", "import enum\nimport attrs\nfrom joinproto.core import view"),
-        ("joinproto.core.member", "from joinproto.errors import MisuseError"),
+        ("joinproto.join.member", "import enum\nimport attrs\nfrom joinproto.join import view"),
+        ("joinproto.join.member", "from joinproto.errors import MisuseError"),
         ("joinproto.__main__", "def f():\n    from tools.cli.main import cli"),
         ("models.check", "def f():\n    from models.engine import search"),
         ("models.check", "if TYPE_CHECKING:\n    from models.engine import search"),
-        ("models.engine.search", "import numpy\nimport models.world\nimport joinproto.core"),
+        ("models.engine.search", "import numpy\nimport models.world\nimport joinproto.join"),
         ("spark_explore.levels", "import pyspark\nimport models.engine.search"),
         ("proofs.claims", "import z3\nfrom models import World"),
-        ("tools.cli.check", "import rich\nimport proofs.claims\nimport joinproto.core"),
+        ("tools.cli.check", "import rich\nimport proofs.claims\nimport joinproto.join"),
     ],
 )
 def test_a_right_import_is_let_through(module: str, source: str) -> None:

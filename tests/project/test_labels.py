@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from joinproto.core.chain.awaiting import awaiting
+from joinproto.join.awaiting import awaiting
 from joinproto.tables.tables import SILENT, Table
 from proofs.tables import shipped
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from joinproto.core.chain.phases import Phase
-from joinproto.core.chain.view import Kind
+from joinproto.join.phases import Phase
+from joinproto.join.view import Kind
 
 ROOT = Path(__file__).resolve().parents[2]
 ROW = re.compile(r"(?m)^\| (?!word |-)(.+?) \| (.+) \|$")

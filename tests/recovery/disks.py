@@ -12,9 +12,9 @@ from pathlib import Path
 
 from attrs import evolve
 
-from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
+from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.store.handle import create_store
-from tests.core.chain.pictures import lineage, position, views
+from tests.join.pictures import lineage, position, views
 
 
 def record(member: str, text: str, chain: str) -> StoreRecord:

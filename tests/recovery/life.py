@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable
 
 from attrs import Factory, define, evolve, field, frozen
 
-from joinproto.core.chain.config import Config
-from joinproto.core.chain.frames import Frame
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.member import Member
-from joinproto.core.chain.messages import (
+from joinproto.join.config import Config
+from joinproto.join.frames import Frame
+from joinproto.join.ids import ViewId
+from joinproto.join.member import Member
+from joinproto.join.messages import (
     Action,
     Closing,
     Event,
@@ -29,10 +29,10 @@ from joinproto.core.chain.messages import (
     Stop,
     Waiting,
 )
-from joinproto.core.chain.perform import perform
-from joinproto.core.chain.phases import Phase
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Position
+from joinproto.join.perform import perform
+from joinproto.join.phases import Phase
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position
 
 ROUNDS_IDLE = 4
 """Rounds without progress after which nothing more is expected: each backs off once."""

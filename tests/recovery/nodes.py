@@ -8,7 +8,7 @@ from joinproto.log.disk import open_disk
 from joinproto.log.journal import FILE, Frame, Journal
 from joinproto.log.keeper import Keeper, Keeping
 from joinproto.store.handle import create_store
-from tests.core.chain.pictures import views
+from tests.join.pictures import views
 from tests.log.engines import Applied
 from tests.recovery.disks import record
 

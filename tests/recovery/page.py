@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.core.pick.table import verdicts
+from joinproto.pick.table import verdicts
 from joinproto.recovery import info
 from joinproto.recovery.gather import gather
 from joinproto.recovery.schema import RESULT

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from joinproto.core.chain.lineage import Lineage
-from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
-from joinproto.core.chain.view import found
 from joinproto.errors import JoinprotoError
+from joinproto.join.lineage import Lineage
+from joinproto.join.store import Accepted, Ballot, StoreRecord
+from joinproto.join.view import found
 from joinproto.recovery import writing
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.history import broken_link
@@ -25,7 +25,7 @@ from joinproto.recovery.writing import Outcome
 from joinproto.store.filesystem import RealFileSystem
 from joinproto.store.handle import open_store
 from joinproto.store.inspection import inspect
-from tests.core.chain.pictures import seats, views
+from tests.join.pictures import seats, views
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay, put
 

@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joinproto.core.chain.store import Ballot, StoreRecord
+from joinproto.join.store import Ballot, StoreRecord
 from joinproto.recovery import writing
 from joinproto.recovery.gather import gather, read
 from joinproto.recovery.judgement import judge

@@ -19,7 +19,7 @@ from joinproto.log.journal import Journal as Written
 from joinproto.recovery import frames
 from joinproto.recovery.frames import Journal, look_at_journal
 from joinproto.store.filesystem import REAL
-from tests.core.chain.pictures import views
+from tests.join.pictures import views
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay
 from tests.recovery.nodes import of_node

@@ -13,7 +13,7 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joinproto.core.chain.store import StoreRecord
+from joinproto.join.store import StoreRecord
 from joinproto.recovery import known as module
 from joinproto.recovery.known import Known
 from joinproto.store.codec import decode, encode

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.core.chain.messages import Refused
-from joinproto.core.chain.store import StoreRecord
+from joinproto.join.messages import Refused
+from joinproto.join.store import StoreRecord
 from joinproto.store.handle import create_store, open_store
 from joinproto.tables.vocabulary import Reason
 from tests.recovery.asking import ask, ask_json, names

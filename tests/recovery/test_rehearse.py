@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from joinproto.core.chain.ids import Name
-from joinproto.core.chain.position import compare_positions
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.pick.candidate import Candidate, State
-from joinproto.core.pick.pick import Pick, pick
 from joinproto.errors import UsageProblem
+from joinproto.join.ids import Name
+from joinproto.join.position import compare_positions
+from joinproto.join.store import StoreRecord
+from joinproto.pick.candidate import Candidate, State
+from joinproto.pick.pick import Pick, pick
 from joinproto.recovery.schema import RESULT
-from tests.core.pick.test_latest import Steps, live, lives
+from tests.pick.test_latest import Steps, live, lives
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay, record
 from tests.recovery.life import Life, alive

@@ -93,7 +93,7 @@ def status(name: str, **more: Any) -> dict[str, Any]:
 
 
 def lay_initial() -> str:
-    from tests.core.chain.pictures import lineage
+    from tests.join.pictures import lineage
 
     return str(lineage("F").initial)
 

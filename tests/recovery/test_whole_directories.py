@@ -17,12 +17,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from joinproto.core.pick.table import Verdict
 from joinproto.errors import StoreError, UsageProblem
 from joinproto.log import index as indexes
 from joinproto.log.disk import open_disk
 from joinproto.log.journal import FILE
 from joinproto.log.replicated import ReplicatedLog
+from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Found, State
 from joinproto.recovery.judgement import Judgement, judge
 from joinproto.recovery.sources import look

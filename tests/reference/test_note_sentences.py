@@ -10,8 +10,8 @@ from joinproto.reference.effects import Kept, Log
 from joinproto.reference.note.readings import READINGS
 from joinproto.reference.note.recovery import Kinship, comparison
 from joinproto.tables.vocabulary import Store
-from tests.core.judging import judge, reasons, short
 from tests.reference.cluster import Cluster
+from tests.tables.judging import judge, reasons, short
 from tests.tables.pictures import members
 
 CLEAN_AND_BEHIND = {"a": Kept(Store.CLEAN, 1, 2, ("x",)), "b": Kept(Store.DIRTY, 1, 1, ("y",))}

@@ -10,8 +10,8 @@ from joinproto.reference.effects import Abort, Kept
 from joinproto.reference.qpid.member import QpidMember
 from joinproto.reference.qpid.store_status import loaded
 from joinproto.tables.vocabulary import Store
-from tests.core.judging import judge, qpid, reasons, short
 from tests.reference.cluster import Cluster
+from tests.tables.judging import judge, qpid, reasons, short
 
 # -- Starting ----------------------------------------------------------------------------------
 

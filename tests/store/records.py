@@ -2,8 +2,8 @@
 
 from attrs import evolve
 
-from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
-from tests.core.chain.pictures import lineage, position, views
+from joinproto.join.store import Accepted, Ballot, StoreRecord
+from tests.join.pictures import lineage, position, views
 
 CLOSED = "F C1:ab@F.5 X@C1.6"
 

@@ -11,18 +11,18 @@ from attrs import evolve
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from joinproto.core.chain.malformed import Malformed
-from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
-from joinproto.core.chain.view import Position
 from joinproto.errors import MisuseError, StoreCorrupt, StoreForeign, StoreNewer
+from joinproto.join.malformed import Malformed
+from joinproto.join.store import Accepted, Ballot, StoreRecord
+from joinproto.join.view import Position
 from joinproto.store.codec import decode, encode
 from joinproto.store.contents import DEPTH_MAX, Contents
 from joinproto.store.envelope import FORMAT, Envelope, Validity, seal, unseal
 from joinproto.store.handle import create_store, open_store
 from joinproto.store.inspection import inspect
 from joinproto.store.slots import CURRENT, ROOM, judge
-from tests.core.chain.pictures import lineage, position, views
-from tests.core.chain.trees import Tree, positions, trees
+from tests.join.pictures import lineage, position, views
+from tests.join.trees import Tree, positions, trees
 from tests.store.records import life
 
 GOLDEN = Path(__file__).parent / "golden" / "store.meta"
@@ -80,7 +80,7 @@ def test_the_file_is_read_back() -> None:
 
 @given(trees(), st.data())
 def test_every_record_comes_back_as_it_was(tree: Tree, data: st.DataObject) -> None:
-    """Whatever the core makes with ids by hash; a name of a searched world has no file."""
+    """Whatever the member makes with ids by hash; a name of a searched world has no file."""
     tip = data.draw(st.sampled_from(tree.views))
     record = StoreRecord(
         store_id="s",

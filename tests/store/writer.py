@@ -11,8 +11,8 @@ from pathlib import Path
 
 from attrs import evolve
 
-from joinproto.core.chain.store import Ballot, StoreRecord
 from joinproto.errors import StoreError, StoreMissing
+from joinproto.join.store import Ballot, StoreRecord
 from joinproto.store.handle import Store, create_store, open_store
 from tests.store.records import life
 

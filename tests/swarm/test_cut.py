@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from joinproto.core.chain.config import Config
-from joinproto.core.chain.member import Member
+from joinproto.join.config import Config
+from joinproto.join.member import Member
 from joinproto.swarm.run import run
 from models.mutations.catalogue import MUTATIONS
 from models.mutations.mutation import applied, inside

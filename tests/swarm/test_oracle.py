@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from joinproto.core.chain.lineage import Lineage
-from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
-from joinproto.core.chain.view import Kind, Seat, View, change, close, found, restart
+from joinproto.join.lineage import Lineage
+from joinproto.join.store import Accepted, Ballot, StoreRecord
+from joinproto.join.view import Kind, Seat, View, change, close, found, restart
 from joinproto.log.sequencer import Intake, Sequencer
 from joinproto.swarm.oracle import Oracle, Violation
 from joinproto.swarm.place import Place

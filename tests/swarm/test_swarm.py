@@ -150,7 +150,7 @@ def test_members_start_late_and_serve() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", ONCE_FAILED)
 def test_a_seed_that_once_failed_serves_and_ends(seed: int) -> None:
-    """What went wrong, and the same on a bus, stands in `tests/core/chain/test_runs.py`."""
+    """What went wrong, and the same on a bus, stands in `tests/join/test_runs.py`."""
     done = run(draw(seed))
 
     assert "" == done.claim, done.what

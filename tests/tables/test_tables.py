@@ -7,11 +7,11 @@ from enum import Enum
 import attrs
 import pytest
 
-from joinproto.core.chain.phases import RUNNING as STANDING
-from joinproto.core.chain.phases import Facts
-from joinproto.core.chain.phases import Phase as ChainPhase
-from joinproto.core.chain.phases import machine as standing_machine
 from joinproto.errors import MisuseError
+from joinproto.join.phases import RUNNING as STANDING
+from joinproto.join.phases import Facts
+from joinproto.join.phases import Phase as ChainPhase
+from joinproto.join.phases import machine as standing_machine
 from joinproto.reference.note.initialization import initialization
 from joinproto.reference.note.joining import joining
 from joinproto.reference.note.machine import note_machine

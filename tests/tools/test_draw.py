@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from joinproto.__main__ import main
-from joinproto.core.chain.admission import admission
-from joinproto.core.chain.awaiting import awaiting
-from joinproto.core.chain.phases import arrows, standing
-from joinproto.core.chain.succession import founding, going_on, reopening
+from joinproto.join.admission import admission
+from joinproto.join.awaiting import awaiting
+from joinproto.join.phases import arrows, standing
+from joinproto.join.succession import founding, going_on, reopening
 from joinproto.reference.note.initialization import initialization
 from joinproto.reference.note.machine import note_machine
 from joinproto.tables.tables import Table

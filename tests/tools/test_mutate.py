@@ -22,15 +22,15 @@ from tools.mutate.campaign import Result, read, still_holds, write
 from tools.mutate.isolated import isolated
 from tools.mutate.patches import ROOT, SCOPE, Mutation, all_mutations, mutations, source_of
 
-ADMISSION = "joinproto/core/chain/admission.py"
-HEARD = "joinproto/core/chain/heard.py"
+ADMISSION = "joinproto/join/admission.py"
+HEARD = "joinproto/join/heard.py"
 
 
 def patched(source: str) -> dict[str, str]:
     """Return the mutations of a small source: name to the line that is new, or what is gone."""
     content = source.encode()
     found = {}
-    for one in mutations("joinproto/core/chain/small.py", content):
+    for one in mutations("joinproto/join/small.py", content):
         after = one.apply(content).decode()
         ast.parse(after)
         new = [line.strip() for line in after.splitlines() if line not in source.splitlines()]
@@ -178,7 +178,7 @@ def tried(mutation: Mutation, *asked: Asked) -> Result:
 
 GUESTS = "chain/heard:Heard.in_view:drop-filter:1"
 HEARD_TEST = Asked(
-    "unit", "tests/core/chain/test_heard.py::test_a_close_leaves_no_guest", 0.01, lines_of(HEARD)
+    "unit", "tests/join/test_heard.py::test_a_close_leaves_no_guest", 0.01, lines_of(HEARD)
 )
 
 

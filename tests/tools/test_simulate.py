@@ -186,7 +186,7 @@ def test_a_swarm_runs_members_of_ones_own_and_tells_how_they_fail(run: Run, tmp_
     """1: a run broke a claim: its seed, and its shrunk story."""
     path = tmp_path / "my_members.py"
     path.write_text(
-        "from joinproto.core.chain.member import Member\n\n\n"
+        "from joinproto.join.member import Member\n\n\n"
         "def start(now, config, record, *, seed):\n"
         "    member = Member.start(now, config, record, seed=seed)\n"
         "    raise RuntimeError('mine')\n"

@@ -9,12 +9,12 @@ from secrets import token_hex
 import anyio
 import pytest
 
-from joinproto.core.chain.messages import Closing
-from joinproto.core.chain.view import View
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.eventlog import FileLog
 from joinproto.drivers.ports import Host
 from joinproto.drivers.tcp import TcpTransport
+from joinproto.join.messages import Closing
+from joinproto.join.view import View
 from joinproto.log.disk import open_disk
 from joinproto.log.journal import Frame
 from joinproto.log.replicated import ReplicatedLog

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from joinproto.core.chain.lineage import Lineage
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Position, Seat, View, change, found
+from joinproto.join.lineage import Lineage
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, Seat, View, change, found
 from tools.validate.history import Claim, History, Opening
 from tools.validate.properties import PROPERTIES
 

@@ -25,18 +25,18 @@ from time import perf_counter
 
 from attrs import asdict
 
-from joinproto.core.chain.choice_messages import Chosen
-from joinproto.core.chain.config import Config
-from joinproto.core.chain.draft import Draft
-from joinproto.core.chain.lineage import VIEWS_KEPT, Lineage
-from joinproto.core.chain.member import Member
-from joinproto.core.chain.messages import Batch, Heartbeat
-from joinproto.core.chain.phases import Phase, machine
-from joinproto.core.chain.settling import facts
-from joinproto.core.chain.state import values_of
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Position, View, change
-from joinproto.core.chain.wire import decode, encode
+from joinproto.join.choice_messages import Chosen
+from joinproto.join.config import Config
+from joinproto.join.draft import Draft
+from joinproto.join.lineage import VIEWS_KEPT, Lineage
+from joinproto.join.member import Member
+from joinproto.join.messages import Batch, Heartbeat
+from joinproto.join.phases import Phase, machine
+from joinproto.join.settling import facts
+from joinproto.join.state import values_of
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, View, change
+from joinproto.join.wire import decode, encode
 from tools.bench.results import MemberCost
 
 MEMBERS = 5

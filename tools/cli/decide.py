@@ -9,13 +9,13 @@ from typing import Annotated, BinaryIO
 import click
 from attrs import frozen
 
-from joinproto.core.chain.rules import ChainRules
-from joinproto.core.verdict import MemberVerdict, Outcome, Verdict
-from joinproto.core.verdict import decide as verdict_of
 from joinproto.decide_json import read_members
 from joinproto.errors import UsageProblem
+from joinproto.join.rules import ChainRules
 from joinproto.json_form import Key, printed
 from joinproto.rulesets import RULESETS
+from joinproto.tables.verdict import MemberVerdict, Outcome, Verdict
+from joinproto.tables.verdict import decide as verdict_of
 from joinproto.tables.vocabulary import Reason
 
 EXAMPLE = """\b

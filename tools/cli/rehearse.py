@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import click
 from attrs import evolve
 
-from joinproto.core.pick.table import Verdict
 from joinproto.errors import JoinprotoError, UsageProblem
 from joinproto.json_form import printed
+from joinproto.pick.table import Verdict
 from joinproto.recovery import schema, show
 from joinproto.recovery.found import Found
 from joinproto.recovery.judgement import Judgement, told

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import click
 from attrs import define, field, frozen
 
-from joinproto.core.chain.member import Member
+from joinproto.join.member import Member
 from joinproto.json_form import Count, Seconds
 from joinproto.swarm.many import Tally, many
 from joinproto.swarm.oracle import CLAIMS

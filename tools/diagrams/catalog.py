@@ -8,11 +8,11 @@ from typing import Any
 
 from attrs import frozen
 
-from joinproto.core.chain.admission import admission
-from joinproto.core.chain.awaiting import awaiting
-from joinproto.core.chain.phases import machine as chain_machine
-from joinproto.core.chain.phases import standing
-from joinproto.core.chain.succession import founding, going_on, reopening
+from joinproto.join.admission import admission
+from joinproto.join.awaiting import awaiting
+from joinproto.join.phases import machine as chain_machine
+from joinproto.join.phases import standing
+from joinproto.join.succession import founding, going_on, reopening
 from joinproto.reconcile import timers
 from joinproto.reconcile.tables import OURS, REAL, SEED
 from joinproto.reference.note.machine import note_machine

@@ -43,7 +43,7 @@ def main(
     show: bool,
     reports: bool,
 ) -> None:
-    """Try mutations of joinproto/core/chain, and say which of them nothing notices."""
+    """Try mutations of joinproto/join, and say which of them nothing notices."""
     try:
         if reports:
             raise SystemExit(report.write(results))

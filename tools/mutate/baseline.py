@@ -16,12 +16,12 @@ from joinproto.errors import UsageProblem
 from tools.mutate import catchers, unit
 from tools.mutate.isolated import isolated
 from tools.mutate.patched import forget
-from tools.mutate.patches import CORE, ROOT, SCOPE, hash_of
+from tools.mutate.patches import JOIN, ROOT, SCOPE, hash_of
 
 T = TypeVar("T")
 Lines = dict[str, list[int]]
 
-TESTS = ("tests/core",)
+TESTS = ("tests/join",)
 REST = ("models", "proofs", "joinproto/swarm", "joinproto/log")
 """What decides, beside the protocol itself, whether a mutation is noticed."""
 
@@ -141,7 +141,7 @@ def counted(look: Callable[[], Any]) -> tuple[Any, Lines]:
 def _counter() -> Any:
     from coverage import Coverage
 
-    return Coverage(data_file=None, config_file=False, include=[f"{ROOT / CORE}/chain/*"])
+    return Coverage(data_file=None, config_file=False, include=[f"{ROOT / JOIN}/*"])
 
 
 def _lines_of(data: Any, context: str | None = None) -> Lines:

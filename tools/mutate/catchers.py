@@ -43,9 +43,9 @@ def tables_are_whole() -> str:
     """Import every module and make every table; one without an end, or with a dead case, raises."""
     from importlib import import_module
 
-    for path in sorted((Path(__file__).parents[2] / "joinproto/core/chain").glob("*.py")):
-        import_module(f"joinproto.core.chain.{path.stem}".removesuffix(".__init__"))
-    from joinproto.core.chain import admission, phases, rules, succession
+    for path in sorted((Path(__file__).parents[2] / "joinproto/join").glob("*.py")):
+        import_module(f"joinproto.join.{path.stem}".removesuffix(".__init__"))
+    from joinproto.join import admission, phases, rules, succession
 
     for table in (succession.founding, succession.reopening, succession.going_on):
         table()

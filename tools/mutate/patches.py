@@ -14,10 +14,8 @@ from attrs import frozen
 from tools.mutate.operators import Change, changes
 
 ROOT = Path(__file__).parents[2]
-CORE = "joinproto/core"
-SCOPE = tuple(
-    sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / CORE / "chain").glob("*.py"))
-)
+JOIN = "joinproto/join"
+SCOPE = tuple(sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / JOIN).glob("*.py")))
 """What is mutated: the join protocol as it ships."""
 
 
@@ -77,7 +75,7 @@ def mutations(path: str, source: bytes) -> Iterator[Mutation]:
     starts = [0]
     for part in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(part))
-    stem = path.removeprefix(f"{CORE}/").removesuffix(".py")
+    stem = path.removeprefix(f"{JOIN}/").removesuffix(".py")
     seen: Counter[tuple[str, str]] = Counter()
     met: set[tuple[int, int, str]] = set()
     for change in sorted(changes(ast.parse(source), source), key=_place):

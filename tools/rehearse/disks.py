@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import Factory, asdict, define, evolve, frozen
 
-from joinproto.core.chain.ids import Name, ViewId, by_content
-from joinproto.core.chain.lineage import Lineage
-from joinproto.core.chain.store import Accepted, Ballot, StoreRecord
-from joinproto.core.chain.view import Facts, Kind, Position, View
 from joinproto.errors import UsageProblem
+from joinproto.join.ids import Name, ViewId, by_content
+from joinproto.join.lineage import Lineage
+from joinproto.join.store import Accepted, Ballot, StoreRecord
+from joinproto.join.view import Facts, Kind, Position, View
 
 VIEWS_MAX = 40
 """A store that is further behind than this is not searched: values would be too deep."""

@@ -15,10 +15,10 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from joinproto.core.chain.config import Config, TotalFailure
-from joinproto.core.chain.ids import Name
-from joinproto.core.chain.phases import Phase
-from joinproto.core.chain.view import Kind, View
+from joinproto.join.config import Config, TotalFailure
+from joinproto.join.ids import Name
+from joinproto.join.phases import Phase
+from joinproto.join.view import Kind, View
 from models.check import check
 from models.faults import Faults
 from models.properties import always_beside, always_each, always_monitor

@@ -6,10 +6,10 @@ from collections import defaultdict
 
 from attrs import Factory, define, frozen
 
-from joinproto.core.chain.ids import ViewId
-from joinproto.core.chain.messages import OpenForClients
-from joinproto.core.chain.store import StoreRecord
-from joinproto.core.chain.view import Kind, Position, Seat, View
+from joinproto.join.ids import ViewId
+from joinproto.join.messages import OpenForClients
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Kind, Position, Seat, View
 from tools.validate.logs import Run
 from tools.validate.replay import Seen
 

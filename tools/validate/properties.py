@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
-from joinproto.core.chain.ids import ViewId, short
-from joinproto.core.chain.view import Kind, Seat, View
+from joinproto.join.ids import ViewId, short
+from joinproto.join.view import Kind, Seat, View
 from joinproto.tables.vocabulary import Store
 from tools.validate.history import Frame, History
 

@@ -13,13 +13,13 @@ from typing import Annotated, Any
 import attrs
 from attrs import frozen
 
-from joinproto.core.chain.config import Config, TotalFailure
-from joinproto.core.chain.malformed import Malformed
-from joinproto.core.chain.member import Member
-from joinproto.core.chain.view import Position
-from joinproto.core.chain.wire import decode
 from joinproto.drivers.recorded import batch_as_json
 from joinproto.errors import JoinprotoError, UsageProblem
+from joinproto.join.config import Config, TotalFailure
+from joinproto.join.malformed import Malformed
+from joinproto.join.member import Member
+from joinproto.join.view import Position
+from joinproto.join.wire import decode
 from joinproto.json_form import Count, Key
 from joinproto.store.codec import decode as decode_contents
 from tools.validate.logs import Run

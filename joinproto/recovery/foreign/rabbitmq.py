@@ -23,7 +23,7 @@ from pathlib import PurePosixPath
 
 from attrs import evolve, frozen
 
-from joinproto.core.pick.wait_graph import NodeList, Start, WaitGraph, clusters, wait_graph
+from joinproto.pick.wait_graph import NodeList, Start, WaitGraph, clusters, wait_graph
 from joinproto.recovery.foreign.erlang_terms import Atom, ListOf, Term, TupleOf, parse
 from joinproto.recovery.foreign.text import NotAsWritten, shown, text_of
 from joinproto.recovery.found import Fact, Format, Found, LastView, Raw, RawFile, State

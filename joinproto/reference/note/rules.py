@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from joinproto.core.verdict import NEW, RuleSet
 from joinproto.reference.effects import Deed
 from joinproto.reference.note.initialization import initialization
 from joinproto.reference.note.joining import joining
@@ -10,6 +9,7 @@ from joinproto.reference.note.readings import AS_WRITTEN, Readings
 from joinproto.tables.sets import A
 from joinproto.tables.tables import Case
 from joinproto.tables.terms import ALWAYS
+from joinproto.tables.verdict import NEW, RuleSet
 from joinproto.tables.vocabulary import Phase, Signature, Status, Store
 
 GOES_ON = (Phase.ACTIVE, Phase.READY, Phase.UPDATING)

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from joinproto.core.verdict import NEW, RuleSet
 from joinproto.reference.qpid.cluster_id import agreed_cluster_id
 from joinproto.reference.qpid.starting import STARTING
 from joinproto.tables.tables import Case
 from joinproto.tables.terms import ALWAYS
+from joinproto.tables.verdict import NEW, RuleSet
 from joinproto.tables.vocabulary import Phase, Signature, Status, Store
 
 STOPS = (Phase.INITIALIZING, Phase.ABORTED)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.core.pick.pick import pick
-from joinproto.core.pick.table import Verdict
+from joinproto.pick.pick import pick
+from joinproto.pick.table import Verdict
 from joinproto.recovery.foreign.text import NULL_UUID
 from tests.recovery.asking import ask, ask_json
 from tests.recovery.foreign.directories import DATA, stories

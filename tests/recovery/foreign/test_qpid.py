@@ -2,8 +2,8 @@
 
 import pytest
 
-from joinproto.core.pick.pick import pick
-from joinproto.core.pick.table import Verdict
+from joinproto.pick.pick import pick
+from joinproto.pick.table import Verdict
 from joinproto.recovery.foreign.text import NULL_UUID
 from joinproto.recovery.found import Format, Found, State
 from tests.recovery.foreign.directories import said

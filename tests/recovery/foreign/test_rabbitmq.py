@@ -2,9 +2,9 @@
 
 import pytest
 
-from joinproto.core.pick.pick import pick
-from joinproto.core.pick.table import Verdict
-from joinproto.core.pick.wait_graph import Start
+from joinproto.pick.pick import pick
+from joinproto.pick.table import Verdict
+from joinproto.pick.wait_graph import Start
 from joinproto.recovery.foreign.rabbitmq import clustered, lines, refused, wait_graphs
 from joinproto.recovery.found import Format, Found, State
 from tests.recovery.foreign.directories import said, stories, story

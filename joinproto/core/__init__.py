@@ -1,1 +1,0 @@
-"""Deciding: pure functions and tables.  No disk, socket, clock or random number."""

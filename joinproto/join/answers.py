@@ -1,0 +1,153 @@
+"""Answers: what frozen stores say of themselves, and what follows about a view.
+
+A store that has answered stands still, so an answer stays true until its store learns the
+successor.  That is why answers may be collected one by one, late and twice.
+
+Source: join protocol, 3.3 and 3.4.  The words *never served*, *covers* and *sure* have their
+one definition here; initialization, the recovery tool and the checker all ask `Evidence`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from attrs import frozen
+
+from joinproto.join.ids import ViewId
+from joinproto.join.lineage import Lineage
+from joinproto.join.malformed import Malformed, Said
+from joinproto.join.position import PositionOrder, compare_positions
+from joinproto.join.view import Position, Seat, View
+
+
+@frozen(kw_only=True, cache_hash=True)
+class Answer:
+    """A store's status about the tip that it shares with the asker.
+
+    `held`, `position`, `update_unfinished`: as its record says.  `ran_on`: its process has
+    not stopped since it was ready in `held`.  `was_active`: it knows that the tip was active.
+    `options`: stands for what must match (I2), N among it.  `is_marked`: the operator permits
+    a restart from the tip.  `leaves`: it asks to be left out.
+    """
+
+    seat: Seat
+    transient: bool = False
+    held: ViewId | None = None
+    position: Position | None = None
+    update_unfinished: bool = False
+    ran_on: bool = False
+    was_active: bool = False
+    options: str = ""
+    is_marked: bool = False
+    leaves: bool = False
+
+    def __str__(self) -> str:
+        at = "-" if self.position is None else f"{self.position.seq}"
+        words = [f"{self.seat.member} at {at}"]
+        words += ["unfinished"] if self.update_unfinished else []
+        words += ["ran on"] if self.ran_on else []
+        words += ["active"] if self.was_active else []
+        words += ["marked"] if self.is_marked else []
+        words += ["leaves"] if self.leaves else []
+        return ", ".join(words)
+
+
+@frozen
+class Evidence:
+    """Answers about the tip of `lineage`, one for each seat."""
+
+    lineage: Lineage
+    answers: tuple[Answer, ...]
+
+    @classmethod
+    def of(cls, lineage: Lineage, answers: Iterable[Answer]) -> Evidence:
+        """Return the evidence with its answers in one order, whoever collected them."""
+        by_seat = sorted(answers, key=lambda item: (item.seat.member, item.seat.store_id))
+        return cls(lineage, tuple(by_seat))
+
+    def was_never_served(self, view: View) -> bool:
+        """Return whether these answers show that no client was served in `view`.
+
+        A CLOSE serves nobody.  And a view is active only after all its members were ready
+        in it, which a store remembers: one whose `held` is older never was, and now never
+        will be, because it is frozen.  By seat: a transient member that was started again
+        has another store id, sits elsewhere, and tells nothing about this view.
+        """
+        if not view.is_open:
+            return True
+        return any(
+            answer.seat in view.members and not self._held(answer, view) for answer in self.answers
+        )
+
+    def covers(self, answer: Answer) -> bool:
+        """Return whether the store has every frame that was committed up to the tip."""
+        if self._is_unfinished(answer):
+            return False
+        for view in self._back():
+            if self._has_held(answer, view):
+                return True
+            if not self.was_never_served(view):
+                return False
+            # Nothing happened in this view, so whoever is where it starts has all of it.
+            if answer.position == view.position:
+                return True
+        return False
+
+    def is_sure(self, answer: Answer) -> bool:
+        """Return whether it covers the tip, and nothing speaks for a total failure.
+
+        A member that ran on knows what happened since it was ready.  One that was stopped
+        knows it only of views in which nothing can have happened.
+        """
+        if self._is_unfinished(answer):
+            return False
+        for view in self._back():
+            if self._has_held(answer, view) and answer.ran_on:
+                return True
+            if not self.was_never_served(view):
+                return False
+            if answer.position == view.position:
+                return True
+            if not view.is_open:
+                return False
+        return False
+
+    def is_clean(self, answer: Answer) -> bool:
+        """Return whether the tip is a CLOSE and the store has all that it closed."""
+        tip = self.lineage.tip
+        if tip is None or tip.is_open or answer.transient or self._is_unfinished(answer):
+            return False
+        return answer.position == tip.position
+
+    def highest(self, among: Iterable[Answer]) -> Answer:
+        """Return one of those with the most data; raises `Malformed` if two cannot be ordered.
+
+        `among` is not empty.  Sources can always be ordered, because frames are sent only
+        after all members of a view were ready in it; two that cannot are a split brain.
+        """
+        best, *others = among
+        for other in others:
+            order = compare_positions(best.position, other.position, (self.lineage,))
+            if order in (PositionOrder.INCOMPARABLE, PositionOrder.UNKNOWN):
+                found = Said(f"{best} beside {other}, {order.value}")
+                raise Malformed("positions of two sources", found, "one behind the other")
+            if order is PositionOrder.BEHIND:
+                best = other
+        return best
+
+    def _back(self) -> Iterator[View]:
+        """Yield the tip, its parent and so on, as far as they are kept."""
+        return reversed(self.lineage.views)
+
+    def _is_unfinished(self, answer: Answer) -> bool:
+        return answer.update_unfinished
+
+    def _has_held(self, answer: Answer, view: View) -> bool:
+        return answer.held == view.id
+
+    def _held(self, answer: Answer, view: View) -> bool:
+        """Return whether the newest view that it was ready in is `view` or a later one."""
+        if answer.held is None:
+            return False
+        number = self.lineage.number_of(answer.held)
+        return number is not None and number >= view.number

@@ -1,0 +1,205 @@
+"""Awaiting: for whom a member waits that has nothing to choose and does not serve.
+
+Who may propose the next view says what keeps it from that; whoever may not, because it is in no
+view, or because its view stands and others are not ready, says it by this table.
+
+Source: join protocol, 3.3 to 3.5; rules I1, I7, I8, J1, W1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from attrs import frozen
+
+from joinproto.join.chooser import Attempt
+from joinproto.join.config import Config
+from joinproto.join.heard import Heard
+from joinproto.join.phases import Facts
+from joinproto.join.view import Seat, View
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS, Members
+from joinproto.tables.vocabulary import Reason
+
+
+class For(Enum):
+    """For whom it waits."""
+
+    FOUNDERS = "the electors that are not here"
+    FOUNDING = "the electors, to found the cluster"
+    VIEW = "the members of the view, with their stores"
+    ENTRY = "the members of the view, to take it in"
+    SOURCE = "a member that is ready, to be fed"
+    READY = "the members that are not ready"
+    MORE = "more members"
+    REGISTER = "the outside register"
+    MAJORITY = "a majority of the electors"
+
+
+@frozen(kw_only=True)
+class Wait:
+    """One that waits, seen by itself.
+
+    `founders_here`: the configured electors are heard.  `view_here`: a member of the tip is, with
+    its store.  `votes`: the electors choose, and no outside register.  The rest is as in `Facts`.
+    """
+
+    has_tip: bool = True
+    founders_here: bool = True
+    is_member: bool = True
+    view_here: bool = True
+    has_data: bool = True
+    all_ready: bool = True
+    has_n: bool = True
+    votes: bool = True
+
+
+WAITING = Members("I", Wait)
+
+
+_i = WAITING.fact
+
+
+def awaiting() -> Table[For]:
+    """Return the table of a member that has nothing to choose and does not serve."""
+    few = Reason.TOO_FEW_MEMBERS
+    return Table(
+        "chain-awaiting",
+        "join protocol 3.3 to 3.5; rules I1, I7, I8, J1, W1",
+        (
+            Case(
+                "I1",
+                "founders are not here",
+                _i(
+                    "it knows no view, and does not hear the founders",
+                    **_no("has_tip", "founders_here"),
+                ),
+                For.FOUNDERS,
+                reason=few,
+            ),
+            Case("I1", "not founded yet", _i("it knows no view", has_tip=False), For.FOUNDING),
+            Case(
+                "J1",
+                "nobody of the view is here",
+                _i(
+                    "it is not in the tip, of which nobody is here", **_no("is_member", "view_here")
+                ),
+                For.VIEW,
+                reason=few,
+            ),
+            Case("J1", "not taken in yet", _i("it is not in the tip", is_member=False), For.ENTRY),
+            Case(
+                "I7",
+                "nobody feeds it",
+                _i("its data is not where the tip starts", has_data=False),
+                For.SOURCE,
+            ),
+            Case(
+                "I8",
+                "others are not ready",
+                _i("others in the tip are not ready", all_ready=False),
+                For.READY,
+            ),
+            Case(
+                "W1",
+                "fewer than N",
+                _i("the tip has fewer than N members", has_n=False),
+                For.MORE,
+                reason=few,
+            ),
+            Case(
+                "3.7",
+                "the register is not reached",
+                _i("an outside register chooses", votes=False),
+                For.REGISTER,
+            ),
+            Case("3.5", "hears no majority", ALWAYS, For.MAJORITY, reason=few),
+        ),
+    )
+
+
+def _no(*names: str) -> dict[str, bool]:
+    return dict.fromkeys(names, False)
+
+
+def row_of(facts: Facts, heard: Heard, tip: View | None, config: Config, me: Seat) -> Wait:
+    """Return what the table is asked about a member."""
+    return Wait(
+        has_tip=facts.has_tip,
+        founders_here=config.electors <= heard.in_reach | {me.member},
+        is_member=facts.is_member,
+        view_here=tip is not None and bool(_here(tip.members, heard, me)),
+        has_data=facts.has_data,
+        all_ready=facts.all_ready,
+        has_n=facts.has_n,
+        votes=not config.outside,
+    )
+
+
+def named(whom: For, heard: Heard, tip: View | None, config: Config, me: Seat) -> str:
+    """Return for whom it waits, by name, for a person."""
+    if tip is None:
+        electors = config.electors - {me.member}
+        if whom is For.FOUNDERS:
+            return f"no connection to {_list(electors - heard.in_reach)}"
+        return f"the electors are {_list(electors)}"
+    here = _here(tip.members, heard, me)
+    match whom:
+        case For.ENTRY:
+            asked = f"asks {_seats(here, heard, me)}"
+            away = tip.members - here
+            return f"{asked}; does not hear {_seats(away, heard, me)}" if away else asked
+        case For.SOURCE | For.READY:
+            return f"not ready: {_seats(tip.members - heard.ready - {me}, heard, me)}"
+        case For.MORE:
+            return f"{len(tip.members)} of {tip.wait_for}"
+        case For.REGISTER:
+            return "no answer from the register"
+        case For.MAJORITY:
+            gone = heard.beyond | {item.seat for item in heard.answers}
+            away = tip.electors - (_here(tip.electors, heard, me) - gone) - {me}
+            return f"not heard, or on the way to another view: {_seats(away, heard, me)}"
+        case _:
+            return f"not here: {_seats(tip.members, heard, me)}"
+
+
+def unanswered(
+    attempt: Attempt, expected: set[str], heard: Heard, tip: View | None, config: Config, me: Seat
+) -> str:
+    """Return who has not answered the own ballot, which has come to nothing yet."""
+    electors = frozenset() if tip is None else tip.electors
+    proposed = attempt.proposed
+    if proposed is not None:
+        if config.outside:
+            return "no answer from the register"
+        voters = proposed.electors if tip is None else electors
+        return f"no vote from {_seats(voters - attempt.voted - {me}, heard, me)}"
+    names = expected | (set(config.electors) if tip is None else {one.member for one in electors})
+    silent = heard.silent(names - {me.member})
+    # A name may have answered, with a store that has no vote.
+    answered = {item.seat for item in heard.answers}
+    others = {one for one in electors - answered - {me} if one.member not in silent}
+    told = [f"no answer from {_list(silent)}"] if silent else []
+    told += [f"no vote from {_seats(others, heard, me)}"] if others else []
+    return "; ".join(told)
+
+
+def _here(seats: frozenset[Seat], heard: Heard, me: Seat) -> frozenset[Seat]:
+    """Return which of these are heard, with their own stores as far as is known."""
+    names = heard.in_reach - heard.replaced - {me.member}
+    return frozenset(seat for seat in seats if seat.member in names)
+
+
+def _seats(seats: Iterable[Seat], heard: Heard, me: Seat) -> str:
+    """Return their names; where that name is here, it has another store than this one."""
+    return _list(
+        f"{seat.member} with store {seat.store_id}"
+        if seat.member in heard.replaced | {me.member}
+        else seat.member
+        for seat in seats
+    )
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "nobody"

@@ -1,0 +1,201 @@
+"""Balloting: when a member has the next view chosen, and what it does with what its choice says.
+
+How a view is chosen is `choice.py` or `outside.py`; which one it would have, `proposing.py`.
+
+Source: join protocol, 3.3 to 3.5 and 3.7.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from joinproto.join.answers import Answer
+from joinproto.join.choice_messages import (
+    AskRegister,
+    ChoiceMessage,
+    Free,
+    Learned,
+    Outbid,
+    OutOfStep,
+    PersistRecord,
+    Prepare,
+    Promise,
+    SendTo,
+    Voted,
+)
+from joinproto.join.chooser import Step
+from joinproto.join.draft import Draft
+from joinproto.join.greeting import hello, tell
+from joinproto.join.learning import learn
+from joinproto.join.malformed import Malformed, Said
+from joinproto.join.messages import CompareAndSet, ReadRegister, Waiting
+from joinproto.join.phases import Phase
+from joinproto.join.proposing import expected, proposal
+from joinproto.join.state import Known
+from joinproto.join.turns import is_out_of_turn, patience, pause
+from joinproto.join.view import View
+from joinproto.tables.vocabulary import Reason
+
+IMPOSSIBLE = "what the stores say cannot be"
+"""The case of `Waiting` that no correct run ever meets: the operator has to look."""
+
+
+def reason_to_begin(it: Known) -> str | None:
+    """Return why this member would have the next view chosen, None: it would not."""
+    tip = it.view
+    if not it.choice.may_begin or it.choice.is_free:
+        return None
+    if tip is None:
+        names = it.heard.in_reach | {it.config.member}
+        return "found" if it.config.electors <= names or _may_found(it, names) else None
+    if not tip.is_open:
+        return "restart"
+    if it.phase is Phase.FROZEN:
+        return "finish"
+    if it.record.held == tip.id and it.ready_in != tip.id:
+        return "restarted"
+    if it.phase is Phase.INITIALIZING:
+        return "other options"
+    if it.leaves:
+        return "leave"
+    if it.closes:
+        return "close"
+    if it.heard.guests:
+        return "take in"
+    if it.heard.lacks(tip, it.seat):
+        return "give up"
+    return None
+
+
+def begin(m: Draft, now: float) -> None:
+    """Begin a ballot of its own."""
+    m.tries += 1
+    m.heard = m.heard.asking()
+    take(m, now, m.choice.begin(also=m.heard.in_reach))
+    if m.choice.attempt is not None:
+        ballot = m.choice.attempt.ballot
+        m.pace = m.pace.given_to(now, m.config.member).asking(now, ballot)
+    if is_unheard(m):
+        m.wait_until(now + pause(m) / 2)
+
+
+def ask_again(m: Draft, now: float) -> None:
+    """Ask those who have not answered the own ballot, if it still waits for somebody."""
+    if m.choice.is_free:
+        take(m, now, m.choice.ask(m.heard.silent(set(m.heard.in_reach))))
+
+
+def is_unheard(it: Known) -> bool:
+    """Return whether the own ballot lasts, and may not have been heard: see `is_out_of_turn`."""
+    return bool(it.config.heartbeat) and it.choice.is_asking
+
+
+def insist(m: Draft, now: float) -> None:
+    """Ask in the own ballot once more, before the others' turns: a new one would begin all anew."""
+    attempt = m.choice.attempt
+    if attempt is not None and attempt.answered != {m.seat}:
+        m.pace = m.pace.insisting(attempt.ballot)
+    take(m, now, m.choice.ask(m.heard.in_reach))
+    m.wait_until(now + pause(m) / 2)
+
+
+def consider(m: Draft, now: float, *, is_patient: bool) -> None:
+    """Decide on the next view, if the ballot is free for one."""
+    if not m.choice.is_free:
+        return
+    if is_patient and m.heard.silent(expected(m)):
+        return
+    m.leave_told = m.leaves
+    try:
+        view = proposal(m, now)
+        if view is not None:
+            m.heard = m.heard.without_answers()  # another attempt asks again
+            take(m, now, m.choice.propose(view))
+    except Malformed as error:
+        # What these stores say cannot be: a fork, or data that was changed from outside.
+        m.say(Waiting("3.4", IMPOSSIBLE, Reason.NO_CLEAN_STORE, str(error)))
+
+
+def hear_choice(m: Draft, now: float, peer: str, message: ChoiceMessage) -> None:
+    if isinstance(message, Prepare) and is_out_of_turn(m, now, peer, message):
+        return
+    asked = message if message.parent == m.choice.parent else None
+    # What it raises must have changed nothing.
+    step = m.choice.receive(peer, message)
+    if isinstance(message, Promise | Voted):
+        m.pace = m.pace.answered(now, message.ballot)
+    if isinstance(message, Promise) and _collects(m, message):
+        answer = message.answer
+        if answer is None or answer.seat != message.voter or answer.seat.member != peer:
+            raise Malformed("answer", Said(str(answer)), f"the status of {peer}, who sent it")
+        m.heard = m.heard.answered(answer, message.misses)
+    take(m, now, step)
+    if isinstance(asked, Prepare) and m.record.promised == asked.ballot:
+        m.pace = m.pace.given_to(now, peer)
+
+
+def take(m: Draft, now: float, step: Step) -> None:
+    """Go where the choice leads, and do what it asks for."""
+    m.choice = step.choice
+    if m.choice.is_frozen:
+        m.heard = m.heard.without_ready()
+    for effect in step.effects:
+        match effect:
+            case PersistRecord(record):
+                m.persist = record
+            case SendTo(to, Promise() as promise):
+                answer = _answer_for(m, promise)
+                # Whoever asks is heard.
+                misses = m.heard.misses(m.view, m.seat) - {to}
+                m.send(to, evolve(promise, answer=answer, misses=misses))
+            case SendTo(to, message):
+                m.send(to, message)
+            case Learned(views):
+                learn(m, now, views)
+                _tell_of_the_end(m, views[-1])
+                read_register(m, now)
+            case OutOfStep(sender, _):
+                m.send(sender, hello(m))
+            case AskRegister(parent, view):
+                m.act(CompareAndSet(parent, view))
+            case Outbid():
+                m.patience_until = now + patience(m)
+            case Free():
+                consider(m, now, is_patient=True)
+                if m.choice.is_free:
+                    # No longer: others give up their own ballots in that time, and begin another.
+                    m.wait_until(now + 2 * pause(m))
+
+
+def _tell_of_the_end(m: Draft, tip: View) -> None:
+    """A CLOSE is for whoever was about to be taken in, too: nobody is left to tell it later."""
+    if not tip.is_open:
+        known = {seat.member for seat in tip.members | tip.electors}
+        for name in sorted(m.heard.in_reach - known):
+            tell(m, name, tip.parent, tip.number - 1)
+
+
+def read_register(m: Draft, now: float) -> None:
+    """Ask whether the tip has a successor, where a register outside says so."""
+    tip = m.view
+    if m.config.outside and m.config.heartbeat and tip is not None and tip.is_open:
+        m.act(ReadRegister(tip.id, now))
+
+
+def _may_found(it: Known, names: frozenset[str]) -> bool:
+    found_with = it.config.found_with
+    return found_with is not None and len(it.config.electors & names) >= found_with
+
+
+def _collects(it: Known, promise: Promise) -> bool:
+    attempt = it.choice.attempt
+    is_open = attempt is not None and attempt.proposed is None
+    return is_open and promise.parent == it.choice.parent
+
+
+def _answer_for(m: Draft, promise: Promise) -> Answer:
+    if promise.parent != m.choice.parent:
+        # Only where a rule is left out: a store with a tip speaks as if it were empty.
+        return Answer(seat=m.seat, options=m.config.digest)
+    m.leave_told = m.leaves
+    return m.status

@@ -1,0 +1,44 @@
+"""Heartbeats: who is where on the chain, so that whoever missed something hears of it.
+
+Source: join protocol, 3.5.
+"""
+
+from __future__ import annotations
+
+from joinproto.join.draft import Draft
+from joinproto.join.greeting import hello, tell
+from joinproto.join.messages import Heartbeat
+from joinproto.join.phases import Phase
+from joinproto.join.state import Known
+from joinproto.join.view import Seat
+
+
+def heartbeat(it: Known) -> Heartbeat:
+    tip = it.view
+    return Heartbeat(
+        None if tip is None else tip.id, it.record.lineage.length, it.seat, it.is_frozen
+    )
+
+
+def hear_heartbeat(m: Draft, peer: str, beat: Heartbeat) -> None:
+    m.notice(beat.seat)
+    lineage = m.record.lineage
+    known = lineage.id_at(beat.number) if beat.number else None
+    if beat.number > lineage.length or (beat.number and known != beat.tip):
+        m.heard = m.heard.with_beyond(beat.seat)
+        m.send(peer, hello(m))
+    elif beat.number < lineage.length:
+        m.heard = m.heard.without_beyond(beat.seat)
+        tell(m, peer, beat.tip, beat.number)
+    elif beat.is_frozen:
+        m.heard = m.heard.with_beyond(beat.seat)
+    elif _waits_for(m, beat.seat):
+        # Our hello was lost, or came before anybody was active; nobody else begins again.
+        m.send(peer, hello(m))
+
+
+def _waits_for(it: Known, seat: Seat) -> bool:
+    """Return whether an answer to a hello would help: a Welcome, or that `seat` is ready."""
+    if it.phase in (Phase.JOINING, Phase.UPDATING):
+        return it.source is None
+    return it.phase is Phase.READY and seat not in it.heard.ready

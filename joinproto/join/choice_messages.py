@@ -1,0 +1,198 @@
+"""What stores say to each other to choose a view, and what the choice asks of its host.
+
+Each message names the parent: the view whose successor is to be chosen, None for the
+founding.  What names another parent than the receiver's tip is about another choice.
+
+Source: join protocol, 3.3.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from attrs import frozen
+
+from joinproto.join.answers import Answer
+from joinproto.join.ids import ViewId
+from joinproto.join.lineage import Lineage
+from joinproto.join.store import Accepted, Ballot, StoreRecord
+from joinproto.join.view import Seat, View
+
+
+def said(ballot: Ballot) -> str:
+    """Return a ballot in a word: its round, and whose it is."""
+    return f"{ballot.round}.{ballot.store_id}"
+
+
+# -- messages ------------------------------------------------------------------------------
+
+
+@frozen(cache_hash=True)
+class Prepare:
+    """Will you accept nothing below this ballot?  Who answers freezes."""
+
+    parent: ViewId | None
+    ballot: Ballot
+
+    def __str__(self) -> str:
+        return f"prepare {said(self.ballot)}"
+
+
+@frozen(cache_hash=True)
+class Promise:
+    """The answer to `Prepare`, with what this store accepted last.
+
+    `voter`: the member with the store that answers.  It is an answer of this store alone:
+    after a wipe the member answers as another voter.  `answer`: its status, from which the
+    next view is made; the choice itself needs none.  `misses`: members and electors of the tip
+    that it does not hear, by name; older versions never say.
+    """
+
+    parent: ViewId | None
+    ballot: Ballot
+    voter: Seat
+    accepted: Accepted | None
+    answer: Answer | None = None
+    misses: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        told = "nothing" if self.accepted is None else str(self.accepted.view.id)
+        status = "" if self.answer is None else f"; {self.answer}"
+        misses = f"; does not hear {' '.join(sorted(self.misses))}" if self.misses else ""
+        return f"promise {said(self.ballot)}, accepted {told}{status}{misses}"
+
+
+@frozen(cache_hash=True)
+class Accept:
+    """Please accept this view in this ballot."""
+
+    parent: ViewId | None
+    ballot: Ballot
+    view: View
+
+    def __str__(self) -> str:
+        return f"accept {self.view.id} in {said(self.ballot)}"
+
+
+@frozen(cache_hash=True)
+class Voted:
+    """The answer to `Accept`.  A ballot has one view, so the ballot says which."""
+
+    parent: ViewId | None
+    ballot: Ballot
+    voter: Seat
+
+    def __str__(self) -> str:
+        return f"voted in {said(self.ballot)}"
+
+
+@frozen(cache_hash=True)
+class Nack:
+    """The answer to a ballot that is too early: this later one is promised."""
+
+    parent: ViewId | None
+    ballot: Ballot
+    promised: Ballot
+
+    def __str__(self) -> str:
+        return f"no to {said(self.ballot)}, promised {said(self.promised)}"
+
+
+@frozen(cache_hash=True)
+class Chosen:
+    """The choice is made: the views behind the parent, as far as the sender knows.
+
+    `initial`: the initial signature where the first views behind the parent are forgotten;
+    only a store that is empty, or knows only the FOUND, can go on there.
+    """
+
+    parent: ViewId | None
+    views: tuple[View, ...]
+    initial: ViewId | None = None
+
+    @classmethod
+    def telling(cls, parent: ViewId | None, number: int, lineage: Lineage) -> Chosen | None:
+        """Return what tells a store with the tip `parent`, of this number, the rest of `lineage`.
+
+        None: it is too old; what would show that its chain goes on there is forgotten.
+        """
+        if number >= lineage.forgotten:
+            return cls(parent, lineage.views[number - lineage.forgotten :])
+        if number <= 1:  # the initial signature shows it
+            return cls(parent, lineage.views, lineage.initial)
+        return None
+
+    def __str__(self) -> str:
+        return "chosen " + ", ".join(str(view.id) for view in self.views)
+
+
+ChoiceMessage: TypeAlias = Prepare | Promise | Accept | Voted | Nack | Chosen
+
+
+# -- effects -------------------------------------------------------------------------------
+
+
+@frozen
+class PersistRecord:
+    """Make the record durable, as one write, before the next effect is performed."""
+
+    record: StoreRecord
+
+
+@frozen
+class SendTo:
+    """Send the message to the member of this name; it may be lost."""
+
+    to: str
+    message: ChoiceMessage
+
+
+@frozen
+class Free:
+    """Enough have promised, and none of them accepted a view: the host may propose its own.
+
+    It comes again with each later promise, because the host may need more answers than the
+    ballot needs: all members for a CLOSE.
+    """
+
+    ballot: Ballot
+    answered: frozenset[Seat]
+
+
+@frozen
+class Learned:
+    """These views are now on the lineage, durably; the last one is the tip."""
+
+    views: tuple[View, ...]
+
+
+@frozen
+class Outbid:
+    """The own ballot is given up for a later one.  Wait before the next `begin`."""
+
+    by: Ballot
+
+
+@frozen
+class OutOfStep:
+    """`sender` speaks of a parent that this lineage does not know.
+
+    It is ahead, or of another chain: compare the lineages, then let it ask again.
+    """
+
+    sender: str
+    parent: ViewId | None
+
+
+@frozen
+class AskRegister:
+    """Have the outside register set the successor of `parent` to `view`, if it has none.
+
+    Its answer, the successor that now stands there, goes to `OutsideChoice.decided`.
+    """
+
+    parent: ViewId | None
+    view: View
+
+
+ChoiceEffect: TypeAlias = PersistRecord | SendTo | Free | Learned | Outbid | OutOfStep | AskRegister

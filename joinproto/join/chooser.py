@@ -1,0 +1,250 @@
+"""What every way to choose a view has in common: a record, a tip, and how a chain is learned.
+
+Two ways there are: `Choice`, votes among the electors, and `OutsideChoice`, a register with
+an atomic compare-and-set.  Both are values: each deed returns the next value, and the effects
+to perform in this order.  Freezing is the same in both, and so are the answers from which a
+view is made.
+
+Source: join protocol, 3.3 and 3.7.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import chain
+from typing import Self
+
+from attrs import evolve, frozen
+
+from joinproto.errors import MisuseError
+from joinproto.join.choice_messages import (
+    Accept,
+    ChoiceEffect,
+    ChoiceMessage,
+    Chosen,
+    Learned,
+    OutOfStep,
+    PersistRecord,
+    Prepare,
+    SendTo,
+)
+from joinproto.join.ids import ViewId, short
+from joinproto.join.lineage import follow, linked
+from joinproto.join.malformed import Malformed, Said, require
+from joinproto.join.store import Accepted, Ballot, StoreRecord
+from joinproto.join.view import Seat, View
+
+
+@frozen
+class Attempt:
+    """The own ballot, while it lasts; a crash ends it.
+
+    `answered`: who promised.  `bound`: the latest acceptance among the promises.
+    `proposed`: the view of this ballot, None until enough have promised.  `voted`: who
+    accepted it.
+    """
+
+    ballot: Ballot
+    answered: frozenset[Seat] = frozenset()
+    bound: Accepted | None = None
+    proposed: View | None = None
+    voted: frozenset[Seat] = frozenset()
+
+
+@frozen
+class Step:
+    """What a deed leads to."""
+
+    choice: Chooser
+    effects: tuple[ChoiceEffect, ...] = ()
+
+    def after(self, *effects: Iterable[ChoiceEffect]) -> Step:
+        """Return the same with these effects behind its own."""
+        return evolve(self, effects=(*self.effects, *chain.from_iterable(effects)))
+
+    def then(self, next_step: Step) -> Step:
+        """Return both in one: where `next_step` leads, with the effects of both."""
+        return Step(next_step.choice, (*self.effects, *next_step.effects))
+
+
+@frozen(kw_only=True)
+class Chooser(ABC):
+    """One store's part in choosing the successor of its tip.
+
+    `member`: the name under which the store takes part.  `record`: what is durable once all
+    effects so far are performed; made anew from the disk after a crash.  `founders`: names
+    of the configured electors, asked if there is no tip.  `found_with`: how many of them must
+    answer, None: all.  `attempt`: the own one, if any.
+    """
+
+    member: str
+    record: StoreRecord
+    founders: frozenset[str] = frozenset()
+    found_with: int | None = None
+    attempt: Attempt | None = None
+
+    # -- what can be seen ------------------------------------------------------------------
+
+    @property
+    def parent(self) -> ViewId | None:
+        """Return the id of the view whose successor is to be chosen; None: it is a FOUND."""
+        tip = self.record.tip
+        return None if tip is None else tip.id
+
+    @property
+    def seat(self) -> Seat:
+        """Return the member with its store: this pair votes, not the name."""
+        return _seat(self.member, self.record.store_id)
+
+    @property
+    def is_frozen(self) -> bool:
+        """Return whether the store has answered a ballot about its tip.
+
+        Then it serves no more, acknowledges nothing, does not become ready in its tip, and
+        its data stands still, until it knows the successor.  Durable, as the promise is.
+        """
+        return self.record.promised is not None
+
+    @property
+    @abstractmethod
+    def is_free(self) -> bool:
+        """Return whether the own attempt waits for a view of the host's: see `Free`."""
+
+    @property
+    def is_asking(self) -> bool:
+        """Return whether the own attempt can still end in a view, and `ask` is all it needs."""
+        return False
+
+    @property
+    def may_begin(self) -> bool:
+        """Return whether this store may propose what follows its tip."""
+        tip = self.record.tip
+        if tip is None:
+            return self.member in self.founders
+        # On an open view only its members: active members look at a newcomer first.
+        return self.seat in tip.members or not tip.is_open
+
+    # -- deeds of the host -----------------------------------------------------------------
+
+    @abstractmethod
+    def begin(self, also: Iterable[str] = ()) -> Step:
+        """Return the start of an own attempt; it freezes.  `also`: more names to be asked.
+
+        An earlier own attempt is given up.  Raises `MisuseError` unless `may_begin`.
+        """
+
+    def ask(self, names: Iterable[str]) -> Step:
+        """Return the own attempt, asking these as well: they came later, or heard nothing."""
+        if self.attempt is None:
+            return Step(self)
+        return Step(self, self._send(names, Prepare(self.parent, self.attempt.ballot)))
+
+    @abstractmethod
+    def propose(self, view: View) -> Step:
+        """Return the second half of the own attempt, for the host's view, after `Free`.
+
+        Raises `MisuseError` if the attempt is not free, `Malformed` if `view` cannot stand
+        behind the tip.
+        """
+
+    @abstractmethod
+    def receive(self, sender: str, message: ChoiceMessage) -> Step:
+        """Return the answer to a message from the member named `sender`."""
+
+    def with_record(self, record: StoreRecord) -> Self:
+        """Return the same with what the host has changed about its store and its data."""
+        return evolve(self, record=record)
+
+    def _require_may_begin(self) -> None:
+        if not self.may_begin:
+            tip = self.record.tip
+            raise MisuseError(
+                f"{self.member} with store {self.record.store_id} may not propose what follows"
+                f" {'nothing' if tip is None else tip}",
+                next="ask a member of that view to take it in",
+            )
+
+    # -- learning --------------------------------------------------------------------------
+
+    def _learn(self, views: tuple[View, ...], initial: ViewId | None = None) -> Step:
+        known = self.record.lineage
+        if initial is not None and views[0].number > known.length + 1:
+            # Between what is known here and the first of them, all is forgotten.
+            known = follow(known, linked(views, initial))
+        for view in views:
+            there = known.id_at(view.number)
+            if there is None:
+                known = known.append(view)
+            elif there != view.id:
+                # Two successors of one view: this must never be papered over.
+                found, expected = Said(short(view.id)), f"{short(there)}, which is chosen"
+                raise Malformed(f"view {view.number} of this chain", found, expected)
+        if known == self.record.lineage:
+            return Step(self)
+        new = known.views[max(0, self.record.lineage.length - known.forgotten) :]
+        record = self.record.learn(known)
+        choice = self._afresh(record)
+        return Step(choice, (PersistRecord(record), Learned(new)))
+
+    def _about_another(self, sender: str, message: ChoiceMessage) -> Step:
+        """Answer what is not about the tip's successor."""
+        lineage = self.record.lineage
+        parent = message.parent
+        number = 0 if parent is None else lineage.number_of(parent)
+        later = None if number is None else Chosen.telling(parent, number, lineage)
+        if later is None:
+            # Not on this chain, or so old that the views behind it are forgotten.
+            return Step(self, (OutOfStep(sender, parent),))
+        match message:
+            case Chosen():
+                return self._learn(message.views, message.initial)
+            case Prepare() | Accept():
+                # Who knows a later view answers with that one, and freezes for nobody.
+                return Step(self, (SendTo(sender, later),))
+            case _:
+                return Step(self)  # an answer to what this store asked before it learned
+
+    def _afresh(self, record: StoreRecord) -> Chooser:
+        return evolve(self, record=record, attempt=None)
+
+    # -- small parts -----------------------------------------------------------------------
+
+    @property
+    def _all(self) -> frozenset[str]:
+        tip = self.record.tip
+        if tip is None:
+            return self.founders
+        return frozenset(seat.member for seat in tip.members | tip.electors)
+
+    def _founders_answered(self, answered: Iterable[Seat]) -> bool:
+        # Before there is a view, nothing says which store an elector has.  A wiped one
+        # looks like a new one, and a majority of names could found a second cluster:
+        # so all must answer, and one of those who accepted the first one is among them.
+        names = {seat.member for seat in answered} & self.founders
+        if self.found_with is not None:
+            return len(names) >= self.found_with
+        return self.founders <= names
+
+    def _require_fits(self, view: View) -> None:
+        # Before anybody accepts it: a chosen view that no lineage can take would be the end.
+        self.record.lineage.append(view)
+
+    def _require_own(self, sender: str, voter: Seat) -> None:
+        require("voter", voter.member == sender, voter.member, f"{sender}, who sent it")
+
+    def _with(self, record: StoreRecord, attempt: Attempt | None) -> Self:
+        return evolve(self, record=record, attempt=attempt)
+
+    def _to(self, record: StoreRecord, attempt: Attempt | None) -> Step:
+        return Step(self._with(record, attempt))
+
+    def _send(self, names: Iterable[str], message: ChoiceMessage) -> tuple[ChoiceEffect, ...]:
+        return tuple(SendTo(name, message) for name in sorted(set(names) - {self.member}))
+
+
+@lru_cache(maxsize=256)
+def _seat(member: str, store_id: str) -> Seat:
+    # Asked many times at each message; the same value each time.
+    return Seat(member, store_id)

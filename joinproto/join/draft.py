@@ -1,0 +1,101 @@
+"""A step: from a state and an event to the next state and what is to be done.
+
+The event is a function (`steps.py`) that works on a draft of the next state.  Nobody but the
+step sees the draft, so what a step returns follows from what it was given, and one that raises
+has changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVarTuple
+
+from attrs import define, evolve, field
+
+from joinproto.join.messages import (
+    Action,
+    Batch,
+    Closing,
+    Event,
+    Message,
+    OpenForClients,
+    Sent,
+)
+from joinproto.join.outbox import NOTHING
+from joinproto.join.state import Known, MemberState, frozen_copy, values_of
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Seat
+
+Happened = TypeVarTuple("Happened")
+
+
+@define
+class Draft(Known):
+    """The next state in the making, and what is to be done: see `Batch`."""
+
+    closing: Closing | None = None
+    persist: StoreRecord | None = None
+    sends: list[Sent] = field(factory=list)
+    actions: list[Action] = field(factory=list)
+    events: list[Event] = field(factory=list)
+
+    def wait_until(self, at: float | None) -> None:
+        """Let patience end then, if not before; None: as it was."""
+        if at is not None and (self.patience_until is None or at < self.patience_until):
+            self.patience_until = at
+
+    # -- what is to be done ----------------------------------------------------------------
+
+    def send(self, to: str, message: Message) -> None:
+        self.sends.append(Sent(to, message))
+
+    def act(self, action: Action) -> None:
+        self.actions.append(action)
+
+    def say(self, *events: Event) -> None:
+        self.events += events
+
+    @property
+    def batch(self) -> Batch:
+        batch = Batch(
+            self.closing,
+            self.persist,
+            tuple(self.sends),
+            tuple(self.actions),
+            tuple(self.events),
+        )
+        return batch or NOTHING
+
+    def close(self, why: Closing) -> None:
+        """Close for clients, before all else that is to be done."""
+        # What waits to open must not open again behind it.
+        self.actions = [item for item in self.actions if not isinstance(item, OpenForClients)]
+        self.closing = why
+
+    # -- small changes that several topics make --------------------------------------------
+
+    def write(self, record: StoreRecord) -> None:
+        if record != self.record:
+            self.choice = self.choice.with_record(record)
+            self.persist = record
+
+    def notice(self, seat: Seat) -> None:
+        """Somebody is here with this store."""
+        self.heard = self.heard.noticing(seat, self.view)
+
+    def see_it_run(self) -> None:
+        """Another member was ready in the tip."""
+        self.saw_it_run = self.ready_in is None
+
+    def unfinished_update(self) -> None:
+        """The data is not what the position says, until an update ends."""
+        self.write(evolve(self.record, update_unfinished=True))
+
+
+def step(
+    state: MemberState, event: Callable[[Draft, *Happened], None], *happened: *Happened
+) -> tuple[MemberState, Batch]:
+    """Return the state after `event`, and what is to be done for it."""
+    draft = Draft(*values_of(state))
+    event(draft, *happened)
+    return frozen_copy(draft), draft.batch

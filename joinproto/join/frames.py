@@ -1,0 +1,63 @@
+"""Frames: which may be written here, and what a durable one changes.
+
+Source: join protocol, 3.2 and 3.5.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import evolve
+
+from joinproto.errors import MisuseError
+from joinproto.join.draft import Draft
+from joinproto.join.ids import ViewId
+from joinproto.join.state import Known
+from joinproto.join.view import Position, View
+
+
+class Frame(Enum):
+    """Whether a frame may be taken: the answer of `may_append`."""
+
+    TAKE = "take it"
+    OTHER_VIEW = "it belongs to another view"
+    NOT_READY = "this member is not ready in the view"
+    FROZEN = "the next view is being chosen"
+    ALREADY_THERE = "it is there"
+    GAP = "frames before it are missing"
+
+
+def may_append(it: Known, view: ViewId, seq: int) -> Frame:
+    """Return whether the frame `seq` of `view` may be written, and acknowledged then."""
+    tip = it.view
+    if tip is None or tip.id != view:
+        return Frame.OTHER_VIEW
+    return Frame.FROZEN if it.is_frozen else in_order(it, tip, seq)
+
+
+def in_order(it: Known, tip: View, seq: int) -> Frame:
+    """Return whether the frame `seq` of the tip is the next one here."""
+    if it.ready_in != tip.id:
+        return Frame.NOT_READY
+    last = it.record.position
+    expected = 1 if last is None else last.seq + 1
+    if seq == expected:
+        return Frame.TAKE
+    return Frame.GAP if seq > expected else Frame.ALREADY_THERE
+
+
+def appended(m: Draft, view: ViewId, seq: int, first: int | None = None) -> None:
+    """The frames from `first` to `seq`, None: `seq` alone, are durable, and so is the position.
+
+    Raises `MisuseError` where `may_append` does not say `TAKE`.
+    """
+    # Otherwise: the host asks, then answers a ballot ("my data ends at 4"), then writes
+    # frame 5 and acknowledges it, and the next view starts at 4.
+    first = seq if first is None else first
+    answer = may_append(m, view, first)
+    if answer is not Frame.TAKE or seq < first:
+        raise MisuseError(
+            f"frame {seq} was written: {answer.value}",
+            next="ask `may_append` right before, and tell the member nothing in between",
+        )
+    m.choice = m.choice.with_record(evolve(m.record, position=Position(view, seq)))

@@ -1,0 +1,117 @@
+"""Greeting: what a member says to those it meets, and what it answers to who says hello.
+
+Source: join protocol, 3.6; rules I2, I4, J1 to J3.
+"""
+
+from __future__ import annotations
+
+from joinproto.join.admission import Admit, Newcomer, admission, mismatch, newcomer
+from joinproto.join.choice_messages import Chosen
+from joinproto.join.draft import Draft
+from joinproto.join.ids import ViewId
+from joinproto.join.messages import Abort, Hello, Ready, Refusal, Refused, Welcome
+from joinproto.join.phases import Phase
+from joinproto.join.state import Known
+from joinproto.join.turns import taking_in
+from joinproto.tables.vocabulary import Reason
+
+
+def hello(it: Known) -> Hello:
+    """Return what it says of itself to whoever it meets."""
+    lineage = it.record.lineage
+    tip = lineage.tip
+    return Hello(
+        it.status,
+        None if tip is None else tip.id,
+        lineage.length,
+        lineage.initial,
+        it.config.cluster_name,
+        frozenset() if tip is not None and it.seat in tip.members else it.heard.in_reach,
+    )
+
+
+def hello_to_members(m: Draft) -> None:
+    for name in m.neighbours:
+        m.send(name, hello(m))
+
+
+def tell(m: Draft, peer: str, tip: ViewId | None, number: int) -> None:
+    """Tell `peer`, whose tip that is, what was chosen behind it."""
+    later = Chosen.telling(tip, number, m.record.lineage)
+    if later is not None:
+        m.send(peer, later)
+
+
+def row_of(it: Known, heard: Hello) -> Newcomer:
+    """Return what the table of admission is asked about whoever says hello."""
+    return newcomer(
+        heard,
+        it.record.lineage,
+        it.config,
+        is_active=it.was_active,
+        is_copy=it.is_copy(heard.status.seat),
+        in_reach=it.heard.in_reach,
+    )
+
+
+def hear_hello(m: Draft, now: float, peer: str, heard: Hello) -> None:
+    tip = m.view
+    if heard.status.ran_on and tip is not None and tip.is_open and heard.tip == tip.id:
+        m.see_it_run()
+    m.notice(heard.status.seat)
+    m.pace = m.pace.greeted_by(peer, ran_on=heard.status.ran_on)
+    row = row_of(m, heard)
+    case = admission().choose((row,), 0)
+    match case.outcome:
+        case Admit.REFUSE:
+            found, expected = mismatch(case.name, heard, m.record.lineage, m.config)
+            reason = case.reason or Reason.WRONG_STORE
+            m.send(peer, Refused(reason, found, expected))
+            m.say(Refusal(peer, f"{case.label} {case.name}: {found}"))
+            if row.is_foreign or row.has_diverged:
+                _cannot_join(m, peer, Abort(reason, expected, f"{found}, as {peer}", False))
+        case Admit.TELL:
+            tell(m, peer, heard.tip, heard.number)
+        case Admit.ASK:
+            m.send(peer, hello(m))
+        case Admit.UPDATE if tip is not None and m.phase is Phase.ACTIVE:
+            m.send(peer, Welcome(tip.id))
+        case Admit.TAKE_IN if tip is not None and m.seat in tip.members:
+            m.heard = m.heard.with_guest(heard.status.seat, transient=heard.status.transient)
+            m.wait_until(taking_in(m, now))
+        case Admit.WAIT if row.is_apart:
+            # It was heard by all when it was to be taken in, and is not now.
+            m.heard = m.heard.without_guest(heard.status.seat)
+        case Admit.KNOWN if tip is not None and m.ready_in == tip.id:
+            m.send(peer, Ready(tip.id, m.seat))
+
+
+def hear_refused(m: Draft, peer: str, refused: Refused) -> None:
+    m.say(Refusal(peer, f"it refuses us: {refused.reason.value}"))
+    expected = f"{refused.expected}, says {peer}"
+    _cannot_join(m, peer, Abort(refused.reason, refused.found, expected, False))
+
+
+def _cannot_join(m: Draft, peer: str, verdict: Abort) -> None:
+    """`peer` and this store can never be in one cluster; see what that means here.
+
+    Only the newcomer stops, a running view is not disturbed.  Before there is one, all who
+    count stop (I2, I4).  A newcomer stops if all members in reach refuse it, and a member
+    that waits for the others if so many of them are strangers that it would wait for ever.
+    """
+    tip = m.view
+    seats = frozenset() if tip is None else tip.members | tip.electors
+    names = m.config.electors | {seat.member for seat in seats}
+    if peer not in names:
+        return
+    m.heard = m.heard.with_stranger(peer)
+    if tip is None or not tip.is_open:
+        is_over = True
+    elif m.seat not in tip.members:
+        is_over = not (names & m.heard.in_reach) - m.heard.strangers
+    elif verdict.reason is not Reason.WRONG_STORE or m.phase is Phase.ACTIVE:
+        is_over = False
+    else:
+        is_over = m.heard.is_cut_off(tip, m.seat, m.config)
+    if is_over:
+        m.verdict = verdict

@@ -1,0 +1,162 @@
+"""What a member has heard of the others: a value, forgotten when its process ends.
+
+Nothing here is on a disk, and most of it is about the tip, so a new view makes it worthless.
+
+Source: join protocol, 3.3 to 3.6.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve, frozen
+
+from joinproto.join.answers import Answer
+from joinproto.join.config import Config
+from joinproto.join.together import Apart
+from joinproto.join.view import Seat, View
+
+
+@frozen(kw_only=True, cache_hash=True)
+class Heard:
+    """Of whom, and what.
+
+    `in_reach`: names of peers to whom there is a connection.  `answers`: to the present ballot
+    about the tip.  `ready`: others that are ready in the tip.  `guests`: newcomers to take in;
+    `transients`: those of them that keep nothing.
+    `beyond`: who is known to have answered a ballot about the tip, or to know a later view.
+    `strangers`: names of peers with stores of another cluster.  `replaced`: names of members of
+    the tip that are here with other stores.  `apart`: who said, when it answered, that it does
+    not hear whom.
+    """
+
+    in_reach: frozenset[str] = frozenset()
+    answers: frozenset[Answer] = frozenset()
+    ready: frozenset[Seat] = frozenset()
+    guests: frozenset[Seat] = frozenset()
+    transients: frozenset[Seat] = frozenset()
+    beyond: frozenset[Seat] = frozenset()
+    strangers: frozenset[str] = frozenset()
+    replaced: frozenset[str] = frozenset()
+    apart: Apart = Apart()
+
+    # -- what changes it -------------------------------------------------------------------
+
+    def up(self, peer: str) -> Heard:
+        return evolve(self, in_reach=self.in_reach | {peer})
+
+    def down(self, peer: str) -> Heard:
+        """Return what is left when `peer` is not heard of any more."""
+        return evolve(
+            self,
+            in_reach=self.in_reach - {peer},
+            strangers=self.strangers - {peer},
+            replaced=self.replaced - {peer},
+            guests=frozenset(seat for seat in self.guests if seat.member != peer),
+            transients=frozenset(seat for seat in self.transients if seat.member != peer),
+        )
+
+    def in_view(self, tip: View) -> Heard:
+        """Return what still counts in a new tip."""
+        guests = frozenset(seat for seat in self.guests if seat not in tip.members and tip.is_open)
+        return Heard(in_reach=self.in_reach, guests=guests, transients=self.transients & guests)
+
+    def answered(self, answer: Answer, misses: frozenset[str] = frozenset()) -> Heard:
+        """A member has one store: an answer of its former life is worth nothing now."""
+        name = answer.seat.member
+        others = (item for item in self.answers if item.seat.member != name)
+        return evolve(
+            self, answers=frozenset({answer, *others}), apart=self.apart.as_told_by(name, misses)
+        )
+
+    def without_answers(self) -> Heard:
+        return evolve(self, answers=frozenset(), apart=Apart())
+
+    def asking(self) -> Heard:
+        """A ballot begins: who hears whom is asked anew, for links come and go."""
+        return evolve(self, apart=Apart()) if self.apart.pairs else self
+
+    def with_ready(self, seat: Seat) -> Heard:
+        return evolve(self, ready=self.ready | {seat})
+
+    def without_ready(self) -> Heard:
+        return evolve(self, ready=frozenset()) if self.ready else self
+
+    def with_guest(self, guest: Seat, *, transient: bool = False) -> Heard:
+        others = frozenset(seat for seat in self.guests if seat.member != guest.member)
+        return evolve(
+            self,
+            guests=others | {guest},
+            transients=(self.transients & others) | ({guest} if transient else frozenset()),
+        )
+
+    def without_guest(self, guest: Seat) -> Heard:
+        if guest not in self.guests:
+            return self
+        guests = self.guests - {guest}
+        return evolve(self, guests=guests, transients=self.transients & guests)
+
+    def with_beyond(self, seat: Seat) -> Heard:
+        return evolve(self, beyond=self.beyond | {seat})
+
+    def without_beyond(self, seat: Seat) -> Heard:
+        return evolve(self, beyond=self.beyond - {seat})
+
+    def with_stranger(self, peer: str) -> Heard:
+        return evolve(self, strangers=self.strangers | {peer})
+
+    def noticing(self, seat: Seat, tip: View | None) -> Heard:
+        """Who is here with another store is not the member that the tip knows."""
+        if tip is None or seat in tip.members or seat.member not in _names(tip.members):
+            return self
+        return evolve(self, replaced=self.replaced | {seat.member})
+
+    # -- what follows from it --------------------------------------------------------------
+
+    def is_majority(self, tip: View, me: Seat) -> bool:
+        """Return whether most electors of the tip are heard, and none of these has gone on."""
+        heard = self.reached(tip, me)
+        if self.beyond or self.answers:
+            gone_on = self.beyond | {item.seat for item in self.answers}
+            heard = heard - gone_on | ({me} & tip.electors)
+        return tip.is_majority(heard)
+
+    def reached(self, tip: View, me: Seat) -> frozenset[Seat]:
+        """Return the electors of the tip to which there is a connection."""
+        return frozenset(
+            [seat for seat in tip.electors if seat.member in self.in_reach or seat == me]
+        )
+
+    def silent(self, expected: set[str]) -> set[str]:
+        """Return who of these has not answered."""
+        return expected - {item.seat.member for item in self.answers}
+
+    def lacks(self, tip: View, me: Seat) -> bool:
+        """Return whether a member of the tip is not there, or not with its store."""
+        here = (self.in_reach | {me.member}) - self.replaced
+        return not _names(tip.members) <= here
+
+    def misses(self, tip: View | None, me: Seat) -> frozenset[str]:
+        """Return the members and electors of the tip that are not heard, by name."""
+        known = frozenset() if tip is None else tip.members | tip.electors
+        return frozenset(_names(known) - self.in_reach - {me.member})
+
+    def is_copy(self, seat: Seat, tip: View | None, me: Seat) -> bool:
+        """Return whether another one has a store with this id; the members' are their own."""
+        own = {me} | (tip.members | tip.electors if tip is not None else set())
+        if seat in own:
+            return False
+        others = own | self.guests | {item.seat for item in self.answers}
+        return any(one.store_id == seat.store_id and one != seat for one in others)
+
+    def is_cut_off(self, tip: View, me: Seat, config: Config) -> bool:
+        """Return whether a member of the tip would wait for ever: too many are strangers."""
+        if config.outside:
+            left = {seat for seat in tip.members if seat.member not in self.strangers}
+            return len(left) < tip.wait_for
+        left = {seat for seat in tip.electors if seat.member not in self.strangers}
+        others = config.electors - {me.member}
+        is_alone = bool(others) and others <= self.strangers
+        return is_alone or not tip.is_majority(left)
+
+
+def _names(seats: frozenset[Seat]) -> set[str]:
+    return {seat.member for seat in seats}

@@ -1,0 +1,71 @@
+"""Learning: a view is chosen, or another member is ready in it, and what that ends or begins.
+
+Source: join protocol, 3.3 to 3.5; rule S2.
+"""
+
+from __future__ import annotations
+
+from joinproto.join.draft import Draft
+from joinproto.join.messages import Learned, Ready, Refusal
+from joinproto.join.view import View
+
+
+def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
+    """These views are chosen, one behind the other; the last one is the tip now."""
+    before = m.record.lineage.find(views[0].parent) if views[0].parent else None
+    tip = views[-1]
+    m.say(*map(Learned, views))
+    m.heard = m.heard.in_view(tip)
+    m.source = None
+    m.was_active = False
+    m.free_until = None
+    m.tries = 0
+    m.pace = m.pace.learned()
+    m.patience_until = None
+    # A CLOSE behind what ran while this process did is meant for it, too.  Who was started
+    # later learns of it from others that were, and takes part in the restart.
+    if not tip.is_open and (m.ready_in is not None or m.saw_it_run or m.closes):
+        m.is_done = True
+    if not tip.is_open or _went_on_without(m, now, before, views):
+        m.closes_until = None
+    if m.leaves and m.seat in tip.members and m.leave_told:
+        m.leaves = False
+        m.say(Refusal(m.config.member, "it may not leave: no store would stay"))
+    m.leave_told = False
+    if m.leaves and m.seat not in tip.members and before is not None:
+        # It stays until the others know: see `hear_ready`.
+        _hear_of_leaving(m, tip)
+
+
+def _went_on_without(m: Draft, now: float, before: View | None, views: tuple[View, ...]) -> bool:
+    """Return whether the others have gone on for so long that it may not stop them any more."""
+    # Who answers a ballot late is left out of one view, and is in the next one.
+    is_late = m.closes_until is not None and now >= m.closes_until
+    return is_late and any(m.seat not in view.members for view in (before, *views) if view)
+
+
+def hear_ready(m: Draft, peer: str, heard: Ready) -> None:
+    tip = m.view
+    if tip is None or heard.view != tip.id or heard.seat.member != peer:
+        return
+    m.see_it_run()
+    # Who is frozen becomes neither ready nor active in this view any more.
+    if heard.seat in m.heard.ready or m.is_frozen:
+        return
+    m.heard = m.heard.with_ready(heard.seat)
+    if m.ready_in == tip.id and heard.seat in tip.members:
+        # It may have learned of the view after we said so.
+        m.send(peer, Ready(tip.id, m.seat))
+    if m.leaves and m.seat not in tip.members:
+        _hear_of_leaving(m, tip)
+
+
+def _hear_of_leaving(m: Draft, tip: View) -> None:
+    if m.config.outside:
+        # The register tells everybody; one that is ready has the data.
+        others, enough = tip.members, 1
+    else:
+        others = tip.electors - {m.seat}
+        enough = len(tip.electors) // 2 + 1 - len(tip.electors - others)
+    if len(m.heard.ready & others) >= enough or not others:
+        m.is_done = True

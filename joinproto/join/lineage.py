@@ -1,0 +1,260 @@
+"""A store's chain of views, and how two of them compare.
+
+The last `VIEWS_KEPT` views are kept, the older ones are forgotten.  No hash is carried
+along for those: each id is made of its view's facts, the parent's id among them, so an id
+stands for the whole way to it.  The oldest kept view names its parent; that id *is* the
+running hash of all that was forgotten, and nobody can forget to advance it.
+
+So a lineage knows the ids at these numbers, here after 2,000 views:
+
+    1             1000         1001 ... 2000
+    initial       parent of    kept
+    signature     the oldest
+
+Two lineages are compared at the numbers that both know.  Equal at one number: equal at all
+smaller ones.  Different at one number: different at all larger ones.
+
+Source: join protocol, 3.2; rules R1, R2, J2, J3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+from attrs import evolve, frozen
+
+from joinproto.join.ids import Digest, ViewId, by_hash, short
+from joinproto.join.malformed import Said, require
+from joinproto.join.view import Kind, Position, View, verify_id, verify_successor
+
+VIEWS_KEPT = 1_000
+"""Views that a store keeps.  A store that missed more cannot show how it belongs."""
+
+
+@frozen
+class Lineage:
+    """The way from the founding to the tip, as far as it is remembered.
+
+    `views`: the kept ones, the tip last; each stands behind the one before.  `initial`: the
+    initial signature, set with the first view and never changed (S1).  Made by `append`, or
+    by `lineage_of` from what was received or read.
+    """
+
+    views: tuple[View, ...] = ()
+    initial: ViewId | None = None
+
+    @property
+    def tip(self) -> View | None:
+        """Return the last view; None: empty."""
+        return self.views[-1] if self.views else None
+
+    @property
+    def length(self) -> int:
+        """Return how many views there have been, the forgotten ones too."""
+        return self.views[-1].number if self.views else 0
+
+    @property
+    def forgotten(self) -> int:
+        """Return how many views are no longer kept; they are the oldest ones."""
+        return self.views[0].number - 1 if self.views else 0
+
+    @property
+    def final(self) -> ViewId | None:
+        """Return the final signature: the tip's id if it is a CLOSE."""
+        tip = self.tip
+        return None if tip is None or tip.is_open else tip.id
+
+    def id_at(self, number: int) -> ViewId | None:
+        """Return the id of the view with this number, None if it is not known."""
+        if number == 1:
+            return self.initial
+        if 1 < number == self.forgotten:
+            return self.views[0].parent
+        if self.forgotten < number <= self.length:
+            return self.views[number - self.forgotten - 1].id
+        return None
+
+    def number_of(self, view_id: ViewId) -> int | None:
+        """Return the number of the view with this id, None if it is not known."""
+        kept = self.find(view_id)
+        if kept is not None:
+            return kept.number
+        known = (number for number in (self.forgotten, 1) if self.id_at(number) == view_id)
+        return next(known, None)
+
+    def find(self, view_id: ViewId) -> View | None:
+        """Return the kept view with this id."""
+        return next((view for view in reversed(self.views) if view.id == view_id), None)
+
+    def append(self, view: View, *, keep: int = VIEWS_KEPT) -> Lineage:
+        """Return the lineage with `view` as its tip and the last `keep` views, 1 or more.
+
+        Raises `Malformed` unless the view may stand behind the tip.  Its id is believed; for
+        a view from outside, ask `verify_id` before.
+        """
+        if self.tip is None:
+            require("first view", view.kind is Kind.FOUND, Said(str(view)), "a FOUND")
+        else:
+            verify_successor(self.tip, view)
+            verify_position(f"position of view {view.number}", view.position, self)
+        initial = view.id if self.initial is None else self.initial
+        return Lineage((*self.views, view)[-keep:], initial)
+
+
+def lineage_of(
+    views: Iterable[View], initial: ViewId | None, *, digest: Digest = by_hash
+) -> Lineage:
+    """Return a lineage that was received or read, after looking at every view and link.
+
+    Raises `Malformed`.  `initial` of a lineage whose first view is forgotten cannot be
+    verified here; a wrong one is found when it is compared with that of another store.
+    """
+    kept = tuple(views)
+    for view in kept:
+        verify_id(view, digest)
+    if not kept:
+        require("initial signature without a view", initial is None, initial, "none")
+        return Lineage()
+    return linked(kept, initial)
+
+
+def linked(kept: tuple[View, ...], initial: ViewId | None) -> Lineage:
+    """Return the lineage of these views, one at least, whose ids are verified already.
+
+    Raises `Malformed` unless each may stand behind the one before.
+    """
+    first = kept[0]
+    require("initial signature", initial is not None, None, "the id of the FOUND")
+    if first.kind is Kind.FOUND:
+        require("initial signature", initial == first.id, initial, f"{short(first.id)}, the FOUND")
+    if first.number == 2:
+        expected = f"{short(first.parent)}, the parent of view 2"
+        require("initial signature", initial == first.parent, initial, expected)
+    lineage = Lineage((first,), initial)
+    for view in kept[1:]:
+        lineage = lineage.append(view, keep=len(kept))
+    return lineage
+
+
+def verify_position(what: str, position: Position | None, lineage: Lineage) -> None:
+    """Raise `Malformed` if this lineage shows that there is no such frame on the way to its tip.
+
+    A frame of a forgotten view is believed: 1,000 changes without a frame are odd, but no
+    reason to stop a cluster.
+    """
+    if position is None:
+        return
+    view = lineage.find(position.view)
+    if view is None:
+        found = Said(f"a frame of {short(position.view)}")
+        require(what, lineage.forgotten > 0, found, "a frame of a view on this chain")
+        return
+    require(what, view.is_open, Said(f"a frame of {view}"), "a view in which frames are sent")
+    before = 0 if view.position is None else view.position.seq
+    seq = position.seq
+    require(f"{what}, seq", seq > before, seq, f"more than {before}, where its view starts")
+
+
+# -- comparing -----------------------------------------------------------------------------
+
+
+class Order(Enum):
+    """What one lineage is, seen from another one."""
+
+    EQUAL = "equal"
+    BEHIND = "behind"  # the other one goes on where this one ends
+    AHEAD = "ahead"
+    DIVERGED = "diverged"  # one view with two successors: a split brain, or a forced recovery
+    FOREIGN = "foreign"  # of another cluster
+    UNKNOWN = "unknown"  # the shorter one is behind or diverged: what would tell is forgotten
+
+
+@frozen
+class Comparison:
+    """How one lineage stands to another, and what shows it.
+
+    `common`: the last view known to be on both, None: none.  Its number is `common_number`,
+    0 for none.  The last view that *is* on both has a number from `common_number` to
+    `common_max`: more is not known where they differ, because it is forgotten.
+    `one_beyond`, `other_beyond`: the kept views of each side that surely are not on the
+    other, the oldest first.  Between `common_max` and these, more may be forgotten.
+    """
+
+    order: Order
+    common: ViewId | None
+    common_number: int
+    common_max: int
+    one_beyond: tuple[View, ...]
+    other_beyond: tuple[View, ...]
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether the last common view is known."""
+        return self.common_number == self.common_max
+
+
+def compare(one: Lineage, other: Lineage) -> Comparison:
+    """Return how `one` stands to `other`: `BEHIND` means that `other` is longer.
+
+    Exact whenever the two know an id at a common number where it matters: always if the
+    kept views overlap or touch.  An empty lineage is the beginning of every other one.
+    Raises `Malformed` if two lineages of different clusters share a view.
+    """
+    shorter = min(one.length, other.length)
+    equal, different = 0, None
+    for number in _numbers_known(one, other):
+        if one.id_at(number) == other.id_at(number):
+            equal = number
+            # An id stands for its ancestors, so this cannot be: somebody wrote a wrong
+            # initial signature beside views of another cluster.
+            expected = f"none, because they differ at view {different}"
+            require("view of two lineages", different is None, number, expected)
+        elif different is None:
+            different = number
+
+    if different == 1:
+        order = Order.FOREIGN
+    elif different is not None:
+        order = Order.DIVERGED
+    elif equal < shorter:
+        order = Order.UNKNOWN
+    elif one.length == other.length:
+        order = Order.EQUAL
+    else:
+        order = Order.BEHIND if one.length < other.length else Order.AHEAD
+    common_max = shorter if different is None else different - 1
+    return Comparison(
+        order,
+        one.id_at(equal) if equal else None,
+        equal,
+        common_max,
+        _beyond(one, common_max),
+        _beyond(other, common_max),
+    )
+
+
+def _numbers_known(one: Lineage, other: Lineage) -> Iterable[int]:
+    """Return the numbers at which both know an id, the smallest first."""
+    shorter = min(one.length, other.length)
+    if shorter > 0:
+        yield 1
+    yield from range(max(2, one.forgotten, other.forgotten), shorter + 1)
+
+
+def _beyond(lineage: Lineage, number: int) -> tuple[View, ...]:
+    return lineage.views[max(0, number - lineage.forgotten) :]
+
+
+def follow(own: Lineage, other: Lineage, *, keep: int = VIEWS_KEPT) -> Lineage:
+    """Return what a store that knows `own` knows after it has learned `other`.
+
+    The longer of the two if it goes on where the shorter one ends.  Raises `Malformed`
+    otherwise, also if that is not known: no store leaves its chain for
+    what may be another one.
+    """
+    order = compare(own, other).order
+    if order in (Order.EQUAL, Order.AHEAD):
+        return own
+    require("lineage to follow", order is Order.BEHIND, Said(order.value), "one that goes on")
+    return evolve(other, views=other.views[-keep:])

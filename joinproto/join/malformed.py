@@ -1,0 +1,76 @@
+"""What no correct member makes: how it is noticed, and how it is said.
+
+`Malformed` is neutral, because what decides does not know where a value came from.  Whoever
+let the value in does, and turns it into the error of the person who must act: `PeerError`
+for a message, `StoreError` for a disk.
+"""
+
+import re
+
+INT_MAX = 2**63 - 1
+"""Largest number in a view.  Python has no limit of its own, so a peer could send any."""
+
+SHOWN_MAX = 80
+"""Characters of a found value that a message repeats."""
+
+# Control characters, line separators and lone surrogates: the first two would let a peer
+# write on an operator's terminal, the last have no UTF-8.  These classes never change;
+# "printable" changes with each Unicode version, and then two versions of Python would
+# judge the same view differently.
+FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+class Malformed(ValueError):
+    """Something that no correct member makes: what, what was found, what was expected."""
+
+    def __init__(self, what: str, found: object, expected: str) -> None:
+        super().__init__(what, found, expected)
+        self.what = what
+        self.found = found
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return f"{self.what}: found {shown(self.found)}, expected {self.expected}"
+
+
+def shown(value: object) -> str:
+    """Return `value` for a message: escaped, and at most `SHOWN_MAX` characters long."""
+    try:
+        text = value if isinstance(value, Said) else repr(value)
+    except ValueError:
+        return "a number too long to print"
+    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}.."
+
+
+class Said(str):
+    """Words of our own as a found value: shown as they are, without quotes."""
+
+    __slots__ = ()
+
+
+def require(what: str, holds: bool, found: object, expected: str) -> None:
+    """Raise `Malformed` unless `holds`."""
+    if not holds:
+        raise Malformed(what, found, expected)
+
+
+def require_type(what: str, value: object, kind: type, *, or_none: bool = False) -> None:
+    """Raise `Malformed` unless `value` is a `kind`; a bool is no int."""
+    is_kind = isinstance(value, kind) and (kind is not int or type(value) is int)
+    expected = f"{kind.__name__} or None" if or_none else kind.__name__
+    require(what, is_kind or (or_none and value is None), value, expected)
+
+
+def require_text(what: str, value: object) -> None:
+    """Raise `Malformed` unless `value` is a name that can be shown and hashed."""
+    require_type(what, value, str)
+    text = str(value)
+    require(what, text != "", value, "a text that is not empty")
+    require(what, FORBIDDEN.search(text) is None, value, "no control character or surrogate")
+
+
+def require_int(what: str, value: object, *, at_least: int) -> None:
+    """Raise `Malformed` unless `value` is an int from `at_least` to `INT_MAX`."""
+    require_type(what, value, int)
+    in_range = isinstance(value, int) and at_least <= value <= INT_MAX
+    require(what, in_range, value, f"at least {at_least}, at most 2**63 - 1")

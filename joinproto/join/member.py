@@ -1,0 +1,227 @@
+"""The member: what a broker embeds.  No socket, disk, clock or chance in it.
+
+A host tells it what happens, asks what is to be done, does that, and says so:
+
+    member.receive(now, peer, message)     also peer_up, peer_down, tick, update_done, ...
+    batch = member.poll()                  close, persist, send, act: see `perform.py`
+    member.advance(batch)                  once `persist` is durable
+
+`now` is in seconds, of any clock that never goes back; call `tick` when `deadline` has come.
+The duties of the host are numbered in `docs/embedding.md`.
+
+This object only holds a value, `state`, and what the host has still to do; each call is one
+step (`steps.py`).  What the member is, the tables say: `phases.py` its phase, `succession.py`
+the next view, `admission.py` who may come in.
+
+Source: join protocol, section 3.
+"""
+
+from __future__ import annotations
+
+from attrs import define, field
+
+from joinproto.join import steps
+from joinproto.join.answers import Answer
+from joinproto.join.config import Config
+from joinproto.join.draft import step
+from joinproto.join.frames import Frame, may_append
+from joinproto.join.ids import Digest, ViewId, by_hash
+from joinproto.join.messages import Batch, Message
+from joinproto.join.outbox import Outbox
+from joinproto.join.phases import Phase
+from joinproto.join.state import MemberState, Setup
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, Seat, View
+
+
+@define
+class Member:
+    """One member of a cluster; made at the process's start from what its disk holds.
+
+    `state`: all that it knows, as a value.
+    """
+
+    state: MemberState
+    _out: Outbox = field(factory=Outbox, repr=False)
+
+    @classmethod
+    def start(
+        cls,
+        now: float,
+        config: Config,
+        record: StoreRecord,
+        *,
+        seed: str,
+        epoch: int = 0,
+        in_reach: frozenset[str] = frozenset(),
+        digest: Digest = by_hash,
+    ) -> Member:
+        """Return the member of a process that starts now; its first batch is in `poll`.
+
+        `record`: what the store holds, with the position of its last durable frame.  `seed`:
+        drawn at random at each start.  `epoch`: milliseconds since 1970 at which `now` was 0.
+        `in_reach`: the peers to which there is a connection already.
+        """
+        setup = Setup(config, seed, epoch, digest)
+        state, batch = steps.start(now, setup, record, in_reach=in_reach)
+        member = cls(state)
+        member._take(state, batch)
+        return member
+
+    # -- what can be seen ------------------------------------------------------------------
+
+    @property
+    def config(self) -> Config:
+        return self.state.config
+
+    @property
+    def record(self) -> StoreRecord:
+        """Return what must be on the disk once the present batch is performed."""
+        return self.state.record
+
+    @property
+    def view(self) -> View | None:
+        """Return the tip: the newest view it knows of."""
+        return self.state.view
+
+    @property
+    def seat(self) -> Seat:
+        return self.state.seat
+
+    @property
+    def phase(self) -> Phase:
+        return self.state.phase
+
+    @property
+    def ready_in(self) -> ViewId | None:
+        """Return the view in which it was ready, in this process."""
+        return self.state.ready_in
+
+    @property
+    def source(self) -> str | None:
+        """Return the peer from whom it is being updated."""
+        return self.state.source
+
+    @property
+    def closes(self) -> bool:
+        """Return whether it is to have the whole cluster stop."""
+        return self.state.closes
+
+    @property
+    def is_frozen(self) -> bool:
+        """Return whether it has answered a ballot: its data stands still until the next view."""
+        return self.state.is_frozen
+
+    @property
+    def is_serving(self) -> bool:
+        return self.state.is_serving
+
+    @property
+    def is_sequencer(self) -> bool:
+        """Return whether it orders the frames of its view: the least of the members."""
+        return self.state.is_sequencer
+
+    @property
+    def status(self) -> Answer:
+        """Return what it answers to a ballot now."""
+        return self.state.status
+
+    @property
+    def deadline(self) -> float | None:
+        """Return when `tick` is to be called, None: only something from outside can matter."""
+        return self.state.deadline
+
+    # -- what happens ----------------------------------------------------------------------
+
+    def peer_up(self, now: float, peer: str) -> None:
+        """A connection to `peer` is there."""
+        self._take(*step(self.state, steps.peer_up, now, peer))
+
+    def peer_down(self, now: float, peer: str) -> None:
+        """`peer` is not heard of any more; it may be dead, or just far away."""
+        self._take(*step(self.state, steps.peer_down, now, peer))
+
+    def receive(self, now: float, peer: str, message: Message) -> None:
+        """A message from `peer` arrives.  What no correct member sends is refused, aloud."""
+        self._take(*step(self.state, steps.receive, now, peer, message))
+
+    def tick(self, now: float) -> None:
+        """The `deadline` has come."""
+        self._take(*step(self.state, steps.tick, now))
+
+    def update_overwrites(self, now: float) -> None:
+        """The data is about to be, for a moment, what no position says.
+
+        The next batch marks the store as unfinished: until `update_progress` or `update_done`
+        it covers nothing.  Nothing is to be touched before that batch is performed.
+        """
+        self._take(*step(self.state, steps.update_overwrites, now))
+
+    def update_progress(self, now: float, position: Position | None) -> None:
+        """The store's data now ends at `position`, which is on the way to the tip.
+
+        For a host that cuts what its source has not, and appends frame by frame: its data is
+        at each moment what its position says, and whatever was acknowledged stays in it.
+        """
+        self._take(*step(self.state, steps.update_progress, now, position))
+
+    def update_done(self, now: float, position: Position | None) -> None:
+        """The update is complete, and the store's data ends at `position`."""
+        self._take(*step(self.state, steps.update_done, now, position))
+
+    def leave(self, now: float) -> None:
+        """This member is to leave the cluster, in order; the others go on.
+
+        Where it reaches no majority of the electors, nobody can let it go: it just stops, and
+        stays who it is.
+        """
+        self._take(*step(self.state, steps.leave, now))
+
+    def shutdown_cluster(self, now: float) -> None:
+        """The whole cluster is to stop, in order (S2).
+
+        Where none runs, and where this member is in no view, it just ends: ask one that is
+        active.
+        """
+        self._take(*step(self.state, steps.shutdown_cluster, now))
+
+    def register_says(self, now: float, view: View) -> None:
+        """The outside register holds `view` as the successor of its parent."""
+        self._take(*step(self.state, steps.register_says, now, view))
+
+    def register_free(self, now: float, parent: ViewId, asked: float) -> None:
+        """The outside register answers `ReadRegister(parent, asked)`: no successor yet."""
+        self._take(*step(self.state, steps.register_free, now, parent, asked))
+
+    def may_append(self, view: ViewId, seq: int) -> Frame:
+        """Return whether the frame `seq` of `view` may be written, and acknowledged then."""
+        return may_append(self.state, view, seq)
+
+    def appended(self, view: ViewId, seq: int, *, first: int | None = None) -> None:
+        """The frame `seq` of `view` is durable here; its position is durable with it.
+
+        `first`: so are all from this one on, written together; None: it alone.
+
+        Raises `MisuseError` where `may_append` does not say `TAKE`.
+        """
+        self._take(*step(self.state, steps.appended, view, seq, first))
+        # A record that is still to be written must not take the frame back.
+        self._out.renew(self.record)
+
+    # -- the loop --------------------------------------------------------------------------
+
+    def poll(self) -> Batch:
+        """Return what is to be done, in the order of `Batch`; the same until `advance`."""
+        return self._out.poll()
+
+    def advance(self, batch: Batch) -> None:
+        """`batch` is performed: its record is durable, its messages are on their way.
+
+        What has happened since it was polled is in the next one.  Raises `MisuseError` for
+        another batch than the one that `poll` gave last.
+        """
+        self._out.advance(batch)
+
+    def _take(self, state: MemberState, batch: Batch) -> None:
+        self.state = state
+        self._out.add(batch)

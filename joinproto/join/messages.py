@@ -1,0 +1,286 @@
+"""What members say to each other beside the choice, and what a member asks of its host.
+
+Every message tells a fact that stays true: it may arrive late, twice, or never.  A `Hello` is
+the only one that can be outdated, and nothing is concluded from it that needs it to be new.
+
+Source: join protocol, 3.3 to 3.5.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TypeAlias
+
+from attrs import frozen
+
+from joinproto.join.answers import Answer
+from joinproto.join.choice_messages import ChoiceMessage
+from joinproto.join.ids import ViewId, short
+from joinproto.join.phases import Phase
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position, Seat, View
+from joinproto.tables.vocabulary import Reason
+
+# -- messages ------------------------------------------------------------------------------
+
+
+@frozen(cache_hash=True)
+class Hello:
+    """Here I am, with this store: tell me what I do not know, or take me in.
+
+    `number`: of the tip, 0 for none.  `initial`: the initial signature, None if empty.
+    `hears`: to whom a newcomer has a connection, by name; a member of the tip does not say.
+    """
+
+    status: Answer
+    tip: ViewId | None
+    number: int
+    initial: ViewId | None
+    cluster_name: str
+    hears: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return f"hello, tip {short(self.tip)}; {self.status}"
+
+
+@frozen(cache_hash=True)
+class Welcome:
+    """Update from me, beside the running view; then say hello again (J1, J2)."""
+
+    view: ViewId
+
+    def __str__(self) -> str:
+        return "update from me"
+
+
+@frozen(cache_hash=True)
+class Refused:
+    """You cannot join: `reason`, with what was found and what was expected (J3, I2, I4)."""
+
+    reason: Reason
+    found: str
+    expected: str
+
+    def __str__(self) -> str:
+        return f"refused: {self.reason.value}"
+
+
+@frozen(cache_hash=True)
+class Ready:
+    """This store has the data of the view where it starts, and said so on its disk."""
+
+    view: ViewId
+    seat: Seat
+
+    def __str__(self) -> str:
+        return f"{self.seat.member} is ready in {short(self.view)}"
+
+
+@frozen(cache_hash=True)
+class WantUpdate:
+    """Send me your data.  `view`: the tip that we share."""
+
+    view: ViewId
+
+    def __str__(self) -> str:
+        return f"send me your data of {short(self.view)}"
+
+
+@frozen(cache_hash=True)
+class Heartbeat:
+    """I am here.  `is_frozen`: I have answered a ballot about this tip's successor."""
+
+    tip: ViewId | None
+    number: int
+    seat: Seat
+    is_frozen: bool
+
+    def __str__(self) -> str:
+        return f"heartbeat, tip {short(self.tip)}{', frozen' if self.is_frozen else ''}"
+
+
+MemberMessage: TypeAlias = Hello | Welcome | Refused | Ready | WantUpdate | Heartbeat
+Message: TypeAlias = ChoiceMessage | MemberMessage
+
+
+# -- what the host is to do ------------------------------------------------------------------
+
+
+@frozen
+class StartUpdate:
+    """Receive the state from `source`; replaces an earlier one.  Then call `update_done`.
+
+    `to`: the position to reach, where the view starts.  `beside`: the view runs without this
+    member; `to` is then unknown, and the source says where its data ends.
+    """
+
+    source: str
+    view: View
+    to: Position | None
+    beside: bool
+
+
+@frozen
+class ServeUpdate:
+    """Send the state to `to`: all frames up to where the own data ends."""
+
+    to: str
+    view: View
+
+
+@frozen
+class OpenForClients:
+    """Serve clients from now on, in this view.  `is_sequencer`: order their frames, too."""
+
+    view: View
+    is_sequencer: bool
+
+
+class Closing(Enum):
+    """Why clients are no longer served."""
+
+    NEXT_VIEW = "the next view is being chosen"
+    NO_MAJORITY = "no majority of the electors, or no outside register, is heard"
+    STOPPED = "this member stops"
+    ABORTED = "this member aborts"
+
+
+@frozen
+class Stop:
+    """End the process, in order: left, or the whole cluster is closed (S2)."""
+
+    is_clean: bool
+
+
+@frozen
+class Abort:
+    """End the process.  A restart does not help; nothing was written.
+
+    `needs_recovery`: the operator has to choose with `joinproto recover` first.
+    """
+
+    reason: Reason
+    found: str
+    expected: str
+    needs_recovery: bool
+
+
+@frozen
+class CompareAndSet:
+    """Ask the outside register: if `parent` has no successor yet, it is `view`.
+
+    Call `register_says` with the successor that stands there afterwards, whichever it is.
+    """
+
+    parent: ViewId | None
+    view: View
+
+
+@frozen
+class ReadRegister:
+    """Ask the outside register which successor `parent` has.
+
+    Call `register_says` with it, or `register_free` if there is none, with `asked`.  Where the
+    register is out of reach, do nothing: the member suspends itself in time.
+    """
+
+    parent: ViewId
+    asked: float
+
+
+Action: TypeAlias = (
+    StartUpdate | ServeUpdate | OpenForClients | Stop | Abort | CompareAndSet | ReadRegister
+)
+
+
+# -- what people and metrics may want to know --------------------------------------------------
+
+
+@frozen
+class PhaseChanged:
+    """The member went from one phase to another; `label`, `case`: the rule that says so."""
+
+    before: Phase
+    after: Phase
+    label: str
+    case: str
+
+
+@frozen
+class Learned:
+    """A view was learned, and is durable."""
+
+    view: View
+
+
+@frozen
+class Waiting:
+    """The next view cannot be chosen yet: `label` and `case` of the table say why.
+
+    `reason` `no-clean-store` needs an operator, unless a better store comes.
+    """
+
+    label: str
+    case: str
+    reason: Reason | None
+    detail: str = ""
+    table: str = ""
+
+
+@frozen
+class Proposes:
+    """This member would have `view` chosen: `label` and `case` of the table say why."""
+
+    label: str
+    case: str
+    view: View
+    table: str
+
+
+@frozen
+class Forbids:
+    """The initial members cannot start together: `label` and `case` of the table say why."""
+
+    label: str
+    case: str
+    reason: Reason
+    table: str
+
+
+@frozen
+class Refusal:
+    """A message or a newcomer was refused: what was found, what was expected."""
+
+    peer: str
+    what: str
+
+
+Event: TypeAlias = PhaseChanged | Learned | Waiting | Proposes | Forbids | Refusal
+
+
+@frozen
+class Sent:
+    """A message for a peer."""
+
+    to: str
+    message: Message
+
+
+@frozen
+class Batch:
+    """What a host has to do now, field by field from the top; then `advance`.
+
+    `close`: serve clients no more, and acknowledge nothing, before anything else is done; None:
+    nothing of that.  `persist`: make this durable before anything is sent; None: nothing has
+    changed.  `events`: at any time.
+    """
+
+    close: Closing | None = None
+    persist: StoreRecord | None = None
+    sends: tuple[Sent, ...] = ()
+    actions: tuple[Action, ...] = ()
+    events: tuple[Event, ...] = ()
+
+    def __bool__(self) -> bool:
+        is_to_do = self.close is not None or self.persist is not None
+        return is_to_do or bool(self.sends or self.actions or self.events)

@@ -1,0 +1,63 @@
+"""The outbox: what a member asks of its host, until the host has done it."""
+
+from __future__ import annotations
+
+from attrs import define, evolve
+
+from joinproto.errors import MisuseError
+from joinproto.join.messages import Batch, OpenForClients
+from joinproto.join.store import StoreRecord
+
+NOTHING = Batch()
+"""The empty batch."""
+
+
+@define
+class Outbox:
+    """Collects the next batch, while the one that was polled is performed."""
+
+    _next: Batch | None = None
+    _polled: Batch | None = None  # and not yet performed
+
+    def add(self, batch: Batch) -> None:
+        """Have this done, too, behind what is to be done already."""
+        if batch:  # an empty one is nothing to wait for
+            self._next = batch if self._next is None else both(self._next, batch)
+
+    def renew(self, record: StoreRecord) -> None:
+        """Have this record written if an older one is still to be, here or by the host."""
+        if any(batch is not None and batch.persist for batch in (self._next, self._polled)):
+            self._next = evolve(self._next or NOTHING, persist=record)
+
+    def poll(self) -> Batch:
+        """Return what is to be done; the same until `advance`."""
+        if self._polled is None:
+            self._polled, self._next = self._next, None
+        return NOTHING if self._polled is None else self._polled
+
+    def advance(self, batch: Batch) -> None:
+        """Make room for the next one.  Raises `MisuseError` unless `poll` gave this one last."""
+        if not batch:
+            return
+        if batch is not self._polled:
+            raise MisuseError(
+                "the host says that a batch is performed which this member did not give",
+                next="advance with the value that poll returned last, once",
+            )
+        self._polled = None
+
+
+def both(one: Batch, other: Batch) -> Batch:
+    """Return what `one` and then `other` ask for; a later record takes an older one's place."""
+    first = one.actions
+    if other.close is not None:
+        # What waits to open must not open again behind it: a member that was active and
+        # froze between two polls is closed.
+        first = tuple(item for item in first if not isinstance(item, OpenForClients))
+    return Batch(
+        other.close or one.close,
+        other.persist or one.persist,
+        one.sends + other.sends,
+        first + other.actions,
+        one.events + other.events,
+    )

@@ -1,0 +1,117 @@
+"""Choosing with an outside register: an atomic compare-and-set in place of the majority.
+
+Wherever etcd, Consul or the like is at hand, it holds "the successor of view X" and lets it
+be set once.  Then nobody votes, N may be anything, and transient members may be among
+themselves.  Freezing and the answers stay: the register knows one successor, and not which
+store has the data.
+
+    begin     freeze, durably                       Prepare ->   all
+              freeze, durably                                 <- Promise
+    propose   AskRegister, a compare-and-set
+    decided   append what stands there, durably     Chosen  ->   all
+
+There are no ballots.  All use the same one, so a promise given to one proposer is good for
+every other one, and it means no more than "frozen".
+
+Source: join protocol, 3.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import evolve, frozen
+
+from joinproto.errors import MisuseError
+from joinproto.join.choice_messages import (
+    AskRegister,
+    ChoiceEffect,
+    ChoiceMessage,
+    Chosen,
+    Free,
+    PersistRecord,
+    Prepare,
+    Promise,
+)
+from joinproto.join.chooser import Attempt, Chooser, Step
+from joinproto.join.malformed import Malformed, Said
+from joinproto.join.store import Ballot, StoreRecord
+from joinproto.join.view import View
+
+ONE = Ballot(1, "register")
+"""The ballot of all attempts."""
+
+
+@frozen(kw_only=True)
+class OutsideChoice(Chooser):
+    """One store's part where an outside register decides."""
+
+    @property
+    def is_free(self) -> bool:
+        attempt = self.attempt
+        if attempt is None or attempt.proposed is not None:
+            return False
+        # Which stores there are is unknown before the founding, register or not.
+        return self.record.tip is not None or self._founders_answered(attempt.answered)
+
+    def begin(self, also: Iterable[str] = ()) -> Step:
+        self._require_may_begin()
+        record, persisted = self._frozen()
+        begun = self._with(record, Attempt(ONE, frozenset({self.seat})))
+        asked = self._send({*self._all, *also}, Prepare(self.parent, ONE))
+        return Step(begun, (*persisted, *asked)).then(begun._free())
+
+    def propose(self, view: View) -> Step:
+        if self.attempt is None or not self.is_free:
+            raise MisuseError(
+                f"{self.member} proposes {view} in no attempt that is free for it",
+                next="begin, and wait for Free",
+            )
+        self._require_fits(view)
+        asked = Attempt(ONE, proposed=view)
+        return self._to(self.record, asked).after((AskRegister(self.parent, view),))
+
+    def decided(self, view: View) -> Step:
+        """Return what follows from the register's answer: `view` is the tip's successor.
+
+        An answer about an older tip is late, and changes nothing.
+        """
+        if view.parent != self.parent:
+            return Step(self)
+        step = self._learn((view,))
+        told = {*self._all, *(seat.member for seat in view.members | view.electors)}
+        return step.after(self._send(told, Chosen(view.parent, (view,))))
+
+    def receive(self, sender: str, message: ChoiceMessage) -> Step:
+        if message.parent != self.parent:
+            return self._about_another(sender, message)
+        match message:
+            case Prepare():
+                record, persisted = self._frozen()
+                answer = Promise(message.parent, ONE, self.seat, None)
+                # To everybody: whoever begins later need not ask again.
+                told = self._send({sender, *self._all}, answer)
+                return self._to(record, self.attempt).after(persisted, told)
+            case Promise():
+                self._require_own(sender, message.voter)
+                if self.attempt is None or self.attempt.proposed is not None:
+                    return Step(self)
+                answered = self.attempt.answered | {message.voter}
+                return self._with(self.record, evolve(self.attempt, answered=answered))._free()
+            case Chosen():
+                return self._learn(message.views, message.initial)
+            case _:
+                raise Malformed(
+                    "message of a vote", Said(type(message).__name__), "none: a register decides"
+                )
+
+    def _frozen(self) -> tuple[StoreRecord, tuple[ChoiceEffect, ...]]:
+        if self.is_frozen:
+            return self.record, ()
+        record = evolve(self.record, promised=ONE)
+        return record, (PersistRecord(record),)
+
+    def _free(self) -> Step:
+        if not self.is_free or self.attempt is None:
+            return Step(self)
+        return Step(self, (Free(ONE, self.attempt.answered),))

@@ -1,0 +1,111 @@
+"""Pace: how long a ballot takes here, by what was measured, and who may have it undisturbed.
+
+A ballot that is begun anew faster than its answers travel never ends, and neither does one that
+each newcomer outbids.  So patience is at least what answers have taken (as a retransmission
+timeout follows round trips, RFC 6298), and whose ballot a member has answered is left its time:
+another one's is not heard until then, as if it were lost on its way: with heartbeats the next one
+heals that, and without them every ballot is heard.  Nothing here is about
+safety, and nothing of it is kept on disk.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve, frozen
+
+from joinproto.join.store import Ballot
+
+ASKED_MAX = 16
+"""So many own ballots are remembered until their answers come."""
+
+TURNS_MAX = 4
+"""After so many holders in vain the time that one is left grows no more."""
+
+
+@frozen
+class Pace:
+    """`trip`, `spread`: seconds between asking and an answer, smoothed, and how they differ.
+
+    `holder`: whose ballot has its time, "" for nobody's; `since` when; `turns`: how many had
+    since the last view was learned.  `started`, `rounds`: when this process began,
+    and after how many ballots in vain.  `starters`: who has said that it was started, too.
+    """
+
+    trip: float = 0.0
+    spread: float = 0.0
+    asked: tuple[tuple[Ballot, float], ...] = ()
+    holder: str = ""
+    since: float = 0.0
+    turns: int = 0
+    started: float = 0.0
+    rounds: int = 0
+    starters: frozenset[str] = frozenset()
+
+    # -- what is measured ----------------------------------------------------------------------
+
+    def asking(self, now: float, ballot: Ballot) -> Pace:
+        """A ballot of this member's own begins."""
+        return evolve(self, asked=(*self.asked, (ballot, now))[-ASKED_MAX:])
+
+    def answered(self, now: float, ballot: Ballot) -> Pace:
+        """An answer to that ballot has come, in time or late."""
+        begun = dict(self.asked).get(ballot)
+        if begun is None:
+            return self
+        found = now - begun
+        if not self.trip:
+            return evolve(self, trip=found, spread=found / 2)
+        spread = self.spread + (abs(self.trip - found) - self.spread) / 4
+        return evolve(self, trip=self.trip + (found - self.trip) / 8, spread=spread)
+
+    def insisting(self, ballot: Ballot) -> Pace:
+        """It is asked once more, and some have answered: whoever is late left others their time.
+
+        How long that was says nothing about messages (Karn and Partridge 1987).
+        """
+        return evolve(self, asked=tuple(item for item in self.asked if item[0] != ballot))
+
+    def patience(self, configured: float) -> float:
+        """Return the seconds to wait for a ballot, which asks twice: `configured` at least."""
+        return max(configured, 2 * self.trip + 4 * self.spread)
+
+    # -- whose turn it is ----------------------------------------------------------------------
+
+    def given_to(self, now: float, name: str) -> Pace:
+        """A ballot of this member is answered; its next one does not prolong the time."""
+        if name == self.holder:
+            return self
+        return evolve(self, holder=name, since=now, turns=self.turns + 1)
+
+    def without(self, name: str) -> Pace:
+        """That member is not heard of any more."""
+        holder = "" if name == self.holder else self.holder
+        return evolve(self, holder=holder, starters=self.starters - {name})
+
+    def greeted_by(self, name: str, *, ran_on: bool) -> Pace:
+        """That member says whether it has run since it was ready."""
+        others = self.starters - {name}
+        return evolve(self, starters=others if ran_on else others | {name})
+
+    def deferred_until(self, in_reach: frozenset[str], patience: float) -> float | None:
+        """Return until when a member that was started lets those that ran on finish a ballot.
+
+        Otherwise: it crashes in its ballot, starts, and begins everybody's ballot anew.
+        """
+        if not self.rounds or in_reach <= self.starters:
+            return None
+        return self.started + patience * 2.0 ** min(self.rounds, TURNS_MAX)
+
+    def learned(self) -> Pace:
+        """The choice is made, and another one begins."""
+        return Pace(self.trip, self.spread, starters=self.starters)
+
+    def held_until(self, name: str, patience: float) -> float | None:
+        """Return until when another one than `name` is left its time, None: nobody is."""
+        if self.holder in ("", name):
+            return None
+        return self.since + patience * 2.0 ** min(max(0, self.turns - 1), TURNS_MAX)
+
+    def next_turn(self, patience: float, rank: int) -> float:
+        """Return when a member of this rank takes its turn, after the holder's."""
+        end = self.held_until("", patience)
+        return (self.since if end is None else end) + patience * rank

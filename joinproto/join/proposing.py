@@ -1,0 +1,109 @@
+"""Proposing: which view a member would have chosen, when enough have answered its ballot.
+
+Source: join protocol, 3.4.
+"""
+
+from __future__ import annotations
+
+from joinproto.join.answers import Evidence
+from joinproto.join.awaiting import unanswered
+from joinproto.join.draft import Draft
+from joinproto.join.messages import Abort, Forbids, Proposes, Refused, Waiting
+from joinproto.join.state import Known, by_name
+from joinproto.join.succession import Next
+from joinproto.join.successor import Proposer
+from joinproto.join.turns import pause
+from joinproto.join.view import Kind, View
+from joinproto.tables.vocabulary import Reason
+
+SILENT = "too few have answered"
+"""The case of `Waiting` where no view can be chosen: no majority, or no founders."""
+
+BETTER = "others may be a majority that hears each other"
+"""The case of `Waiting` where no majority of those that answered hears each other."""
+
+
+def proposal(m: Draft, now: float) -> View | None:
+    """Return the view to propose, None: there is none, and it is said why.
+
+    Raises `Malformed` where what the stores say cannot be.
+    """
+    answers = {*m.heard.answers, m.status}
+    own = {item for item in answers if not m.is_copy(item.seat)}
+    evidence = Evidence.of(m.record.lineage, own)
+    promised = m.record.promised
+    proposer = Proposer(
+        config=m.config,
+        seat=m.seat,
+        guests=frozenset(seat for seat in m.heard.guests if not m.is_copy(seat)),
+        transients=m.heard.transients,
+        apart=m.heard.apart,
+        closes=m.closes,
+        nonce=m.setup.seed if promised is None else f"{m.setup.seed}:{promised.round}",
+        time=m.setup.epoch + int(now * 1000),
+        digest=m.setup.digest,
+    )
+    table, case = proposer.decide(evidence)
+    if case.outcome is Next.ABORT:
+        reason = case.reason or Reason.OPTIONS_DIFFER
+        m.say(Forbids(case.label, case.name, reason, table.name))
+        _abort_all(m, reason)
+        return None
+    if case.outcome.kind is None:
+        m.say(Waiting(case.label, case.name, case.reason, table=table.name))
+        return None
+    view = proposer.view(case.outcome.kind, evidence)
+    if _yields(m, now, proposer, view, evidence):
+        names = " ".join(sorted(seat.member for seat in view.members))
+        detail = f"this one would be {names} alone"
+        m.say(Waiting("3.4", BETTER, Reason.TOO_FEW_MEMBERS, detail))
+        return None
+    m.say(Proposes(case.label, case.name, view, table.name))
+    return view
+
+
+def expected(it: Known) -> set[str]:
+    """Return the names whose answers are worth waiting for.
+
+    Those in reach, where this member runs; else also those that may be on their way back:
+    the more answer, the more data is there.
+    """
+    tip = it.view
+    names = set(it.heard.in_reach)
+    if tip is None:
+        names |= it.config.electors
+    elif it.ready_in != tip.id:
+        names |= {seat.member for seat in tip.members | tip.electors}
+    return names - {it.config.member}
+
+
+def say_who_is_silent(m: Draft) -> None:
+    attempt = m.choice.attempt
+    if attempt is not None:
+        detail = unanswered(attempt, expected(m), m.heard, m.view, m.config, m.seat)
+        m.say(Waiting("I1", SILENT, Reason.TOO_FEW_MEMBERS, detail))
+
+
+def _yields(it: Known, now: float, proposer: Proposer, view: View, evidence: Evidence) -> bool:
+    """Return whether others have their turns first, because they may hear more of each other.
+
+    For one turn of each, and in so many ballots, at most.
+    """
+    tip = it.view
+    if tip is None or view.kind is not Kind.CHANGE:
+        return False
+    turns = len(tip.members | tip.electors)
+    until = it.pace.next_turn(pause(it), turns)
+    if it.pace.turns > turns or now >= until:
+        return False
+    return proposer.yields(view, evidence, it.heard.misses(tip, it.seat))
+
+
+def _abort_all(m: Draft, reason: Reason) -> None:
+    """The initial members cannot start together: all of them stop, nothing is written."""
+    theirs = sorted({f"{item.options} at {item.seat.member}" for item in m.heard.answers})
+    found = ", ".join([f"{m.config.digest} at {m.config.member}", *theirs])
+    expected = "the same in all members"
+    m.verdict = Abort(reason, found, expected, False)
+    for item in sorted(m.heard.answers, key=lambda one: by_name(one.seat)):
+        m.send(item.seat.member, Refused(reason, found, expected))

@@ -1,0 +1,143 @@
+"""Settling: after each event the phase follows from the facts, and the rest from the phase.
+
+Source: join protocol, 3.3 to 3.5.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from joinproto.join.awaiting import awaiting, named, row_of
+from joinproto.join.balloting import reason_to_begin
+from joinproto.join.draft import Draft
+from joinproto.join.greeting import hello_to_members
+from joinproto.join.messages import (
+    Closing,
+    OpenForClients,
+    PhaseChanged,
+    Ready,
+    Stop,
+    Waiting,
+)
+from joinproto.join.phases import ON_LEAVING, RUNNING, Deed, Facts, Phase, machine
+from joinproto.join.state import Known
+from joinproto.join.turns import patience, pause
+from joinproto.join.updating import find_source
+from joinproto.join.view import View
+from joinproto.tables.vocabulary import Store
+
+
+def facts(it: Known) -> Facts:
+    """Return what the table of phases is asked about."""
+    record, seat = it.record, it.seat
+    tip = record.tip
+    if tip is None:
+        return Facts(is_aborted=it.verdict is not None, is_done=it.is_done)
+    is_ready = it.ready_in == tip.id
+    at_start = record.position == tip.position and not record.update_unfinished
+    everyone = it.heard.ready | ({seat} if is_ready else set())
+    return Facts(
+        is_aborted=it.verdict is not None,
+        is_done=it.is_done or _leaves_alone(it, tip),
+        has_tip=True,
+        is_open=tip.is_open,
+        is_member=seat in tip.members,
+        is_frozen=it.is_frozen,
+        has_data=is_ready or at_start,
+        is_ready=is_ready,
+        was_ready=record.held == tip.id and not is_ready,
+        has_options=is_ready or it.config.digest == tip.options_digest,
+        all_ready=tip.members <= everyone,
+        has_n=tip.activated or len(tip.members) >= tip.wait_for,
+        hears_majority=_hears_majority(it, tip),
+    )
+
+
+def settle(m: Draft, now: float) -> None:
+    """Go to the phase that the facts justify, and do what is done on the way."""
+    if m.free_until is not None and now >= m.free_until:
+        m.free_until = None
+    table = machine()
+    while True:
+        before = m.phase
+        if before not in RUNNING:
+            return
+        step = table.step(m, "settle", (facts(m),), 0)
+        changed = before is not m.phase
+        if changed:
+            m.say(PhaseChanged(before, m.phase, step.case.label, step.case.name))
+            if before in ON_LEAVING:
+                _do(m, ON_LEAVING[before])
+        for deed in step.case.effects:
+            if changed or deed is Deed.HOLD:
+                _do(m, Deed(deed))
+        if not changed and Deed.HOLD not in step.case.effects:
+            break
+    find_source(m)
+    _arm(m, now)
+
+
+def say_for_whom(m: Draft) -> None:
+    """Say for whom it waits, where it has nothing to choose and does not serve."""
+    about = m.heard, m.view, m.config, m.seat
+    table = awaiting()
+    case = table.choose((row_of(facts(m), *about),), 0)
+    detail = named(case.outcome, *about)
+    m.say(Waiting(case.label, case.name, case.reason, detail, table.name))
+
+
+def _do(m: Draft, deed: Deed) -> None:
+    tip = m.view
+    match deed:
+        case Deed.CLOSE_FOR_CLIENTS:
+            m.close(_CLOSING.get(m.phase, Closing.NEXT_VIEW))
+        case Deed.OPEN_FOR_CLIENTS if tip is not None:
+            m.was_active = True
+            m.act(OpenForClients(tip, m.is_sequencer))
+        case Deed.SAY_HELLO:
+            hello_to_members(m)
+        case Deed.HOLD if tip is not None:
+            m.ready_in = tip.id
+            m.saw_it_run = False
+            m.write(evolve(m.record, held=tip.id))
+            for name in m.neighbours:
+                m.send(name, Ready(tip.id, m.seat))
+        case Deed.STOP:
+            m.act(Stop(m.record.state is Store.CLEAN))
+        case Deed.ABORT if m.verdict is not None:
+            m.act(m.verdict)
+
+
+def _arm(m: Draft, now: float) -> None:
+    """Wait no longer than patience allows, where there is something to wait for."""
+    waits = m.choice.is_free or reason_to_begin(m) is not None
+    if m.phase not in RUNNING or not waits:
+        m.patience_until = None
+    elif m.patience_until is None:
+        m.patience_until = now + patience(m)
+    is_served = m.phase not in RUNNING or m.phase is Phase.ACTIVE
+    if is_served or m.patience_until is not None or m.source is not None:
+        m.says_at = None
+    elif m.says_at is None:
+        m.says_at = now + pause(m)
+
+
+def _leaves_alone(it: Known, tip: View) -> bool:
+    """Return whether it is to leave, and nobody can choose a view without it."""
+    if not it.leaves or not tip.is_open or it.config.outside:
+        return False
+    return not tip.is_majority(it.heard.reached(tip, it.seat))
+
+
+def _hears_majority(it: Known, tip: View) -> bool:
+    if it.config.outside:
+        # Who cannot ask the register may be served while others go on (3.7).
+        return it.free_until is not None or not it.config.heartbeat
+    return it.heard.is_majority(tip, it.seat)
+
+
+_CLOSING = {
+    Phase.SUSPENDED: Closing.NO_MAJORITY,
+    Phase.STOPPED: Closing.STOPPED,
+    Phase.ABORTED: Closing.ABORTED,
+}

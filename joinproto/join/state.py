@@ -1,0 +1,156 @@
+"""The member as a value: all that it knows between two steps, and what follows from that.
+
+Source: join protocol, section 3.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any, cast
+
+from attrs import define, field, fields, frozen
+
+from joinproto.join.answers import Answer
+from joinproto.join.chooser import Chooser
+from joinproto.join.config import Config
+from joinproto.join.heard import Heard
+from joinproto.join.ids import Digest, ViewId, by_hash
+from joinproto.join.messages import Abort
+from joinproto.join.pace import Pace
+from joinproto.join.phases import Phase
+from joinproto.join.store import StoreRecord
+from joinproto.join.successor import own_answer
+from joinproto.join.view import Seat, View
+
+
+@frozen(cache_hash=True)
+class Setup:
+    """What never changes about a process.
+
+    `seed`: drawn at random at each start; it goes into the nonces of views.  `epoch`:
+    milliseconds since 1970 at which `now` was 0, for the times that views show.
+    """
+
+    config: Config
+    seed: str = "-"
+    epoch: int = 0
+    digest: Digest = field(default=by_hash, repr=False)
+
+
+@define
+class Known:
+    """What a member knows: its fields, and what follows from them; states and drafts have both."""
+
+    setup: Setup
+    choice: Chooser
+    heard: Heard = field(factory=Heard)
+    phase: Phase = Phase.INITIALIZING
+    ready_in: ViewId | None = None  # the view it was ready in, in this process
+    was_active: bool = False  # it knows that the tip was active
+    source: str | None = None  # from whom it is being updated
+    saw_it_run: bool = False  # others were ready in its tip, and it in none yet, in this process
+    closes_until: float | None = None  # so long the cluster is to stop, if it is left out of a view
+    leaves: bool = False
+    leave_told: bool = False  # who decides on the next view knows that it leaves
+    is_done: bool = False
+    verdict: Abort | None = None
+    patience_until: float | None = None
+    tries: int = 0  # ballots begun since the last view was learned
+    next_beat: float | None = None
+    says_at: float | None = None  # when it says for whom it waits, where it has nothing to choose
+    free_until: float | None = None  # so long it counts that the tip has no successor
+    pace: Pace = field(factory=Pace)  # how long ballots take here, and whose turn it is
+
+    @property
+    def config(self) -> Config:
+        return self.setup.config
+
+    @property
+    def record(self) -> StoreRecord:
+        """Return what must be on the disk once all that was asked for is performed."""
+        return self.choice.record
+
+    @property
+    def view(self) -> View | None:
+        """Return the tip: the newest view it knows of."""
+        return self.choice.record.tip
+
+    @property
+    def seat(self) -> Seat:
+        return self.choice.seat
+
+    @property
+    def is_frozen(self) -> bool:
+        """Return whether it has answered a ballot: its data stands still until the next view."""
+        return self.choice.is_frozen
+
+    @property
+    def closes(self) -> bool:
+        """Return whether it is to have the whole cluster stop."""
+        return self.closes_until is not None
+
+    @property
+    def is_serving(self) -> bool:
+        return self.phase is Phase.ACTIVE
+
+    @property
+    def is_sequencer(self) -> bool:
+        """Return whether it orders the frames of its view: the least of the members."""
+        tip = self.view
+        return tip is not None and min(tip.members, key=by_name) == self.seat
+
+    @property
+    def status(self) -> Answer:
+        """Return what it answers to a ballot now."""
+        return own_answer(
+            self.record,
+            self.config,
+            ran_on=self.ready_in is not None,
+            was_active=self.was_active,
+            leaves=self.leaves,
+        )
+
+    @property
+    def deadline(self) -> float | None:
+        """Return when `tick` is to be called, None: only something from outside can matter."""
+        times = (self.patience_until, self.next_beat, self.free_until, self.says_at)
+        due = [at for at in times if at is not None]
+        return min(due, default=None)
+
+    @property
+    def neighbours(self) -> list[str]:
+        """Return the names of those who are to hear of this member, in order."""
+        tip = self.view
+        if tip is None:
+            return sorted(self.heard.in_reach)
+        names = {seat.member for seat in tip.members}
+        parent = None if tip.parent is None else self.record.lineage.find(tip.parent)
+        if parent is not None:
+            # A leaver waits until the others know.
+            names |= {seat.member for seat in parent.members}
+        return sorted(names - {self.config.member})
+
+    def is_copy(self, seat: Seat) -> bool:
+        """Return whether another member has a store with this id; the members' are their own."""
+        return self.heard.is_copy(seat, self.view, self.seat)
+
+
+@frozen
+class MemberState(Known):
+    """A member between two steps; `draft.step` returns the next one."""
+
+
+values_of = attrgetter(*(item.name for item in fields(Known)))
+"""Return all fields of a state or a draft, in order."""
+
+
+def frozen_copy(it: Known) -> MemberState:
+    """Return what `it` knows as a state."""
+    # A step makes one: the frozen class sets its fields in three times the time.
+    copy: Any = Known(*values_of(it))
+    copy.__class__ = MemberState
+    return cast("MemberState", copy)
+
+
+def by_name(seat: Seat) -> str:
+    return seat.member

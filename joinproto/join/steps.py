@@ -1,0 +1,253 @@
+"""The steps: what a host can tell a member, each as what it does to a draft of the next state.
+
+`draft.step(state, steps.tick, now)` takes one.  What each one means to a host says `Member`.
+
+Source: join protocol, section 3.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from joinproto.errors import MisuseError
+from joinproto.join.balloting import (
+    ask_again,
+    begin,
+    consider,
+    hear_choice,
+    insist,
+    is_unheard,
+    read_register,
+    reason_to_begin,
+    take,
+)
+from joinproto.join.beating import hear_heartbeat, heartbeat
+from joinproto.join.choice import Choice
+from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
+from joinproto.join.draft import Draft, step
+from joinproto.join.frames import appended
+from joinproto.join.greeting import hear_hello, hear_refused, hello, hello_to_members
+from joinproto.join.heard import Heard
+from joinproto.join.ids import ViewId
+from joinproto.join.learning import hear_ready
+from joinproto.join.lineage import verify_position
+from joinproto.join.malformed import Malformed
+from joinproto.join.messages import (
+    Batch,
+    Heartbeat,
+    Hello,
+    Message,
+    Ready,
+    Refusal,
+    Refused,
+    WantUpdate,
+    Welcome,
+)
+from joinproto.join.outside import OutsideChoice
+from joinproto.join.pace import Pace
+from joinproto.join.phases import RUNNING, Phase
+from joinproto.join.proposing import say_who_is_silent
+from joinproto.join.settling import say_for_whom, settle
+from joinproto.join.state import Known, MemberState, Setup
+from joinproto.join.store import StoreRecord
+from joinproto.join.turns import patience, pause, turn, wishes_for
+from joinproto.join.updating import hear_want_update, hear_welcome, require_thawed
+from joinproto.join.view import Position, View
+
+__all__ = [
+    "appended",
+    "leave",
+    "peer_down",
+    "peer_up",
+    "receive",
+    "register_free",
+    "register_says",
+    "shutdown_cluster",
+    "start",
+    "tick",
+    "update_done",
+    "update_overwrites",
+    "update_progress",
+]
+
+_BEATS = 2
+"""For so many heartbeats an answer of the register counts."""
+
+
+def start(
+    now: float, setup: Setup, record: StoreRecord, *, in_reach: frozenset[str] = frozenset()
+) -> tuple[MemberState, Batch]:
+    """Return the member of a process that starts now, and what is to be done first."""
+    config = setup.config
+    if record.transient != config.is_transient:
+        raise MisuseError(
+            f"{config.member} is {'' if config.is_transient else 'not '}transient, its"
+            f" record is {'' if record.transient else 'not '}",
+            next="make the record with StoreRecord(transient=...) as configured",
+        )
+    kind = OutsideChoice if config.outside else Choice
+    choice = kind(
+        member=config.member,
+        record=record,
+        founders=config.electors,
+        found_with=config.found_with,
+    )
+    state = MemberState(
+        setup,
+        choice,
+        heard=Heard(in_reach=in_reach),
+        next_beat=now + config.heartbeat if config.heartbeat else None,
+        pace=Pace(started=now, rounds=record.promised.round if record.promised else 0),
+    )
+    return step(state, settle, now)
+
+
+def peer_up(m: Draft, now: float, peer: str) -> None:
+    if peer == m.config.member:
+        return
+    m.heard = m.heard.up(peer)
+    # Ballots in vain say nothing about one with this peer; nor does its answer to one that was
+    # begun while it was away tell how long messages take.
+    m.tries = 0
+    m.pace = evolve(m.pace, asked=())
+    if m.phase in RUNNING:
+        if m.patience_until is not None:
+            m.wait_until(now + patience(m))
+        m.send(peer, hello(m))
+        settle(m, now)
+
+
+def peer_down(m: Draft, now: float, peer: str) -> None:
+    m.heard = m.heard.down(peer)
+    if m.pace.holder == peer and m.patience_until is not None:
+        m.wait_until(now + patience(m))
+    m.pace = m.pace.without(peer)
+    if m.source == peer:
+        m.source = None
+    if m.closes and _is_cut_off(m):
+        # The others may go on without it: it may not stop them when it is back.
+        m.closes_until = now
+    if m.phase in RUNNING:
+        settle(m, now)
+
+
+def receive(m: Draft, now: float, peer: str, message: Message) -> None:
+    if m.phase not in RUNNING:
+        return
+    try:
+        match message:
+            case Hello():
+                hear_hello(m, now, peer, message)
+            case Welcome():
+                hear_welcome(m, peer, message)
+            case Refused():
+                hear_refused(m, peer, message)
+            case Ready():
+                hear_ready(m, peer, message)
+            case WantUpdate():
+                hear_want_update(m, peer, message)
+            case Heartbeat():
+                hear_heartbeat(m, peer, message)
+            case Prepare() | Promise() | Accept() | Voted() | Nack() | Chosen():
+                hear_choice(m, now, peer, message)
+    except Malformed as error:
+        m.say(Refusal(peer, str(error)))
+        return
+    settle(m, now)
+
+
+def tick(m: Draft, now: float) -> None:
+    if m.phase not in RUNNING:
+        return
+    if m.next_beat is not None and now >= m.next_beat:
+        m.next_beat = now + m.config.heartbeat
+        beat = heartbeat(m)
+        for peer in sorted(m.heard.in_reach):
+            m.send(peer, beat)
+        read_register(m, now)
+    if m.patience_until is not None and now >= m.patience_until:
+        m.patience_until = None
+        if m.choice.is_free:
+            consider(m, now, is_patient=False)
+            ask_again(m, now)
+        elif is_unheard(m):
+            if now >= m.pace.since + pause(m):
+                say_who_is_silent(m)
+            insist(m, now)
+        elif (at := turn(m, now)) is not None and now < at:
+            m.patience_until = at
+        elif reason_to_begin(m) is not None:
+            say_who_is_silent(m)
+            begin(m, now)
+    if m.says_at is not None and now >= m.says_at:
+        m.says_at = None
+        say_for_whom(m)
+    settle(m, now)
+
+
+def update_overwrites(m: Draft, now: float) -> None:
+    require_thawed(m)
+    if m.view is not None:
+        m.unfinished_update()
+    settle(m, now)
+
+
+def update_progress(m: Draft, now: float, position: Position | None) -> None:
+    require_thawed(m)
+    verify_position("update_progress", position, m.record.lineage)
+    m.write(evolve(m.record, position=position, update_unfinished=False))
+    settle(m, now)
+
+
+def update_done(m: Draft, now: float, position: Position | None) -> None:
+    update_progress(m, now, position)
+    m.source = None
+    if m.phase is Phase.JOINING:
+        hello_to_members(m)
+
+
+def leave(m: Draft, now: float) -> None:
+    m.leaves = True
+    if _is_in_open_view(m):
+        m.patience_until = now
+    else:
+        _end(m, now)
+
+
+def shutdown_cluster(m: Draft, now: float) -> None:
+    if _is_in_open_view(m):
+        m.closes_until = now if _is_cut_off(m) else now + wishes_for(m)
+        m.patience_until = now
+    else:
+        _end(m, now)
+
+
+def register_says(m: Draft, now: float, view: View) -> None:
+    if isinstance(m.choice, OutsideChoice) and m.phase in RUNNING:
+        take(m, now, m.choice.decided(view))
+        settle(m, now)
+
+
+def register_free(m: Draft, now: float, parent: ViewId, asked: float) -> None:
+    # It counts from the asking on: what the answer says may be as old as the question.
+    tip = m.view
+    if m.phase in RUNNING and tip is not None and tip.id == parent:
+        until = asked + _BEATS * m.config.heartbeat
+        m.free_until = max(until, m.free_until or until)
+        settle(m, now)
+
+
+def _is_in_open_view(it: Known) -> bool:
+    tip = it.view
+    return tip is not None and tip.is_open and it.seat in tip.members
+
+
+def _is_cut_off(it: Known) -> bool:
+    tip = it.view
+    return tip is not None and not tip.is_majority(it.heard.reached(tip, it.seat))
+
+
+def _end(m: Draft, now: float) -> None:
+    if m.phase in RUNNING:
+        m.is_done = True
+        settle(m, now)

@@ -1,0 +1,151 @@
+"""What a store keeps, as one value, and what follows from it.
+
+Whether a store is clean is never written down: it is read off the record, so no crash
+between two writes can leave a store that says clean and is not.
+
+Source: join protocol, 3.2 and 3.3; rules S1, S2, I3, R3.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve, field, frozen
+
+from joinproto.errors import MisuseError
+from joinproto.join.ids import ViewId, short
+from joinproto.join.lineage import VIEWS_KEPT, Lineage, follow, verify_position
+from joinproto.join.malformed import (
+    Said,
+    require,
+    require_int,
+    require_text,
+    require_type,
+)
+from joinproto.join.position import PositionOrder, compare_positions
+from joinproto.join.view import Kind, Position, View, verify_successor
+from joinproto.tables.vocabulary import Store
+
+
+@frozen(order=True)
+class Ballot:
+    """An attempt to choose the tip's successor.  Larger rounds are later, from 1.
+
+    The store's id makes it the attempt of one proposer, and of one life of its disk.
+    """
+
+    round: int
+    store_id: str
+
+    def __attrs_post_init__(self) -> None:
+        require_int("round", self.round, at_least=1)
+        require_text("store_id of a ballot", self.store_id)
+
+
+@frozen
+class Accepted:
+    """The view that a store accepted as the tip's successor, and in which ballot."""
+
+    ballot: Ballot
+    view: View
+
+
+@frozen(kw_only=True)
+class StoreRecord:
+    """Everything that a store must keep together, written as one.
+
+    `store_id`: drawn at random when the store is made.  `transient`: kept in memory only,
+    and gone with the process (T).  `held`: the newest view it was ready in.  `position`: the
+    last frame it has.  `update_unfinished`: an update into it was begun and has not ended, so
+    its position means nothing.  `promised`, `accepted`: about the tip's successor.  `mark`:
+    the tip from which the operator permits a restart after total failure (R3).
+    """
+
+    store_id: str
+    transient: bool = False
+    lineage: Lineage = field(factory=Lineage)
+    held: ViewId | None = None
+    position: Position | None = None
+    update_unfinished: bool = False
+    promised: Ballot | None = None
+    accepted: Accepted | None = None
+    mark: ViewId | None = None
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse what no correct member writes; the lineage was looked at when it was made."""
+        require_text("store_id", self.store_id)
+        require_type("transient", self.transient, bool)
+        require_type("lineage", self.lineage, Lineage)
+        require_type("position", self.position, Position, or_none=True)
+        require_type("update_unfinished", self.update_unfinished, bool)
+        require_type("promised", self.promised, Ballot, or_none=True)
+        require_type("accepted", self.accepted, Accepted, or_none=True)
+
+        tip = self.lineage.tip
+        verify_position("position of a store", self.position, self.lineage)
+        if tip is None:
+            unfinished = self.update_unfinished
+            require("update_unfinished of an empty store", not unfinished, True, "False")
+        _require_on_chain("held", self.held, self.lineage)
+        _require_on_chain("mark", self.mark, self.lineage)
+        if self.accepted is not None:
+            is_promised = self.promised is not None and self.accepted.ballot <= self.promised
+            require("promised", is_promised, self.promised, f"{self.accepted.ballot} or later")
+            view = self.accepted.view
+            if tip is None:
+                require("accepted", view.kind is Kind.FOUND, Said(str(view)), "a FOUND")
+            else:
+                verify_successor(tip, view)
+
+    @property
+    def tip(self) -> View | None:
+        """Return the last view it knows; knowing it is not having its data."""
+        return self.lineage.tip
+
+    @property
+    def state(self) -> Store:
+        """Return which of the note's sets it belongs to: T, E, C or D."""
+        if self.transient:
+            return Store.NONE
+        if self.tip is None:
+            return Store.EMPTY
+        has_all = self.position == self.tip.position and not self.update_unfinished
+        return Store.CLEAN if has_all and not self.tip.is_open else Store.DIRTY
+
+    @property
+    def is_marked(self) -> bool:
+        """Return whether the operator's mark stands: it names the tip, not an older view."""
+        return self.tip is not None and self.mark == self.tip.id
+
+    def learn(self, lineage: Lineage, *, keep: int = VIEWS_KEPT) -> StoreRecord:
+        """Return the record after it has learned where the chain goes on.
+
+        Promise, acceptance and mark were about the former tip, and are void.  Data and
+        `held` stay as they are.  Raises `Malformed` unless this chain goes on there.
+        """
+        known = follow(self.lineage, lineage, keep=keep)
+        if known == self.lineage:
+            return self
+        return evolve(self, lineage=known, promised=None, accepted=None, mark=None)
+
+
+def compare_data(one: StoreRecord, other: StoreRecord) -> PositionOrder:
+    """Return how the data of `one` stands to the data of `other`, a store of the same cluster.
+
+    An empty store has the beginning of every other one's data.  An unfinished update makes
+    the answer `UNKNOWN`, whatever the numbers say.
+    """
+    signatures = {one.lineage.initial, other.lineage.initial} - {None}
+    if len(signatures) > 1:
+        raise MisuseError(
+            f"data of two clusters compared: {short(one.lineage.initial)} of store"
+            f" {one.store_id}, {short(other.lineage.initial)} of store {other.store_id}",
+            next="compare the lineages first; FOREIGN stores have no common data",
+        )
+    if one.update_unfinished or other.update_unfinished:
+        return PositionOrder.UNKNOWN
+    return compare_positions(one.position, other.position, (one.lineage, other.lineage))
+
+
+def _require_on_chain(what: str, view_id: ViewId | None, lineage: Lineage) -> None:
+    if view_id is None or lineage.number_of(view_id) is not None:
+        return
+    require(what, lineage.forgotten > 0, Said(short(view_id)), "a view on this store's chain")

@@ -1,0 +1,388 @@
+"""From answers to the next view: the rows that the tables read, and the view they lead to.
+
+Source: join protocol, 3.4 and 3.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from attrs import evolve, field, frozen
+
+from joinproto.errors import MisuseError
+from joinproto.join.answers import Answer, Evidence
+from joinproto.join.config import Config, TotalFailure
+from joinproto.join.ids import Digest, by_hash
+from joinproto.join.store import StoreRecord
+from joinproto.join.succession import Next, Row, founding, going_on, reopening
+from joinproto.join.together import Apart
+from joinproto.join.view import Kind, Position, Seat, View, change, close, found, restart
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.vocabulary import Store
+
+
+@frozen(kw_only=True)
+class Proposer:
+    """Whoever is to propose, and what it wants.
+
+    `guests`: newcomers to take in; `transients`: those that keep nothing.
+    `apart`: who does not hear whom.  `closes`: the whole cluster is to stop.  `nonce`, `time`:
+    see `Facts` of a view.
+    """
+
+    config: Config
+    seat: Seat
+    guests: frozenset[Seat] = frozenset()
+    transients: frozenset[Seat] = frozenset()
+    apart: Apart = Apart()
+    closes: bool = False
+    nonce: str = "-"
+    time: int = 0
+    digest: Digest = field(default=by_hash, repr=False)
+
+    # -- which kind ------------------------------------------------------------------------
+
+    def decide(self, evidence: Evidence) -> tuple[Table[Next], Case[Next]]:
+        """Return the table that is asked about this evidence, and the case that holds."""
+        rows = self.rows(evidence)
+        table = self.table(evidence)
+        me = next(at for at, row in enumerate(rows) if row.id == _id(self.seat))
+        return table, table.choose(rows, me)
+
+    def table(self, evidence: Evidence) -> Table[Next]:
+        """Return the table for this tip."""
+        tip = evidence.lineage.tip
+        if tip is None:
+            return founding()
+        return going_on() if tip.is_open else reopening()
+
+    def rows(self, evidence: Evidence) -> tuple[Row, ...]:
+        """Return one row for each seat known: those that answered, then the silent ones."""
+        tip = evidence.lineage.tip
+        answered = {item.seat for item in evidence.answers}
+        silent = (tip.members | tip.electors if tip else frozenset()) - answered
+        rows = [self._row(evidence, item.seat, item) for item in evidence.answers]
+        rows += [self._row(evidence, seat, None) for seat in sorted(silent, key=_id)]
+        return tuple(rows)
+
+    def _row(self, evidence: Evidence, seat: Seat, answer: Answer | None) -> Row:
+        tip, config = evidence.lineage.tip, self.config
+        row = Row(
+            id=_id(seat),
+            answered=answer is not None,
+            is_member=tip is not None and seat in tip.members,
+            is_elector=tip is not None and seat in tip.electors,
+            is_founder=seat.member in config.electors,
+            options=config.digest,
+        )
+        if answer is not None:
+            is_clean = evidence.is_clean(answer)
+            is_empty = tip is None
+            row = evolve(
+                row,
+                has_store=not answer.transient,
+                store=Store.NONE
+                if answer.transient
+                else Store.EMPTY
+                if is_empty
+                else Store.CLEAN
+                if is_clean
+                else Store.DIRTY,
+                is_sure=not is_empty
+                and evidence.is_sure(answer)
+                and self._may_stay(evidence, answer),
+                covers=not is_empty and evidence.covers(answer),
+                is_clean=is_clean,
+                fits=self._may_stay(evidence, answer),
+                is_marked=answer.is_marked,
+                leaves=answer.leaves,
+                options=answer.options,
+            )
+        if seat != self.seat:
+            return row
+        electors = config.electors if tip is None else tip.electors
+        majority = len(electors) // 2 + 1
+        founders = len(config.electors) if config.found_with is None else config.found_with
+        if config.outside:
+            majority = 0  # fewer than none: never
+        return evolve(
+            row,
+            wait_for=config.wait_for,
+            majority=majority,
+            founders=founders,
+            closes=self.closes,
+            is_automatic=config.total_failure is TotalFailure.AUTOMATIC,
+        )
+
+    def _may_stay(self, evidence: Evidence, answer: Answer) -> bool:
+        """Return whether it has the options of the tip, which no CHANGE changes."""
+        tip = evidence.lineage.tip
+        return tip is None or answer.options == tip.options_digest
+
+    # -- which view ------------------------------------------------------------------------
+
+    def view(self, kind: Kind, evidence: Evidence) -> View:
+        """Return the view of this kind that the evidence leads to."""
+        tip = evidence.lineage.tip
+        answers = evidence.answers
+        if tip is None:
+            return self._found(answers)
+        if kind is Kind.RESTART:
+            return self._restart(tip, evidence)
+        sure = [item for item in answers if evidence.is_sure(item)]
+        was_active = self._was_active(tip, answers)
+        if kind is Kind.CLOSE:
+            stores = [item for item in sure if not item.transient]
+            return close(
+                tip,
+                position=self._highest(evidence, stores),
+                activated=was_active,
+                nonce=self.nonce,
+                time=self.time,
+                digest=self.digest,
+            )
+        # Who is sure stays.  Who was stopped and has all of it may stay, too: it needs the
+        # last frames at most.  Before the first activation whoever is there may come in.
+        fit = [
+            item
+            for item in answers
+            if self._may_stay(evidence, item)
+            and (item in sure or evidence.covers(item) or not was_active)
+        ]
+        fit += self._to_be_fed(evidence, fit)
+        stays = self._staying(tip, fit, sure)
+        there = frozenset(item.seat for item in stays) | self._new_guests(answers)
+        members = self._together(tip, there, fit, sure, was_active=was_active)
+        stays = [item for item in stays if item.seat in members]
+        sources = self._sources(sure, stays)
+        return change(
+            tip,
+            members=members,
+            electors=self._electors(tip, members, answers),
+            position=self._highest(evidence, sources or sure),
+            activated=was_active,
+            nonce=self.nonce,
+            time=self.time,
+            digest=self.digest,
+        )
+
+    def _was_active(self, tip: View, answers: Sequence[Answer]) -> bool:
+        return tip.activated or any(item.was_active for item in answers)
+
+    def _to_be_fed(self, evidence: Evidence, fit: Sequence[Answer]) -> list[Answer]:
+        """Return who comes in besides, where nobody `fit` keeps what is written.
+
+        Nothing is acknowledged where no store has it: those that answered come in, and are fed
+        in the view, before anybody is served.
+        """
+        if any(map(_keeps, fit)):
+            return []
+        rest = (item for item in evidence.answers if _keeps(item) and item not in fit)
+        return [item for item in rest if self._may_stay(evidence, item)]
+
+    def _sources(self, among: Sequence[Answer], stays: Sequence[Answer]) -> list[Answer]:
+        """Return those that stay: the others are fed by members alone."""
+        return [item for item in among if item in stays]
+
+    def _restart(self, tip: View, evidence: Evidence) -> View:
+        answers = evidence.answers
+        clean = [item for item in answers if evidence.is_clean(item)]
+        # With every clean store lost, whoever has all that was acknowledged will do.
+        sources = clean or [
+            item for item in answers if evidence.covers(item) and not item.transient
+        ]
+        stays = self._staying(tip, answers, sources)
+        members = frozenset(item.seat for item in stays)
+        if not clean:
+            position = self._covering(evidence, self._sources(answers, stays))
+        else:
+            position = tip.position
+        return restart(
+            tip,
+            members=members,
+            electors=self._electors(tip, members, answers),
+            position=position,
+            wait_for=self.config.wait_for,
+            options_digest=self.config.digest,
+            nonce=self.nonce,
+            time=self.time,
+            digest=self.digest,
+        )
+
+    def _staying(
+        self, tip: View, answers: Sequence[Answer], sources: Sequence[Answer]
+    ) -> list[Answer]:
+        """Return who is in the next view: all but those who leave, unless they are needed.
+
+        A source must stay, to feed the others, and so must somebody with a store.
+        """
+        stays = [item for item in answers if not item.leaves]
+        has_source = any(item in sources for item in stays)
+        has_store = any(map(_keeps, stays)) or keeps_nothing(tip, answers)
+        return stays if has_source and has_store else list(answers)
+
+    def _together(
+        self,
+        tip: View,
+        there: frozenset[Seat],
+        fit: Sequence[Answer],
+        sure: Sequence[Answer],
+        *,
+        was_active: bool,
+    ) -> frozenset[Seat]:
+        """Return who goes on together: all that are `there`, unless some of these are apart.
+
+        As in `_staying`, one of them feeds the others, and one of them has a store.  The others
+        stay electors, and come in when they hear all members that one of them hears.
+        """
+        seats = {seat.member: seat for seat in there}
+        if not self.apart.among(seats.keys()):
+            return there
+        sources = {item.seat for item in sure if item.seat in there}
+        stores = {item.seat for item in fit if not item.transient and item.seat in there}
+        needs = [some for some in (sources, stores) if some]
+        groups = [
+            frozenset(seats[name] for name in names) for names in self.apart.groups(seats.keys())
+        ]
+        may = [group for group in groups if all(group & some for some in needs)]
+
+        def worth(group: frozenset[Seat]) -> tuple[bool, bool, bool, int, int]:
+            has_n = was_active or len(group) >= tip.wait_for
+            # One that hears no majority is suspended, and so are all if it orders the frames.
+            serve = all(self._hears_majority(tip, seat) for seat in group)
+            may = self._may_choose(tip, group)
+            return has_n, may, serve, len(group & tip.members), len(group)
+
+        # Of equal ones the first: `groups` has them in the same order each time.
+        return max(may, key=worth, default=there)
+
+    def _hears_majority(self, tip: View, seat: Seat) -> bool:
+        missed = {whom for who, whom in self.apart.pairs if who == seat.member}
+        return self._may_choose(tip, {one for one in tip.electors if one.member not in missed})
+
+    def _may_choose(self, tip: View, group: Collection[Seat]) -> bool:
+        return self.config.outside or tip.is_majority(group)
+
+    def yields(self, view: View, evidence: Evidence, misses: frozenset[str]) -> bool:
+        """Return whether others may hear each other that can choose alone, where `view` cannot.
+
+        Asked where some that answered are apart.  `misses`: whom this member does not hear.  What
+        nobody has said is taken for the best.
+        """
+        tip = evidence.lineage.tip
+        answered = {item.seat.member for item in evidence.answers}
+        if tip is None or self._may_choose(tip, view.members) or not self.apart.among(answered):
+            return False
+        names = {seat.member: seat for seat in tip.electors}
+        apart = self.apart.as_told_by(self.seat.member, misses)
+        return any(
+            tip.is_majority({names[name] for name in group}) for group in apart.groups(names.keys())
+        )
+
+    def _found(self, answers: tuple[Answer, ...]) -> View:
+        members = frozenset(item.seat for item in answers if not item.leaves)
+        voters = frozenset(
+            item.seat
+            for item in answers
+            if item.seat.member in self.config.electors and not item.transient
+        )
+        stores = frozenset(item.seat for item in answers if not item.transient)
+        return found(
+            members=members,
+            # Nobody votes where an outside register chooses; all may be transient then.
+            electors=voters & members or stores & members or members,
+            wait_for=self.config.wait_for,
+            options_digest=self.config.digest,
+            cluster_name=self.config.cluster_name,
+            nonce=self.nonce,
+            time=self.time,
+            digest=self.digest,
+        )
+
+    def _new_guests(self, answers: tuple[Answer, ...]) -> frozenset[Seat]:
+        # A guest that has answered counts by its answer; and a member has one store, the
+        # one that answered.
+        names = {item.seat.member for item in answers}
+        return frozenset(seat for seat in self.guests if seat.member not in names) | frozenset(
+            item.seat for item in answers if item.seat in self.guests and not item.leaves
+        )
+
+    def _electors(
+        self, tip: View, members: frozenset[Seat], answers: tuple[Answer, ...]
+    ) -> frozenset[Seat]:
+        """Return who votes next: as before, but where a member has another store now.
+
+        Where the cluster keeps nothing, nobody votes, and the members stand for electors.
+
+        Whoever leaves votes no more, unless those that are here would be no majority without
+        it: then it is away, and its coming back is enough.  A configured elector that joins
+        votes.
+        """
+        if keeps_nothing(tip, answers):
+            return members
+        left = self._voters(tip, members, answers)
+        here_after = members | {item.seat for item in answers if not item.leaves}
+        if 2 * len(left & here_after) > len(left):
+            return left
+        return left | (tip.electors & {item.seat for item in answers if item.leaves})
+
+    def _voters(
+        self, tip: View, members: frozenset[Seat], answers: tuple[Answer, ...]
+    ) -> frozenset[Seat]:
+        """Return the electors without those that leave."""
+        # A guest that has not answered is known by its hello alone.
+        transient = self.transients | {item.seat for item in answers if item.transient}
+        leaving = {item.seat for item in answers if item.leaves}
+        names = self.config.electors | {seat.member for seat in tip.electors}
+        voters = {seat for seat in members - transient if seat.member in names}
+        here = {seat.member for seat in voters}
+        kept = {seat for seat in tip.electors - leaving if seat.member not in here}
+        return frozenset(voters | kept) or tip.electors
+
+    def _covering(self, evidence: Evidence, among: Sequence[Answer]) -> Position | None:
+        stores = [item for item in among if not item.transient]
+        return self._highest(evidence, [item for item in stores if evidence.covers(item)])
+
+    def _highest(self, evidence: Evidence, among: list[Answer]) -> Position | None:
+        if not among:
+            raise MisuseError(
+                "no store to start the next view from",
+                next="propose only what `decide` gives for this evidence",
+            )
+        return evidence.highest(among).position
+
+
+def own_answer(
+    record: StoreRecord,
+    config: Config,
+    *,
+    ran_on: bool,
+    was_active: bool,
+    leaves: bool,
+) -> Answer:
+    """Return what a store with this record says of itself."""
+    return Answer(
+        seat=Seat(config.member, record.store_id),
+        transient=record.transient,
+        held=record.held,
+        position=record.position,
+        update_unfinished=record.update_unfinished,
+        ran_on=ran_on,
+        was_active=was_active,
+        options=config.digest,
+        is_marked=record.is_marked,
+        leaves=leaves,
+    )
+
+
+def _keeps(answer: Answer) -> bool:
+    return not answer.transient and not answer.leaves
+
+
+def keeps_nothing(tip: View, answers: Sequence[Answer]) -> bool:
+    """Return whether nobody had a store when the cluster was founded: see `KEEPS_NOTHING`."""
+    return any(item.transient and item.seat in tip.electors for item in answers)
+
+
+def _id(seat: Seat) -> str:
+    return f"{seat.member} {seat.store_id}"

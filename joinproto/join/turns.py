@@ -1,0 +1,75 @@
+"""Turns: how long this member waits for a ballot, and when it may begin one.
+
+Whose ballot has its time, and how long answers take, is measured in `pace.py`.
+"""
+
+from __future__ import annotations
+
+from joinproto.join.choice_messages import Prepare
+from joinproto.join.phases import Phase
+from joinproto.join.state import Known
+
+TRIES_MAX = 4
+"""After so many ballots in vain patience grows no more."""
+
+
+def rank(it: Known) -> int:
+    """Return how many of those in reach go before this member: the least name goes first."""
+    return sum(1 for name in it.heard.in_reach if name < it.config.member)
+
+
+def pause(it: Known) -> float:
+    return it.pace.patience(it.config.patience)
+
+
+def patience(it: Known) -> float:
+    """Return how long it waits: the least of those in reach goes first, others back off."""
+    # Longer each time: where disks are slow, a ballot takes longer than patience, and the
+    # next one makes its promises worthless.  Two rivals fall out of step, too.
+    return pause(it) * (1 + rank(it)) * 2.0 ** min(max(0, it.tries - 1), TRIES_MAX)
+
+
+def wishes_for(it: Known) -> float:
+    """Return how long a member may be out of the view that is told to close it."""
+    # Ballots of others, and one that takes it in again, end in that time where it is heard.
+    return pause(it) * 2.0**TRIES_MAX
+
+
+def taking_in(it: Known, now: float) -> float | None:
+    """Return when it is this member's turn to begin a ballot for a newcomer that all hear.
+
+    All at once would end each other's ballots.  A view whose members are still getting ready
+    is not ended before its time: None.
+    """
+    tip = it.view
+    if tip is None or it.phase in (Phase.UPDATING, Phase.READY):
+        return None
+    here = {seat.member for seat in tip.members} & it.heard.in_reach
+    before = here - {seat.member for seat in it.heard.guests}
+    return now + pause(it) * sum(1 for name in before if name < it.config.member)
+
+
+def turn(it: Known, now: float) -> float | None:
+    """Return when it is this member's turn to begin a ballot, None: it is."""
+    if _is_held(it, now, it.config.member):
+        return it.pace.next_turn(pause(it), rank(it))
+    return it.pace.deferred_until(it.heard.in_reach, pause(it) * (1 + rank(it)))
+
+
+def is_out_of_turn(it: Known, now: float, peer: str, asked: Prepare) -> bool:
+    """Return whether a ballot is not heard, as if it were lost on its way."""
+    # Otherwise one that is started again and again begins everybody's ballot anew.  Without
+    # heartbeats whoever is not answered here stays out: nothing makes it ask again.
+    if not it.config.heartbeat:
+        return False
+    promised = it.record.promised
+    is_later = promised is not None and asked.ballot > promised
+    return asked.parent == it.choice.parent and is_later and _is_held(it, now, peer)
+
+
+def _is_held(it: Known, now: float, by_other_than: str) -> bool:
+    """Return whether another one's ballot is left its time: a later one would end it."""
+    until = it.pace.held_until(by_other_than, pause(it))
+    is_own = it.pace.holder == it.config.member
+    is_alive = it.choice.attempt is not None if is_own else it.choice.is_frozen
+    return is_alive and until is not None and now < until

@@ -1,0 +1,382 @@
+"""Views: the links of the chain that is a cluster's life.
+
+Founding, joining, leaving, the orderly shutdown and each kind of restart choose the next
+view.  A view that exists as a value is well formed; whether it may stand behind a given
+parent says `verify_successor`, and whether its id is its own says `verify_id`.
+
+Source: join protocol, 3.1; rules I1, I3, S1, S2.  What is sharper here than there has its
+reason in `docs/protocol.md`, "Views".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from enum import Enum
+from functools import lru_cache
+from itertools import pairwise
+
+from attrs import asdict, frozen
+
+from joinproto.join.ids import Digest, Name, ViewId, by_hash, short
+from joinproto.join.malformed import (
+    Malformed,
+    Said,
+    require,
+    require_int,
+    require_text,
+    require_type,
+)
+
+
+class Kind(Enum):
+    """What a view is for."""
+
+    FOUND = "found"  # a new cluster (I3); its id is the initial signature
+    CHANGE = "change"  # members join, leave or are given up
+    CLOSE = "close"  # the orderly shutdown; its id is the final signature
+    RESTART = "restart"  # from clean stores, or after total failure (I4 to I8, R3)
+
+
+@frozen(cache_hash=True)
+class Seat:
+    """A member together with the store it has: another store is another seat.
+
+    So a member whose disk was wiped or exchanged does not sit where it sat before.
+    """
+
+    member: str
+    store_id: str
+
+    def __attrs_post_init__(self) -> None:
+        require_text("member", self.member)
+        require_text("store_id", self.store_id)
+
+
+@lru_cache(maxsize=256)
+def shared(seats: frozenset[Seat]) -> frozenset[Seat]:
+    """Return an equal set, the same one for equal arguments.
+
+    Members change seldom, so most of a lineage's thousand views have the same seats; kept
+    once, they take a tenth of the memory.
+    """
+    return seats
+
+
+@frozen
+class Position:
+    """A frame: the view it was sent in, and its number `seq`, from 1 at the founding.
+
+    Equal positions are equal data: all frames up to this one, on the way that leads to this
+    view.  An equal `seq` in different views proves nothing.  No frame yet: None.
+    """
+
+    view: ViewId
+    seq: int
+
+    def __attrs_post_init__(self) -> None:
+        _require_id("position", self.view)
+        require_int("seq", self.seq, at_least=1)
+
+
+@frozen(kw_only=True, cache_hash=True)
+class Facts:
+    """All that a view says, and so all that its id stands for.
+
+    `number`: how many views the chain has with this one.  `position`: the last frame before
+    this view; None: there is none.  `activated`: whether a view since the last FOUND or
+    RESTART has been active, so that `wait_for` (N, at least 1) was reached and counts no
+    more.  `options_digest`: stands for the options that must match (I2).  `nonce`: drawn by
+    the proposer, so that two clones of a disk that decide apart never make the same view.
+    `time`: milliseconds since 1970, to be shown; members' clocks order nothing.
+    """
+
+    parent: ViewId | None
+    number: int
+    kind: Kind
+    members: frozenset[Seat]
+    electors: frozenset[Seat]
+    position: Position | None
+    activated: bool
+    wait_for: int
+    options_digest: str
+    cluster_name: str
+    nonce: str
+    time: int
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse whatever is wrong with a view by itself."""
+        require_type("kind", self.kind, Kind)
+        require_int("number", self.number, at_least=1)
+        _require_seats("members", self.members)
+        _require_seats("electors", self.electors)
+        _require_one_name_a_store(self.members | self.electors)
+        require_type("position", self.position, Position, or_none=True)
+        require_type("activated", self.activated, bool)
+        require_int("wait_for", self.wait_for, at_least=1)
+        require_text("options_digest", self.options_digest)
+        require_text("cluster_name", self.cluster_name)
+        require_text("nonce", self.nonce)
+        require_int("time", self.time, at_least=0)
+
+        if self.kind is Kind.FOUND:
+            require("parent of a FOUND", self.parent is None, self.parent, "none: it is the first")
+            require("number of a FOUND", self.number == 1, self.number, "1")
+            require("position of a FOUND", self.position is None, self.position, "none")
+            _require_known(self.electors, self.members)
+        else:
+            _require_id(f"parent of a {self.kind.name}", self.parent)
+            require("number", self.number >= 2, self.number, "2 or more behind a parent")
+        if self.kind in (Kind.FOUND, Kind.RESTART):
+            # I1 begins anew.  Otherwise: N reached once, everybody dies, one restarts with
+            # `activated` from before and serves alone.
+            require(f"activated of a {self.kind.name}", not self.activated, True, "False (W1)")
+            count = len(self.members)
+            expected = f"at least wait_for, {self.wait_for} (I1)"
+            require(f"members of a {self.kind.name}", count >= self.wait_for, count, expected)
+
+
+@frozen(kw_only=True, cache_hash=True)
+class View(Facts):
+    """The facts, and the id made of them."""
+
+    id: ViewId
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        _require_id("id", self.id)
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the cluster runs in this view: every kind but CLOSE."""
+        return self.kind is not Kind.CLOSE
+
+    def is_majority(self, seats: Collection[Seat]) -> bool:
+        """Return whether `seats` hold more than half of the electors; the others do not count."""
+        return 2 * len(self.electors & frozenset(seats)) > len(self.electors)
+
+    def __str__(self) -> str:
+        members = " ".join(sorted(seat.member for seat in self.members))
+        return f"{self.kind.name} {self.number} of {members} ({short(self.id)})"
+
+
+# -- making one ----------------------------------------------------------------------------
+
+
+def found(
+    *,
+    members: Iterable[Seat],
+    electors: Iterable[Seat],
+    wait_for: int,
+    options_digest: str,
+    cluster_name: str,
+    nonce: str,
+    time: int,
+    digest: Digest = by_hash,
+) -> View:
+    """Return the first view of a new cluster; its electors are members (I3)."""
+    facts = Facts(
+        parent=None,
+        number=1,
+        kind=Kind.FOUND,
+        members=frozenset(members),
+        electors=frozenset(electors),
+        position=None,
+        activated=False,
+        wait_for=wait_for,
+        options_digest=options_digest,
+        cluster_name=cluster_name,
+        nonce=nonce,
+        time=time,
+    )
+    return _named(facts, digest)
+
+
+def change(
+    parent: View,
+    *,
+    members: Iterable[Seat],
+    position: Position | None,
+    activated: bool,
+    nonce: str,
+    time: int,
+    electors: Iterable[Seat] | None = None,
+    digest: Digest = by_hash,
+) -> View:
+    """Return the view in which members have joined, left or been given up.
+
+    `electors`: None: as before.  Wait-for, options and name stay: the cluster runs.
+    """
+    facts = Facts(
+        parent=parent.id,
+        number=parent.number + 1,
+        kind=Kind.CHANGE,
+        members=frozenset(members),
+        electors=parent.electors if electors is None else frozenset(electors),
+        position=position,
+        activated=activated,
+        wait_for=parent.wait_for,
+        options_digest=parent.options_digest,
+        cluster_name=parent.cluster_name,
+        nonce=nonce,
+        time=time,
+    )
+    return _behind(parent, facts, digest)
+
+
+def close(
+    parent: View,
+    *,
+    position: Position | None,
+    activated: bool,
+    nonce: str,
+    time: int,
+    digest: Digest = by_hash,
+) -> View:
+    """Return the view that ends the cluster in order; nothing else about it changes (S2)."""
+    facts = Facts(
+        parent=parent.id,
+        number=parent.number + 1,
+        kind=Kind.CLOSE,
+        members=parent.members,
+        electors=parent.electors,
+        position=position,
+        activated=activated,
+        wait_for=parent.wait_for,
+        options_digest=parent.options_digest,
+        cluster_name=parent.cluster_name,
+        nonce=nonce,
+        time=time,
+    )
+    return _behind(parent, facts, digest)
+
+
+def restart(
+    parent: View,
+    *,
+    members: Iterable[Seat],
+    position: Position | None,
+    wait_for: int,
+    options_digest: str,
+    nonce: str,
+    time: int,
+    electors: Iterable[Seat] | None = None,
+    digest: Digest = by_hash,
+) -> View:
+    """Return the view that begins anew, from a CLOSE or after total failure (I4 to I8, R3).
+
+    `electors`: None: as before; others are the operator's deed.  Wait-for and options are
+    what all members are now started with.
+    """
+    facts = Facts(
+        parent=parent.id,
+        number=parent.number + 1,
+        kind=Kind.RESTART,
+        members=frozenset(members),
+        electors=parent.electors if electors is None else frozenset(electors),
+        position=position,
+        activated=False,
+        wait_for=wait_for,
+        options_digest=options_digest,
+        cluster_name=parent.cluster_name,
+        nonce=nonce,
+        time=time,
+    )
+    return _behind(parent, facts, digest)
+
+
+def _behind(parent: View, facts: Facts, digest: Digest) -> View:
+    view = _named(facts, digest)
+    verify_successor(parent, view)
+    return view
+
+
+def _named(facts: Facts, digest: Digest) -> View:
+    return View(**asdict(facts, recurse=False), id=digest(facts))
+
+
+# -- judging one that was received or read -------------------------------------------------
+
+
+def verify_id(view: View, digest: Digest = by_hash) -> None:
+    """Raise `Malformed` unless the view's id is made of its facts.
+
+    To be asked of every view that came from a peer or a disk, before anything else believes
+    it: an id stands for all ancestors, and nobody looks at them again.
+    """
+    expected = digest(view)
+    if view.id != expected:
+        raise Malformed(
+            f"id of view {view.number}", Said(short(view.id)), f"{short(expected)}, its facts' id"
+        )
+
+
+def verify_successor(parent: View, view: View) -> None:
+    """Raise `Malformed` unless `view` may stand directly behind `parent`."""
+    kind = view.kind
+    require(
+        "parent", view.parent == parent.id, Said(short(view.parent)), f"{short(parent.id)}, the tip"
+    )
+    require(
+        "number", view.number == parent.number + 1, view.number, f"{parent.number + 1}, the next"
+    )
+    may_follow = kind is not Kind.FOUND and (parent.is_open or kind is Kind.RESTART)
+    require(f"kind behind a {parent.kind.name}", may_follow, Said(kind.name), _followers(parent))
+    _require_kept("cluster_name", parent, view)
+    _require_known(view.electors, parent.electors | view.members)
+    if kind is not Kind.RESTART:
+        # A CHANGE that forgot N would let a part of the founders serve before the rest came.
+        _require_kept("wait_for", parent, view)
+        _require_kept("options_digest", parent, view)
+        not_lost = view.activated or not parent.activated
+        require(f"activated of a {kind.name}", not_lost, False, "True, as its parent says")
+    if kind is Kind.CLOSE:
+        _require_kept("members", parent, view)
+        _require_kept("electors", parent, view)
+    if not parent.is_open and view.position is not None and view.position != parent.position:
+        # Behind a CLOSE everybody clean has the same data (I5), and nothing was written since:
+        # with the clean disk lost, the view starts where the best of the others ends.
+        here, there = view.position.seq, 0 if parent.position is None else parent.position.seq
+        require("position of a RESTART", here < there, Said(f"frame {here}"), f"{there} or before")
+
+
+def _followers(parent: View) -> str:
+    return "CHANGE, CLOSE or RESTART" if parent.is_open else "RESTART"
+
+
+def _require_kept(name: str, parent: View, view: View) -> None:
+    found, expected = getattr(view, name), getattr(parent, name)
+    require(
+        f"{name} of a {view.kind.name}", found == expected, found, f"{expected!r}, the parent's"
+    )
+
+
+def _require_id(what: str, value: object) -> None:
+    # Any text: by_hash and tests' own digests make different ones, and a wrong one is
+    # noticed when it is compared.
+    if isinstance(value, str):
+        require_text(what, value)
+    else:
+        require(what, isinstance(value, Name), value, "the id of a view")
+
+
+def _require_seats(what: str, seats: frozenset[Seat]) -> None:
+    require_type(what, seats, frozenset)
+    require(what, len(seats) > 0, Said("none"), "at least one")
+    for seat in seats:
+        require_type(what, seat, Seat)
+    names = sorted(seat.member for seat in seats)
+    require(what, len(names) == len(set(names)), names, "each member once")
+
+
+def _require_one_name_a_store(seats: frozenset[Seat]) -> None:
+    # A store that sits under two names is a copied disk, and would vote twice.
+    stores = sorted((seat.store_id, seat.member) for seat in seats)
+    for (store, name), (other, other_name) in pairwise(stores):
+        found = Said(f"{store} at {name} and at {other_name}")
+        require("store_id", store != other, found, "one member for each store")
+
+
+def _require_known(electors: frozenset[Seat], known: frozenset[Seat]) -> None:
+    # Who is neither there nor elected before has shown no store, and might never come.
+    strangers = sorted(seat.member for seat in electors - known)
+    require("electors", not strangers, strangers, "members of this view, or electors before it")

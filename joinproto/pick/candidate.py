@@ -1,0 +1,92 @@
+"""A candidate: what one store says of itself, as far as it matters for which is the latest.
+
+A store of joinproto says it by its `record`.  Stores of other brokers say less, and say it
+in the fields below `record`; what a format does not tell stays None, and None proves
+nothing.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import frozen
+
+from joinproto.join.ids import short
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Seat
+from joinproto.pick.wait_graph import NodeList
+
+UUID_CHARACTERS = 36
+
+
+def called(member: str) -> str:
+    """Return a member's name as a person reads it: of a UUID, which says nothing, the beginning."""
+    is_uuid = len(member) == UUID_CHARACTERS and member.count("-") == 4
+    return short(member) if is_uuid else member
+
+
+class State(Enum):
+    """What a directory holds.  Only the first four are the note's; the rest say less."""
+
+    NONE = "none"  # no store here
+    EMPTY = "empty"  # a store without a cluster
+    CLEAN = "clean"
+    DIRTY = "dirty"
+    UNFINISHED = "unfinished"  # an update into it was cut off: its numbers mean nothing
+    UNREADABLE = "unreadable"  # the system gave an error, or a part of it is not there
+    CORRUPT = "corrupt"  # not as it was written
+    NEWER = "newer"  # written by a newer version: not corrupt, and not readable here
+    IN_USE = "in-use"  # a process has it open
+
+    @property
+    def is_readable(self) -> bool:
+        """Return whether what the store says can be believed."""
+        return self in (State.EMPTY, State.CLEAN, State.DIRTY, State.UNFINISHED)
+
+
+@frozen(kw_only=True)
+class LastView:
+    """Whom a store of another broker believed to be running when it stopped.
+
+    `members`: by the same names as `member` of the other candidates.  `number`: orders the
+    views of one cluster, larger is later; None: this format's views have no order.  `id`:
+    equal for all stores that stopped in the same view; None: the format has none.
+    """
+
+    members: frozenset[str]
+    number: int | None = None
+    id: str | None = None
+
+
+@frozen(kw_only=True)
+class Candidate:
+    """One store among those that are compared.
+
+    `name`: where it lies, different for each candidate.  `member`: "" if it does not say.
+    `cluster`: its initial signature.  `record`: of a store of joinproto.
+
+    The rest is for other brokers.  `seq`: the count of what it has, comparable within one
+    cluster.  `final`: the final signature of a clean store.  `stopped_last`: it says that
+    nobody else was running when it stopped; `may_be_last`: that this was so, it does not rule
+    out.  `node`: whom it waits for at its start, where
+    the broker keeps such a list under names that never change (RabbitMQ).
+    """
+
+    name: str
+    state: State
+    member: str = ""
+    cluster: str | None = None
+    record: StoreRecord | None = None
+    seq: int | None = None
+    final: str | None = None
+    last_view: LastView | None = None
+    stopped_last: bool = False
+    may_be_last: bool = False
+    node: NodeList | None = None
+
+    @property
+    def seat(self) -> Seat | None:
+        """Return the member with its store, of a store of joinproto that can be read."""
+        if self.record is None or not self.state.is_readable:
+            return None
+        return Seat(self.member, self.record.store_id)

@@ -1,0 +1,483 @@
+"""What stores of one cluster say together: stores of joinproto, which keep their chain.
+
+The words *never served* and *covers* are those of `Evidence`.  It was made for members that
+answer a ballot; here each store is an answer, because a store that lies on a disk stands
+still, too.
+
+Source: recovery, verdicts 2 to 7; join protocol, 3.3 and 3.4; Skeen 1985, "Determining the
+last process to fail".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from attrs import evolve, frozen
+
+from joinproto.join.answers import Answer, Evidence
+from joinproto.join.ids import ViewId, short
+from joinproto.join.lineage import Comparison, Lineage, Order, compare
+from joinproto.join.malformed import Malformed
+from joinproto.join.outside import ONE as REGISTER
+from joinproto.join.position import PositionOrder, compare_positions
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Kind, Position, Seat, View
+from joinproto.pick.candidate import Candidate
+from joinproto.pick.findings import Findings, Fork, Missing, Place, row_of
+from joinproto.pick.table import Row
+
+
+@frozen
+class _Store:
+    """A store that can be read, with how it stands to the newest chain that is known."""
+
+    candidate: Candidate
+    record: StoreRecord
+    seat: Seat
+    comparison: Comparison
+
+    @property
+    def is_on_chain(self) -> bool:
+        return self.comparison.order in (Order.EQUAL, Order.BEHIND)
+
+
+def examine(
+    candidates: Sequence[Candidate],
+    *,
+    without: Collection[str] = (),
+    outside: bool = False,
+) -> Findings:
+    """Return what stores of at most one cluster show; unreadable and empty ones may be there.
+
+    `without`: names of members that keep nothing (T), or whose store the operator says is
+    lost: nobody can supply it, and it is not waited for.  `outside`: an outside register chooses
+    the views.
+    """
+    newest = _newest(candidates)
+    stores, wrong = _stores(candidates, newest)
+    rows = {item.name: row_of(item) for item in candidates}
+    if newest.tip is None or wrong:
+        return Findings(
+            rows=tuple(evolve(row, contradicts=name in wrong) for name, row in rows.items()),
+            lines=tuple(wrong.values()) or _of_empty_stores(stores),
+            lineage=newest,
+        )
+
+    on_chain = [item for item in stores if item.is_on_chain]
+    copies = _copies(stores) | _gone_back(on_chain, newest)
+    believed = [item for item in on_chain if item.candidate.name not in copies]
+    evidence = Evidence.of(newest, map(_answer, believed))
+    answers = {item.candidate.name: _answer(item) for item in believed}
+    covering = [name for name, answer in answers.items() if evidence.covers(answer)]
+    latest, incomparable = _highest(covering, answers, newest)
+    clean = {name for name, answer in answers.items() if evidence.is_clean(answer)}
+    supplied = frozenset(item.seat for item in believed)
+
+    active = _newest_active(evidence)
+    beyond = _beyond(newest.tip, stores, believed, supplied, without, outside=outside)
+    # A CLOSE says itself where the data ends; whoever is there has all, and misses nobody.
+    needed = frozenset() if clean else _needed(active, supplied, without)
+    missing = tuple(
+        Missing(
+            seat.member,
+            seat.store_id,
+            is_elector=seat in newest.tip.electors,
+            is_member=seat in active.members,
+            may_know_more=seat in beyond,
+            may_have_data=not covering,
+        )
+        for seat in sorted(needed | beyond, key=_by_name)
+    )
+    forks = _forks(stores, newest, incomparable, answers)
+    is_closed = not newest.tip.is_open and not clean
+    unknown = {item.candidate.name for item in stores if item.comparison.order is Order.UNKNOWN}
+    for item in stores:
+        name = item.candidate.name
+        rows[name] = evolve(
+            rows[name],
+            is_copy=name in copies,
+            is_diverged=name in forks or name in incomparable,
+            covers=name in covering,
+            is_latest=name in latest,
+            is_unordered=name in unknown,
+            is_clean=name in clean,
+            is_closed=is_closed,
+        )
+    absent = [
+        Row(
+            id=f"{item.member} {item.store_id}",
+            is_supplied=False,
+            is_needed=any(seat.store_id == item.store_id for seat in needed),
+            may_know_more=item.may_know_more,
+        )
+        for item in missing
+    ]
+    return Findings(
+        rows=(*rows.values(), *absent),
+        lines=tuple(_lines(stores, copies, evidence, active, covering, latest, newest)),
+        lineage=newest,
+        active=active,
+        covering=tuple(covering),
+        latest=tuple(name for name in rows if name in latest),
+        clean=tuple(name for name in rows if name in clean),
+        missing=missing,
+        forks=tuple(forks.values()),
+        places=tuple(_place(item, evidence, answers) for item in stores),
+        pending=_pending(believed, newest.tip),
+        is_safe=bool(covering) and not beyond and not forks and not incomparable and not copies,
+        has_chain=True,
+    )
+
+
+# -- the chain -------------------------------------------------------------------------------
+
+
+def _newest(candidates: Sequence[Candidate]) -> Lineage:
+    """Return the longest chain; of several equally long ones that of the first by name."""
+    lineages = [
+        item.record.lineage
+        for item in sorted(candidates, key=lambda one: one.name)
+        if item.record is not None and item.state.is_readable
+    ]
+    return max(lineages, key=lambda one: (one.length, len(one.views)), default=Lineage())
+
+
+def _stores(
+    candidates: Sequence[Candidate], newest: Lineage
+) -> tuple[list[_Store], dict[str, str]]:
+    """Return the readable stores, and what is wrong with those that cannot be compared."""
+    stores: list[_Store] = []
+    wrong: dict[str, str] = {}
+    # Stores that were read together share their lineages, and most are the same one.
+    compared: dict[int, Comparison] = {}
+    for item in candidates:
+        if item.record is None or item.seat is None:
+            continue
+        tip, other = item.record.tip, newest.tip
+        if tip is not None and other is not None and tip.cluster_name != other.cluster_name:
+            wrong[item.name] = (
+                f"{item.name} has the initial signature of cluster {other.cluster_name!r} and the"
+                f" name {tip.cluster_name!r}: damaged, or put together by hand"
+            )
+            continue
+        lineage = item.record.lineage
+        try:
+            comparison = compared.get(id(lineage)) or compare(lineage, newest)
+        except Malformed as malformed:
+            wrong[item.name] = f"{item.name}: {malformed}"
+            continue
+        compared[id(lineage)] = comparison
+        stores.append(_Store(item, item.record, item.seat, comparison))
+    return stores, wrong
+
+
+def _copies(stores: Sequence[_Store]) -> set[str]:
+    """Return the names of stores of which there is another one of the same member."""
+    by_member: dict[str, set[str]] = {}
+    by_store: dict[str, set[str]] = {}
+    for item in stores:
+        by_member.setdefault(item.seat.member, set()).add(item.candidate.name)
+        by_store.setdefault(item.seat.store_id, set()).add(item.candidate.name)
+    found = [names for names in (*by_member.values(), *by_store.values()) if len(names) > 1]
+    return set().union(*found)
+
+
+def _gone_back(stores: Sequence[_Store], newest: Lineage) -> set[str]:
+    """Return the names of stores that say less than they must once have said.
+
+    Frames are sent in a view only after all its members were ready in it, which each wrote
+    down before it said so.  A member of such a view whose store does not know that is not
+    what it was: a backup was put in its place.  What it says about views that were never
+    served is worth nothing; believed, it would let an older store pass for the latest.
+    """
+    served = {item.record.position.view for item in stores if item.record.position}
+    served |= {view.position.view for view in newest.views if view.position}
+    views = [view for view in newest.views if view.id in served]
+    found = set()
+    for item in stores:
+        held = item.record.held
+        number = 0 if held is None else newest.number_of(held)
+        # Held in a view that is forgotten: nothing is known, so nothing is said.
+        if number is not None and any(
+            view.number > number and item.seat in view.members for view in views
+        ):
+            found.add(item.candidate.name)
+    return found
+
+
+def _answer(item: _Store) -> Answer:
+    record = item.record
+    return Answer(
+        seat=item.seat,
+        held=record.held,
+        position=record.position,
+        update_unfinished=record.update_unfinished,
+        is_marked=record.is_marked and item.comparison.order is Order.EQUAL,
+    )
+
+
+def _newest_active(evidence: Evidence) -> View:
+    """Return the newest view in which clients may have been served, as far as is known."""
+    views = evidence.lineage.views
+    served = (view for view in reversed(views) if not evidence.was_never_served(view))
+    # None of those that are kept was served: then nothing is to be found in any of them,
+    # unless an older one is forgotten.  The oldest kept one has its members.
+    return next(served, views[0])
+
+
+def _highest(
+    covering: Sequence[str], answers: dict[str, Answer], newest: Lineage
+) -> tuple[set[str], set[str]]:
+    """Return who of the covering stores has the most, and who cannot be ordered."""
+    best: list[str] = []
+    incomparable: set[str] = set()
+    for name in covering:
+        orders = {
+            other: compare_positions(answers[name].position, answers[other].position, (newest,))
+            for other in best
+        }
+        odd = {
+            other
+            for other, order in orders.items()
+            if order in (PositionOrder.INCOMPARABLE, PositionOrder.UNKNOWN)
+        }
+        incomparable |= odd | ({name} if odd else set())
+        if PositionOrder.BEHIND in orders.values():
+            continue
+        best = [other for other in best if orders[other] is not PositionOrder.AHEAD]
+        best.append(name)
+    return set(best), incomparable
+
+
+# -- what may have happened without these stores ---------------------------------------------
+
+
+def _needed(active: View, supplied: frozenset[Seat], without: Collection[str]) -> frozenset[Seat]:
+    """Return the members of the newest active view whose stores are not here."""
+    return frozenset(seat for seat in active.members - supplied if seat.member not in without)
+
+
+def _beyond(
+    tip: View,
+    stores: Sequence[_Store],
+    believed: Sequence[_Store],
+    supplied: frozenset[Seat],
+    without: Collection[str],
+    *,
+    outside: bool,
+) -> frozenset[Seat]:
+    """Return who may know a view behind the tip."""
+    if outside or any(item.record.promised == REGISTER for item in stores):
+        # It lets anybody go on alone, if N is 1, and nobody here has heard what it holds.
+        beyond = (tip.electors | tip.members) - supplied
+        return frozenset(seat for seat in beyond if seat.member not in without)
+    return _may_have_gone_on(tip, believed, supplied)
+
+
+def _may_have_gone_on(
+    tip: View, stores: Sequence[_Store], supplied: frozenset[Seat]
+) -> frozenset[Seat]:
+    """Return the electors that may have gone on from the tip; empty if they are too few.
+
+    A successor is chosen when more than half of the electors have accepted it.  Those that
+    are not here may have accepted anything.  Those that are here have accepted what they
+    say, and in a later ballot only what was chosen before.
+    """
+    outside = tip.electors - supplied
+    if tip.is_majority(outside):
+        return outside
+    for view in _accepted(stores, tip):
+        voters = {item.seat for item in stores if _accepts(item, view)}
+        if not tip.is_majority(outside | voters):
+            continue
+        # It may be chosen, and somebody may know it.  None of these stores does, so its
+        # members among them were never ready in it, and nobody was served in it; and who
+        # does not know it has not voted for what comes behind it.
+        never_served = not view.is_open or bool(view.members & supplied)
+        later = view.electors - supplied
+        if not never_served or view.is_majority(later):
+            return later or (view.electors | view.members) - supplied
+    return frozenset()
+
+
+def _accepted(stores: Sequence[_Store], tip: View) -> Iterator[View]:
+    seen: set[ViewId] = set()
+    for item in stores:
+        accepted = item.record.accepted
+        if accepted is None or accepted.view.parent != tip.id or accepted.view.id in seen:
+            continue
+        seen.add(accepted.view.id)
+        yield accepted.view
+
+
+def _accepts(item: _Store, view: View) -> bool:
+    return item.record.accepted is not None and item.record.accepted.view.id == view.id
+
+
+def _pending(stores: Sequence[_Store], tip: View) -> tuple[str, ...]:
+    """Return the successors of the tip that were accepted: starting completes them."""
+    return tuple(
+        f"{view} was accepted by"
+        f" {', '.join(item.seat.member for item in stores if _accepts(item, view))}"
+        " as the next view; a start that reaches them completes it, without a mark"
+        for view in _accepted(stores, tip)
+    )
+
+
+# -- saying it -------------------------------------------------------------------------------
+
+
+def _forks(
+    stores: Sequence[_Store],
+    newest: Lineage,
+    incomparable: Collection[str],
+    answers: dict[str, Answer],
+) -> dict[str, Fork]:
+    found: dict[str, Fork] = {}
+    for item in stores:
+        if item.comparison.order is not Order.DIVERGED:
+            continue
+        at = item.comparison
+        found[item.candidate.name] = Fork(
+            item.candidate.name,
+            common_number=at.common_number,
+            common_max=at.common_max,
+            common=None if at.common is None else short(at.common),
+            one_beyond=tuple(map(str, at.one_beyond)),
+            other_beyond=tuple(map(str, at.other_beyond)),
+        )
+    for name in incomparable:
+        where = _position(answers[name].position, newest)
+        found.setdefault(
+            name,
+            Fork(
+                name,
+                common_number=newest.length,
+                common_max=newest.length,
+                common=None if newest.tip is None else short(newest.tip.id),
+                one_beyond=(f"data up to {where}, which is on no way to the others'",),
+                other_beyond=(),
+            ),
+        )
+    return found
+
+
+def _place(item: _Store, evidence: Evidence, answers: dict[str, Answer]) -> Place:
+    """Return how far a store is, as a person compares it with the others."""
+    name = item.candidate.name
+    newest = evidence.lineage
+    ahead = newest.length - item.record.lineage.length
+    return Place(
+        name,
+        order=item.comparison.order.value,
+        views_behind=max(0, ahead) if item.is_on_chain else None,
+        covers=name in answers and evidence.covers(answers[name]),
+    )
+
+
+def _lines(
+    stores: Sequence[_Store],
+    copies: Collection[str],
+    evidence: Evidence,
+    active: View,
+    covering: Sequence[str],
+    latest: Collection[str],
+    newest: Lineage,
+) -> Iterator[str]:
+    tip = newest.tip
+    assert tip is not None
+    yield (
+        f"the newest view that any of these stores knows is {_view(tip)}"
+        + ("; clients may have been served in it" if active == tip else "")
+    )
+    for view in reversed(newest.views):
+        if view.number <= active.number:
+            break
+        yield _why_never_served(view, evidence)
+    if active != tip:
+        yield f"the newest view in which clients may have been served is {_view(active)}"
+    is_forked = any(item.comparison.order is Order.DIVERGED for item in stores)
+    for item in sorted(stores, key=lambda one: one.candidate.name):
+        yield _line(item, copies, covering, latest, newest, is_forked=is_forked)
+
+
+def _why_never_served(view: View, evidence: Evidence) -> str:
+    if not view.is_open:
+        return f"{_view(view)} is an orderly stop: nobody was served in it"
+    shown = [
+        answer.seat.member
+        for answer in evidence.answers
+        if Evidence(evidence.lineage, (answer,)).was_never_served(view)
+    ]
+    return (
+        f"nobody was served in {_view(view)}: {', '.join(shown)}, a member of it, was never ready"
+    )
+
+
+def _line(
+    item: _Store,
+    copies: Collection[str],
+    covering: Sequence[str],
+    latest: Collection[str],
+    newest: Lineage,
+    *,
+    is_forked: bool,
+) -> str:
+    name, record = item.candidate.name, item.record
+    where = f"{item.seat.member} ({name})"
+    if name in copies:
+        return f"{where} is a copy, or was put back from a backup: what it says counts for nothing"
+    if record.tip is None:
+        return f"{where} is empty"
+    if item.comparison.order is Order.DIVERGED:
+        at = item.comparison.common_number
+        return f"{where} left the chain of the others behind view {at}"
+    if item.comparison.order is Order.UNKNOWN:
+        return f"{where} stopped so long ago that the others have forgotten the views between"
+    position = _position(record.position, newest)
+    if record.update_unfinished:
+        return f"{where} was being updated: its position means nothing, and it is never picked"
+    frames = "every committed frame" + (" of its branch" if is_forked else "")
+    if name in latest:
+        others = len(latest) - 1
+        same = f", the same as {others} other{'s' if others > 1 else ''}" if others else ""
+        return f"{where} has {frames}, and ends at {position}{same}"
+    if name in covering:
+        return f"{where} has {frames}, and ends at {position}, before the latest"
+    held = "no view" if record.held is None else _numbered(record.held, newest)
+    return f"{where} was last ready in {held}, so committed frames may be missing in it"
+
+
+def _of_empty_stores(stores: Sequence[_Store]) -> tuple[str, ...]:
+    lines = [f"{item.seat.member} ({item.candidate.name}) is empty" for item in stores]
+    views = {
+        item.record.accepted.view.id: item.record.accepted.view
+        for item in stores
+        if item.record.accepted is not None
+    }
+    lines += [
+        f"{view} was accepted: a start that reaches its voters completes the founding"
+        for view in views.values()
+        if view.kind is Kind.FOUND
+    ]
+    return tuple(lines)
+
+
+def _view(view: View) -> str:
+    members = ", ".join(sorted(seat.member for seat in view.members))
+    return f"view {view.number} ({view.kind.name} {short(view.id)} of {members})"
+
+
+def _numbered(view_id: ViewId, lineage: Lineage) -> str:
+    number = lineage.number_of(view_id)
+    return f"view {short(view_id)}" if number is None else f"view {number}"
+
+
+def _position(position: Position | None, lineage: Lineage) -> str:
+    if position is None:
+        return "the beginning, without a frame"
+    return f"frame {position.seq} of {_numbered(position.view, lineage)}"
+
+
+def _by_name(seat: Seat) -> tuple[str, str]:
+    return (seat.member, seat.store_id)

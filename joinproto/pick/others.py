@@ -1,0 +1,256 @@
+"""What stores of other brokers say together: they keep no chain, so less follows.
+
+    a count of frames (Galera's seqno)            the larger one has more
+    two that were alone in the end (Galera)       nothing orders them, not even their counts
+    the number of the last view (Galera)          who was in a later view stopped later
+    who ran when a store stopped (RabbitMQ)       a ran when b stopped, b not when a did: a is later
+                                                  (and the wait graph must say so, too)
+    equal final signatures (Qpid, clean)          the same data
+    none of these (Qpid, dirty)                   nothing is known
+
+Whom nobody orders is never called the latest: unknown is never clean.
+
+Source: recovery, "Foreign formats"; Skeen 1985.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
+
+from attrs import evolve
+
+from joinproto.pick.candidate import Candidate, State, called
+from joinproto.pick.findings import Findings, Fork, Missing, Place, row_of
+from joinproto.pick.table import Row
+from joinproto.pick.wait_graph import Start, WaitGraph, clusters, wait_graph
+
+
+class Age(Enum):
+    """How one store's data stands to another's."""
+
+    SAME = "same"
+    OLDER = "older"
+    NEWER = "newer"
+    DIVERGED = "diverged"
+    UNKNOWN = "unknown"
+
+
+def examine(
+    candidates: Sequence[Candidate], *, without: Collection[str] = (), nodes: int | None = None
+) -> Findings:
+    """Return what stores of at most one cluster show; unreadable and empty ones may be there.
+
+    `nodes`: how many the cluster has, by the operator's word; None: not known.
+    """
+    rows = {item.name: row_of(item) for item in candidates}
+    stores = [item for item in candidates if rows[item.name].has_data]
+    copies = _copies([item for item in candidates if rows[item.name].is_readable])
+    believed = [
+        item for item in stores if item.name not in copies and item.state is not State.UNFINISHED
+    ]
+    ages = {
+        (one.name, other.name): compare(one, other)
+        for one in believed
+        for other in believed
+        if one is not other
+    }
+    forks = {one for (one, _), age in ages.items() if age is Age.DIVERGED}
+    latest = [
+        item
+        for item in believed
+        if not any(ages[item.name, other.name] is Age.OLDER for other in believed if other != item)
+    ]
+    unordered = {
+        item.name
+        for item in latest
+        for other in latest
+        if item is not other and ages[item.name, other.name] is Age.UNKNOWN
+    }
+    ran = frozenset().union(*(_ran(item) for item in latest))
+    older: frozenset[str] = frozenset()
+    graph = _graph([item for item in candidates if item.name not in copies])
+    if graph is not None and graph.start is Start.UNKNOWN and not stores:
+        # Only nodes that keep nothing: their cluster is none that is empty.
+        rows = {name: evolve(row, has_data=row.is_readable) for name, row in rows.items()}
+        ran |= set(graph.unheard)
+    if graph is not None and graph.start in (Start.SPLIT, Start.UNORDERED, Start.UNKNOWN):
+        unordered |= {item.name for item in latest}
+    if graph is not None and graph.start is Start.SUPPLY:
+        ran |= set(graph.later)
+    if graph is not None:
+        # That it stopped before others it would not tell if it was forced to start after them.
+        older = frozenset(graph.unheard) - ran
+        ran |= older
+    absent = sorted(ran - {item.member for item in believed} - set(without))
+    # Whose files are gone, cut off or blank may have been the last of all, whatever it says.
+    unknown = {
+        item.name
+        for item in candidates
+        if item.state is State.UNFINISHED
+        or not (item.state.is_readable or item.state is State.IN_USE)
+    }
+    cluster = next((item.cluster for item in stores if item.cluster is not None), None)
+    for name in unknown:
+        row = rows[name]
+        # One that is blank does not say whose it was; that it is of no other is all that is known.
+        rows[name] = evolve(row, is_needed=True, may_know_more=True, cluster=row.cluster or cluster)
+    silent = [item for item in latest if item.last_view is None and not item.stopped_last]
+    # Without an order, all that is known of several clean stores is that they are equal.
+    is_quiet = all(item.state is State.CLEAN for item in believed) and not unordered
+    is_shown = is_quiet and (not silent or all(item.final for item in latest))
+    for item in stores:
+        rows[item.name] = evolve(
+            rows[item.name],
+            is_copy=item.name in copies,
+            is_diverged=item.name in forks,
+            covers=item in latest,
+            is_latest=item in latest,
+            is_unordered=item.name in unordered
+            or (item in silent and not is_shown and len(stores) > 0),
+            is_clean=item in latest and item.state is State.CLEAN and (is_shown or not silent),
+        )
+    missing = tuple(
+        Missing(
+            member,
+            "",
+            is_member=True,
+            may_have_data=False,
+            may_know_more=True,
+            was_older=member in older,
+        )
+        for member in absent
+    )
+    more = 0 if nodes is None else nodes - len(candidates) - len(missing)
+    if more > 0:
+        missing += (Missing(f"{more} of {nodes} nodes", "", may_know_more=True, was_older=True),)
+    return Findings(
+        rows=(
+            *rows.values(),
+            *(
+                Row(id=item.member, is_supplied=False, is_needed=True, may_know_more=True)
+                for item in missing
+            ),
+        ),
+        lines=tuple(_line(item, copies, latest, ages, believed) for item in stores),
+        latest=tuple(item.name for item in latest),
+        covering=tuple(item.name for item in latest),
+        clean=tuple(item.name for item in latest if item.state is State.CLEAN),
+        missing=missing,
+        forks=tuple(
+            Fork(name, common_number=0, common_max=0, common=None, one_beyond=(), other_beyond=())
+            for name in sorted(forks)
+        ),
+        places=tuple(
+            Place(
+                item.name,
+                order="latest" if item in latest else "behind",
+                views_behind=None,
+                covers=item in latest,
+            )
+            for item in stores
+        ),
+    )
+
+
+def compare(one: Candidate, other: Candidate) -> Age:
+    """Return how the data of `one` stands to the data of `other`, a store of its cluster."""
+    if one.final is not None and other.final is not None:
+        return Age.SAME if one.final == other.final else Age.DIVERGED
+    mine, theirs = one.last_view, other.last_view
+    mine_alone = one.stopped_last or one.may_be_last
+    its_alone = other.stopped_last or other.may_be_last
+    if mine_alone and its_alone:
+        # Only one of two is the last.  Both say so after each went on without the other, or
+        # after somebody forced one of them, and then no numbers show anything.  It is shown
+        # only by names that stay: a node of Galera has a new one each time it is started.
+        is_shown = one.stopped_last and other.stopped_last and _count_each_other(one, other)
+        return Age.DIVERGED if is_shown else Age.UNKNOWN
+    if one.seq is not None and other.seq is not None:
+        age = _by_number(one.seq, other.seq)
+        # Who was alone in the end, and has less, left what others went on with.
+        is_odd = (mine_alone and age is Age.OLDER) or (its_alone and age is Age.NEWER)
+        return Age.UNKNOWN if is_odd else age
+    if mine is None or theirs is None:
+        return Age.UNKNOWN
+    if mine.number is not None and theirs.number is not None:
+        if mine.number != theirs.number:
+            return _by_number(mine.number, theirs.number)
+        same_view = mine.id == theirs.id or mine.id is None or theirs.id is None
+        return Age.UNKNOWN if same_view else Age.DIVERGED
+    saw_other, saw_one = other.member in mine.members, one.member in theirs.members
+    if saw_other and saw_one:
+        # They stopped together.  Where views have names, two may still be in two of them.
+        return Age.SAME if mine.id is None and theirs.id is None else Age.UNKNOWN
+    if not saw_other and not saw_one:
+        # A split; or a third one saw the one go, and was itself seen to go by the other.
+        return Age.UNKNOWN
+    return Age.OLDER if saw_other else Age.NEWER
+
+
+def _count_each_other(one: Candidate, other: Candidate) -> bool:
+    if one.node is None or other.node is None:
+        return False
+    return one.node.name in other.node.members and other.node.name in one.node.members
+
+
+def _graph(candidates: Sequence[Candidate]) -> WaitGraph | None:
+    """Return the wait graph, None if these stores keep no such lists.
+
+    Of several clusters, as there are after one was forgotten, that of the largest.
+    """
+    lists = [item.node for item in candidates if item.node is not None and item.state.is_readable]
+    return wait_graph(clusters(lists)[0]) if lists else None
+
+
+def _by_number(mine: int, theirs: int) -> Age:
+    if mine == theirs:
+        return Age.SAME
+    return Age.OLDER if mine < theirs else Age.NEWER
+
+
+def _ran(item: Candidate) -> frozenset[str]:
+    """Return who may have run when this store stopped, or later."""
+    if item.stopped_last or item.last_view is None:
+        return frozenset()
+    return item.last_view.members
+
+
+def _copies(stores: Sequence[Candidate]) -> set[str]:
+    by_member: dict[str, set[str]] = {}
+    for item in stores:
+        if item.member:
+            by_member.setdefault(item.member, set()).add(item.name)
+    return set().union(*(names for names in by_member.values() if len(names) > 1))
+
+
+def _line(
+    item: Candidate,
+    copies: Collection[str],
+    latest: Collection[Candidate],
+    ages: Mapping[tuple[str, str], Age],
+    believed: Sequence[Candidate],
+) -> str:
+    where = f"{called(item.member) or 'a store'} ({item.name})"
+    if item.name in copies:
+        return f"{where} is a copy: another store says that it is {called(item.member)}, too"
+    if item.state is State.UNFINISHED:
+        return f"{where} was being updated: its numbers mean nothing, and it is never picked"
+    says = [item.state.value]
+    if item.seq is not None:
+        says.append(f"at {item.seq}")
+    if item.last_view is not None:
+        number = "" if item.last_view.number is None else f" (view {item.last_view.number})"
+        ran = ", ".join(sorted(map(called, item.last_view.members)))
+        says.append(f"when it stopped, {ran} ran{number}")
+    if item.stopped_last:
+        says.append("it says that it stopped last")
+    said = "; ".join(says)
+    if item not in latest:
+        newer = next(
+            other
+            for other in believed
+            if other is not item and ages[item.name, other.name] is Age.OLDER
+        )
+        return f"{where}: {said}; older than {called(newer.member) or newer.name}"
+    return f"{where}: {said}"

@@ -1,0 +1,124 @@
+"""`pick`: from what several stores say to the verdict, with its evidence.  Pure.
+
+Source: recovery, "Verdicts of `pick`".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from attrs import evolve, frozen
+
+from joinproto.pick import chain, others
+from joinproto.pick.candidate import Candidate, State
+from joinproto.pick.findings import Findings, row_of
+from joinproto.pick.table import Row, Verdict, verdicts
+from joinproto.tables.tables import Case
+
+
+@frozen(kw_only=True)
+class Group:
+    """The stores of one cluster; `cluster` None: they belong to none, or do not say."""
+
+    cluster: str | None
+    names: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class Pick:
+    """The verdict about a set of stores.
+
+    `rule`, `case`: what decided it.  `groups`: of all that were given.  `findings`: about the
+    one group, or about nothing if there are several.
+    """
+
+    verdict: Verdict
+    rule: str
+    case: str
+    groups: tuple[Group, ...]
+    findings: Findings
+
+    @property
+    def latest(self) -> tuple[str, ...]:
+        """Return the names of the latest stores, none where the verdict names none."""
+        silent = (Verdict.DIVERGED, Verdict.IN_USE, Verdict.DIFFERENT_CLUSTERS, Verdict.CORRUPT)
+        if self.verdict in silent or any(row.is_copy for row in self.findings.rows):
+            return ()
+        if self.verdict is Verdict.CLEAN:
+            return self.findings.clean
+        return self.findings.latest
+
+    @property
+    def loses_nothing(self) -> bool:
+        """Return whether a restart from `latest` loses no frame that was acknowledged."""
+        return bool(self.latest) and self.findings.is_safe
+
+
+def pick(
+    candidates: Sequence[Candidate],
+    *,
+    without: Collection[str] = (),
+    outside: bool = False,
+    nodes: int | None = None,
+) -> Pick:
+    """Return which of these stores is the latest, and whether that is proven.
+
+    `candidates`: each with another name.  `without`: members that keep nothing, so that
+    nobody can supply their store; that they keep nothing is the operator's word.  `outside`:
+    an outside register chooses the views.  `nodes`: how many a cluster of another broker has,
+    which few of them write down.
+    """
+    groups = group(candidates)
+    contradictions = _contradictions(candidates)
+    if len([one for one in groups if one.cluster is not None]) > 1:
+        findings = Findings(rows=tuple(row_of(item) for item in candidates))
+    elif any(item.record is not None for item in candidates):
+        findings = chain.examine(candidates, without=without, outside=outside)
+    else:
+        findings = others.examine(candidates, without=without, nodes=nodes)
+    if contradictions:
+        findings = evolve(
+            findings,
+            rows=tuple(evolve(row, cluster=None, contradicts=True) for row in findings.rows),
+            lines=(*contradictions, *findings.lines),
+        )
+    case = _decide(findings.rows)
+    return Pick(
+        verdict=case.outcome, rule=case.label, case=case.name, groups=groups, findings=findings
+    )
+
+
+def group(candidates: Sequence[Candidate]) -> tuple[Group, ...]:
+    """Return the stores by cluster, the largest group first; those without one at the end."""
+    names: dict[str | None, list[str]] = {}
+    for item in candidates:
+        has_cluster = item.state.is_readable or item.state is State.IN_USE
+        names.setdefault(item.cluster if has_cluster else None, []).append(item.name)
+    ordered = sorted(names.items(), key=lambda one: (one[0] is None, -len(one[1]), str(one[0])))
+    return tuple(Group(cluster=cluster, names=tuple(found)) for cluster, found in ordered)
+
+
+def _contradictions(candidates: Sequence[Candidate]) -> tuple[str, ...]:
+    """Return which stores of different clusters share a view: one signature must be wrong.
+
+    A view's id stands for all views before it, the founding too.
+    """
+    of_view: dict[object, tuple[str | None, str]] = {}
+    found: dict[str, str] = {}
+    for item in candidates:
+        if item.record is None or not item.state.is_readable:
+            continue
+        for view in item.record.lineage.views:
+            cluster, name = of_view.setdefault(view.id, (item.cluster, item.name))
+            if cluster != item.cluster:
+                found[item.name] = (
+                    f"{item.name} and {name} share view {view.number} and have different initial"
+                    " signatures: one of them is damaged, or put together by hand"
+                )
+                break
+    return tuple(found.values())
+
+
+def _decide(rows: Sequence[Row]) -> Case[Verdict]:
+    # Every row has the same answer; without a store there is one that says nothing.
+    return verdicts().choose(rows or (Row(id="", is_supplied=False),), 0)

@@ -1,0 +1,308 @@
+"""Stories: what happens to members, and what they do, as text that is read beside a rule.
+
+In the manner of etcd raft's datadriven tests.  A file is a row of paragraphs: lines that say what
+happens, `----`, and what came of it, up to the next empty line.  `#` begins a comment; the first
+ones name the rules that are shown, as anchors of `docs/protocol.md`.  The verbs are the methods of
+`Story`; `pytest tests/join/test_stories.py --rewrite` writes what comes of them anew.
+
+A line of what came has the time in seconds, a member, and what it said of itself, or what its host
+did, in the order in which a host does it: close, write, send, act.  After `deliver` it is all of
+it, line by line; after other verbs only what an operator would see, and members that do the same
+at one time share a line.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+
+from joinproto.errors import MisuseError
+from joinproto.join.config import Config, TotalFailure
+from joinproto.join.messages import (
+    Action,
+    Closing,
+    ReadRegister,
+    Waiting,
+)
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Position
+from tests.join import pictures
+from tests.join.bus import Bus, Host, Letter
+from tests.join.story_words import Words, content
+
+END = "----"
+
+
+@frozen
+class Paragraph:
+    """Some lines of a story: the comments above, what happens, what came of it."""
+
+    above: tuple[str, ...]
+    happens: tuple[str, ...]
+    came: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([*self.above, *self.happens, *([END] if self.happens else []), *self.came])
+
+
+def read(text: str) -> list[Paragraph]:
+    """Return the paragraphs of a story; one without `----` is a comment, or is new."""
+    found = []
+    for block in text.strip().split("\n\n"):
+        lines = block.splitlines()
+        end = lines.index(END) if END in lines else len(lines)
+        above = tuple(line for line in lines[:end] if line.startswith("#"))
+        happens = tuple(line for line in lines[:end] if not line.startswith("#"))
+        found.append(Paragraph(above, happens, tuple(lines[end + 1 :])))
+    return found
+
+
+def told(path: Path) -> str:
+    """Return the story with what comes of it now."""
+    story = Story()
+    paragraphs = [
+        evolve(one, came=tuple(story.tell(path.name, one.happens)))
+        for one in read(path.read_text())
+    ]
+    return "\n\n".join(map(str, paragraphs)) + "\n"
+
+
+@define
+class Line:
+    """One line of what came: when, of whom, and what; without a time, as it stands."""
+
+    time: float | None
+    names: list[str]
+    text: str
+
+    def __str__(self) -> str:
+        when = "" if self.time is None else f"{self.time:6.2f} "
+        return f"{when}{' '.join(sorted(self.names))}  {self.text}"
+
+
+@define
+class Story:
+    """A bus, and what was seen of it so far."""
+
+    bus: Bus = field(factory=Bus)
+    _config: dict[str, str] = field(factory=dict)
+    _all: bool = False  # whether everything is told, or only what an operator would see
+    _lines: list[Line] = field(factory=list)
+    _words: Words = field(factory=Words)
+    _seen: dict[str, tuple[Host, int, int]] = field(factory=dict)
+    _disks: dict[str, tuple[StoreRecord, tuple[Position, ...]]] = field(factory=dict)
+    _letters: list[Letter] = field(factory=list)
+    _last: dict[tuple[str, str], str] = field(factory=dict)
+
+    def tell(self, file: str, happens: tuple[str, ...]) -> list[str]:
+        """Do what the lines say, and return what came of it."""
+        self._lines = []
+        for line in happens:
+            verb, *words = line.split()
+            try:
+                deed = getattr(self, f"do_{verb}")
+                deed(*words)
+            except (AttributeError, KeyError, TypeError, ValueError, MisuseError) as why:
+                raise ValueError(f"{file}: {line!r} cannot be done: {why}") from why
+            self._look()
+        return list(map(str, self._lines))
+
+    # -- verbs -----------------------------------------------------------------------------
+
+    def do_config(self, *options: str) -> None:
+        """`config wait_for=4`: members that start from now on have these options."""
+        self._config |= dict(one.split("=") for one in options)
+
+    def do_start(self, *words: str) -> None:
+        """`start a b options=other`: these processes start, each with the disk that it left."""
+        more = dict(word.split("=") for word in words if "=" in word)
+        for name in words:
+            if "=" not in name:
+                self.bus.start(_config(name, self._config | more))
+                self._look()
+
+    def do_cluster(self, *words: str) -> None:
+        """`cluster a b c`: these processes start and become active; told in one line."""
+        self.do_start(*words)
+        self.do_wait()
+        self._lines = []
+        self.do_show()
+
+    def do_crash(self, *names: str) -> None:
+        """`crash a b`: these processes end without a word."""
+        for name in names:
+            self.bus.crash(name)
+
+    def do_wipe(self, name: str) -> None:
+        """`wipe a`: its disk is exchanged; it is not running."""
+        self.bus.wipe(name)
+
+    def do_disk(self, name: str, *picture: str) -> None:
+        """`disk d F9:de C1`: the next process finds a store with this chain (`pictures`)."""
+        chain = pictures.lineage(" ".join(picture), options=_config(name, self._config).digest)
+        record = StoreRecord(store_id=f"{name}'", lineage=chain, held=chain.views[-1].id)
+        self.bus.start(_config(name, self._config), record=record)
+
+    def do_copy(self, one: str, other: str) -> None:
+        """`copy a d`: a process starts with a copy of the other one's disk."""
+        self.bus.start(_config(other, self._config), record=self.bus.disks[one].record)
+
+    def do_mark(self, *names: str) -> None:
+        """`mark a`: the operator permits a restart from this store; it is not running."""
+        for name in names:
+            disk = self.bus.disks[name]
+            tip = disk.record.tip
+            disk.record = evolve(disk.record, mark=None if tip is None else tip.id)
+
+    def do_write(self, name: str) -> None:
+        """`write a`: a client writes a frame at the member that orders them."""
+        frame = self.bus[name].write()
+        self._add(name, "takes no frame" if frame is None else f"writes {self._words.frame(frame)}")
+
+    def do_ask(self, name: str) -> None:
+        """`ask a`: may the last frame be acknowledged?  The member has ordered it."""
+        frame = self.bus.disks[name].frames[-1]
+        may = "may" if self.bus[name].is_acknowledged(frame) else "may not"
+        self._add(name, f"{may} acknowledge {self._words.frame(frame)}")
+
+    def do_leave(self, name: str) -> None:
+        """`leave a`: it is to leave the cluster."""
+        self.bus.tell(name, lambda member: member.leave(self.bus.now))
+
+    def do_shutdown(self, name: str) -> None:
+        """`shutdown a`: it is told to stop the whole cluster."""
+        self.bus.tell(name, lambda member: member.shutdown_cluster(self.bus.now))
+
+    def do_partition(self, *sides: str) -> None:
+        """`partition ab bc`: only those of one word hear each other; `partition` heals."""
+        self.bus.partition(*sides)
+
+    def do_register(self, *names: str) -> None:
+        """`register a`: these cannot reach the outside register; `register`: all can."""
+        self.bus.off_register = set(names)
+
+    def do_lose(self, kind: str = "") -> None:
+        """`lose Ready`: messages of this kind that are on their way are lost; `lose`: all."""
+        for letter in list(self.bus.wire):
+            if not kind or type(content(letter)).__name__ == kind:
+                self.bus.wire.remove(letter)
+
+    def do_deliver(self, count: str = "1") -> None:
+        """`deliver 3`: the next messages come; where none is left, the next deadline does."""
+        self._all = True
+        for _ in range(int(count)):
+            if self.bus.wire:
+                letter = self.bus.wire[0]
+                if letter.to in self.bus.up():
+                    self._add(letter.to, f"hears {letter.sender}: {self._words.text(letter)}")
+            self.bus.step()
+            self._look()
+        self._all = False
+
+    def do_wait(self, seconds: str = "8") -> None:
+        """`wait 5`: all messages come, and so many seconds pass from deadline to deadline."""
+        until = self.bus.now + float(seconds)
+        while self.bus.wire or ((due := self.bus.next_deadline()) is not None and due <= until):
+            self.bus.step()
+            self._look()
+        self.bus.now = until
+
+    def do_show(self) -> None:
+        """`show`: what each member is, and what its store has."""
+        same: dict[str, list[str]] = {}
+        for name, host in sorted(self.bus.hosts.items()):
+            disk = self.bus.disks.get(name)
+            phase = host.member.phase.value if host.is_up else "down"
+            held = "no disk" if disk is None else self._words.store(disk.record, disk.frames)
+            same.setdefault(f"{phase}: {held}", []).append(name)
+        self._lines += [Line(None, names, text) for text, names in same.items()]
+
+    # -- what came of it -------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Tell what is new at each host: on its disk, on the wire, told to it, said by it."""
+        letters = [one for one in self.bus.wire if all(one is not old for old in self._letters)]
+        self._letters = list(self.bus.wire)
+        self._words.meet(self.bus, letters)
+        for name, host in sorted(self.bus.hosts.items()):
+            old, acted, said_before = self._seen.get(name, (None, 0, 0))
+            if old is not host:
+                acted, said_before = 0, 0
+            for event in host.seen[said_before:]:
+                self._say(name, self._words.event(event), once=isinstance(event, Waiting))
+            actions = host.told[acted:]
+            self._acts(name, [one for one in actions if isinstance(one, Closing)])
+            self._look_at_disk(name)
+            if self._all:
+                self._look_at_letters(name, letters)
+            self._acts(name, [one for one in actions if not isinstance(one, Closing)])
+            self._seen[name] = (host, len(host.told), len(host.seen))
+
+    def _acts(self, name: str, actions: list[Action | Closing]) -> None:
+        for action in actions:
+            if self._all or not isinstance(action, ReadRegister):
+                self._add(name, self._words.action(action))
+
+    def _look_at_disk(self, name: str) -> None:
+        disk = self.bus.disks.get(name)
+        if disk is None:
+            self._disks.pop(name, None)
+            return
+        record, frames = self._disks.get(name, (StoreRecord(store_id="-"), ()))
+        self._disks[name] = (disk.record, disk.frames)
+        if not self._all:
+            return
+        if changes := self._words.changes(record, disk.record):
+            self._add(name, f"writes {changes}")
+        if frames != disk.frames:
+            self._add(name, f"has data up to {self._words.frame(disk.frames[-1:])}")
+
+    def _look_at_letters(self, name: str, letters: list[Letter]) -> None:
+        to: dict[str, list[str]] = {}
+        for letter in letters:
+            if letter.sender == name:
+                to.setdefault(self._words.text(letter), []).append(letter.to)
+        for text, names in to.items():
+            self._add(name, f"sends {' '.join(sorted(names))}: {text}")
+
+    def _add(self, name: str, text: str) -> None:
+        text = self._words.named(text)
+        for line in [] if self._all else reversed(self._lines):
+            if line.time != self.bus.now or name in line.names:
+                break  # what one member does stays in its order
+            if line.text == text:
+                line.names.append(name)
+                return
+        self._lines.append(Line(self.bus.now, [name], text))
+
+    def _say(self, name: str, text: str, *, once: bool) -> None:
+        """Whoever waits says it again and again; it is told once."""
+        if not once:
+            self._last.pop((name, "waits"), None)
+        elif self._last.get((name, "waits")) == text:
+            return
+        else:
+            self._last[name, "waits"] = text
+        self._add(name, text)
+
+
+def _config(name: str, options: dict[str, str]) -> Config:
+    """Return a configuration: three electors, N is two, no heartbeats, unless `options` differ."""
+    read: dict[str, Any] = {"electors": frozenset("abc"), "wait_for": 2, "heartbeat": 0}
+    for key, value in options.items():
+        match key:
+            case "electors":
+                read[key] = frozenset(value)
+            case "wait_for" | "found_with":
+                read[key] = int(value)
+            case "heartbeat" | "patience":
+                read[key] = float(value)
+            case "outside" | "is_transient":
+                read[key] = value == "yes"
+            case "total_failure":
+                read[key] = TotalFailure(value)
+            case _:
+                read[key] = value
+    return Config(member=name, **read)

@@ -1,0 +1,176 @@
+"""For whom a member waits: each row of the table is taken, and each names somebody."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from joinproto.join.answers import Answer
+from joinproto.join.awaiting import For, Wait, awaiting, named, row_of, unanswered
+from joinproto.join.chooser import Attempt
+from joinproto.join.config import Config
+from joinproto.join.heard import Heard
+from joinproto.join.member import Member
+from joinproto.join.messages import Hello, Waiting
+from joinproto.join.phases import Facts
+from joinproto.join.store import Ballot, StoreRecord
+from joinproto.join.view import Seat, View
+from joinproto.tables.vocabulary import Reason
+from tests.join.bus import cluster
+from tests.join.pictures import lineage, views
+
+A, B, C = (Seat(name, f"{name}'") for name in "abc")
+B2 = Seat("b", "b2")
+CONFIG = Config(member="a", electors=frozenset("abc"), wait_for=2)
+TIP = views("F:abc")["F"]
+NO_TIP = Facts()
+STANDS = Facts(has_tip=True, is_open=True, is_member=True, has_data=True, is_ready=True)
+ALL_READY = evolve(STANDS, all_ready=True, has_n=True)
+
+
+def heard(names: str = "", **more: object) -> Heard:
+    return evolve(Heard(in_reach=frozenset(names)), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("facts", "them", "tip", "config", "whom", "detail"),
+    [
+        (NO_TIP, heard("b"), None, CONFIG, For.FOUNDERS, "no connection to c"),
+        (
+            NO_TIP,
+            heard("bc"),
+            None,
+            evolve(CONFIG, electors=frozenset("bc")),
+            For.FOUNDING,
+            "the electors are b, c",
+        ),
+        (evolve(STANDS, is_member=False), heard(), TIP, CONFIG, For.VIEW, "not here: a with"),
+        (
+            evolve(STANDS, is_member=False),
+            heard("b", replaced=frozenset("b")),
+            TIP,
+            CONFIG,
+            For.VIEW,
+            "not here: a with store a', b with store b', c",
+        ),
+        (
+            evolve(STANDS, is_member=False),
+            heard("b"),
+            TIP,
+            CONFIG,
+            For.ENTRY,
+            "asks b; does not hear a with store a', c",
+        ),
+        (evolve(STANDS, has_data=False), heard("bc"), TIP, CONFIG, For.SOURCE, "not ready: b, c"),
+        (STANDS, heard("bc", ready=frozenset({B})), TIP, CONFIG, For.READY, "not ready: c"),
+        (evolve(STANDS, all_ready=True), heard("bc"), TIP, CONFIG, For.MORE, "3 of 2"),
+        (
+            ALL_READY,
+            heard("bc"),
+            TIP,
+            evolve(CONFIG, outside=True),
+            For.REGISTER,
+            "no answer from the register",
+        ),
+        (
+            ALL_READY,
+            heard("b", beyond=frozenset({B})),
+            TIP,
+            CONFIG,
+            For.MAJORITY,
+            "not heard, or on the way to another view: b, c",
+        ),
+    ],
+)
+def test_who_waits_names_for_whom(
+    facts: Facts, them: Heard, tip: View | None, config: Config, whom: For, detail: str
+) -> None:
+    """One case of each row, the rows in their order."""
+    case = awaiting().choose((row_of(facts, them, tip, config, A),), 0)
+
+    assert whom is case.outcome
+    assert named(whom, them, tip, config, A).startswith(detail)
+
+
+def test_every_row_is_for_somebody_else() -> None:
+    """A row that no member meets would be a row too many: `For` has one for each."""
+    assert set(For) == {case.outcome for case in awaiting().cases}
+    assert For.MAJORITY is awaiting().choose((Wait(),), 0).outcome
+
+
+def test_who_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() -> None:
+    """Nobody named is nobody that an operator can look for."""
+    one = Attempt(Ballot(1, "a'"), frozenset({A}))
+    strange = Heard(in_reach=frozenset("b")).answered(Answer(seat=B2)).noticing(B2, TIP)
+    asked = (TIP, CONFIG, A)
+
+    assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), *asked)
+    assert "no answer from c; no vote from b with store b'" == unanswered(
+        one, {"b"}, strange, *asked
+    )
+    proposed = evolve(one, proposed=TIP, voted=frozenset({A, C}))
+    assert "no vote from b" == unanswered(proposed, set(), heard("bc"), *asked)
+    outside = (TIP, evolve(CONFIG, outside=True), A)
+    assert "no answer from the register" == unanswered(proposed, set(), heard("bc"), *outside)
+
+
+# -- the member says it ------------------------------------------------------------------------
+
+
+def _said(member: Member, now: float) -> list[Waiting]:
+    found_now = []
+    member.tick(now)
+    while batch := member.poll():
+        found_now += [event for event in batch.events if isinstance(event, Waiting)]
+        member.advance(batch)
+    return found_now
+
+
+def _started(electors: str = "abc", *, views: str = "", names: str = "") -> Member:
+    config = Config(member="a", electors=frozenset(electors), wait_for=2, heartbeat=0)
+    record = StoreRecord(store_id="a9", lineage=lineage(views)) if views else None
+    record = record or StoreRecord(store_id="a9")
+    return Member.start(0, config, record, seed="s", in_reach=frozenset(names))
+
+
+def test_who_waits_for_founders_says_so_once_its_patience_has_ended_and_again() -> None:
+    """Before it, all may be well."""
+    member = _started(names="b")
+    assert 2.0 == member.deadline
+
+    (first,) = _said(member, 2.0)
+    (again,) = _said(member, 4.0)
+
+    assert "founders are not here" == first.case
+    assert "no connection to c" == first.detail
+    assert Reason.TOO_FEW_MEMBERS is first.reason
+    assert "chain-awaiting" == first.table
+    assert first == again
+
+
+def test_who_was_wiped_says_that_nobody_of_the_view_is_here() -> None:
+    """Two members, both strangers in the view that they know: neither may propose."""
+    member = _started("ab", views="F:ab", names="b")
+    tip = member.view
+    assert tip is not None
+    stranger = Answer(seat=Seat("b", "b9"), options=member.config.digest)
+    member.receive(0, "b", Hello(stranger, tip.id, 1, tip.id, "cluster", frozenset("a")))
+
+    (told,) = _said(member, 2.0)
+
+    assert "nobody of the view is here" == told.case
+    assert "not here: a with store a', b with store b'" == told.detail
+
+
+def test_who_serves_waits_for_nobody_and_who_asks_in_vain_says_who_is_silent() -> None:
+    """3.5: two of three are gone; the last one asks them, in reach or not, and names them."""
+    bus = cluster()
+    assert [None] * 3 == [bus[name].member.state.says_at for name in "abc"]
+
+    for name in "bc":
+        bus["a"].member.peer_down(bus.now, name)
+    begun = _said(bus["a"].member, bus.now + 100)
+    (told,) = _said(bus["a"].member, bus.now + 200)
+
+    assert [] == begun
+    assert "no answer from b, c" == told.detail

@@ -1,0 +1,420 @@
+"""Choosing a view: one store's promises and votes, and what must be durable before what."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from joinproto.errors import MisuseError
+from joinproto.join.choice import Choice
+from joinproto.join.choice_messages import (
+    Accept,
+    ChoiceMessage,
+    Chosen,
+    Free,
+    Learned,
+    Nack,
+    Outbid,
+    OutOfStep,
+    PersistRecord,
+    Prepare,
+    Promise,
+    SendTo,
+    Voted,
+)
+from joinproto.join.chooser import Step
+from joinproto.join.lineage import Lineage
+from joinproto.join.malformed import Malformed
+from joinproto.join.store import Accepted, Ballot, StoreRecord
+from joinproto.join.view import Position, Seat, View, change
+from tests.join.pictures import lineage, views
+
+V = views("F")["F"]
+A = views("F C1")["C1"]
+B = views("F C2")["C2"]
+
+
+def ballot(text: str) -> Ballot:
+    """`1b`: the first ballot of member b's store."""
+    return Ballot(int(text[:-1]), f"{text[-1]}'")
+
+
+def seat(name: str) -> Seat:
+    return Seat(name, f"{name}'")
+
+
+def choice(member: str, chain: str = "F", *, store: str | None = None) -> Choice:
+    """Return the part of `member`, with a store that knows `chain` and answered nobody."""
+    record = StoreRecord(store_id=store or f"{member}'", lineage=lineage(chain))
+    return Choice(member=member, record=record, founders=frozenset("abc"))
+
+
+def accepted(text: str, view: View) -> Accepted:
+    return Accepted(ballot(text), view)
+
+
+def promise(voter: str, text: str, told: Accepted | None = None) -> Promise:
+    return Promise(V.id, ballot(text), seat(voter), told)
+
+
+def asked(text: str) -> Prepare:
+    return Prepare(V.id, ballot(text))
+
+
+def sent(step: Step) -> list[tuple[str, ChoiceMessage]]:
+    return [(item.to, item.message) for item in step.effects if isinstance(item, SendTo)]
+
+
+def kinds(step: Step) -> list[str]:
+    """Return the names of the effects and of the messages, in order."""
+    return [
+        type(item.message if isinstance(item, SendTo) else item).__name__ for item in step.effects
+    ]
+
+
+def after_restart(step: Step) -> Choice:
+    """Return the choice as it is after a crash: from what was persisted, and nothing else."""
+    written = [item.record for item in step.effects if isinstance(item, PersistRecord)]
+    now = step.choice
+    return Choice(member=now.member, record=written[-1], founders=now.founders)
+
+
+# -- ballots -------------------------------------------------------------------------------
+
+
+def test_a_ballot_is_durable_before_it_is_used() -> None:
+    """3.3: ballots are durable before use."""
+    step = choice("a").begin()
+
+    assert kinds(step) == ["PersistRecord", "Prepare", "Prepare"]
+    assert after_restart(step).record.promised == ballot("1a")
+
+
+def test_a_ballot_is_never_used_twice() -> None:
+    """3.3: never reused, and they carry the store_id; here through a crash."""
+    first = choice("a").begin()
+
+    second = after_restart(first).begin()
+
+    assert sent(second)[0] == ("b", asked("2a"))
+
+
+def test_the_next_ballot_is_later_than_any_that_was_promised_or_heard_of() -> None:
+    """Otherwise the proposer would be refused again."""
+    promised = choice("a").receive("b", asked("7b")).choice
+    begun = choice("a").begin().choice
+    refused = begun.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice
+
+    assert isinstance(promised, Choice)
+    assert isinstance(refused, Choice)
+    assert promised.next_ballot == ballot("8a")
+    assert refused.next_ballot == ballot("5a")
+
+
+def test_a_wiped_proposer_uses_other_ballots() -> None:
+    """3.3: they carry the store_id; a wiped one has forgotten which it used."""
+    assert choice("a", store="new").next_ballot not in {ballot(f"{n}a") for n in range(1, 9)}
+
+
+# -- answering freezes ---------------------------------------------------------------------
+
+
+def test_who_answers_freezes_durably() -> None:
+    """3.3: who answers freezes; stores freeze durably."""
+    step = choice("b").receive("a", asked("1a"))
+
+    assert kinds(step) == ["PersistRecord", "Promise"]
+    assert not choice("b").is_frozen
+    assert step.choice.is_frozen
+    assert after_restart(step).is_frozen
+
+
+def test_who_asks_freezes_too() -> None:
+    """Its own answer is one of those it counts."""
+    assert choice("a").begin().choice.is_frozen
+
+
+def test_who_knows_the_successor_is_frozen_no_more() -> None:
+    """3.3: the ballot ends in a view, so that nobody stays frozen."""
+    frozen = choice("b").receive("a", asked("1a")).choice
+
+    step = frozen.receive("a", Chosen(V.id, (A,)))
+
+    assert not step.choice.is_frozen
+    assert not after_restart(step).is_frozen
+
+
+def test_an_answer_tells_what_was_accepted() -> None:
+    """3.3: the answer is its status, with what it accepted."""
+    voted = choice("b").receive("a", Accept(V.id, ballot("1a"), A)).choice
+
+    answer = sent(voted.receive("c", asked("2c")))
+
+    assert answer == [("c", promise("b", "2c", accepted("1a", A)))]
+
+
+def test_an_earlier_ballot_is_refused_with_the_later_one() -> None:
+    """Who promised accepts nothing below."""
+    promised = choice("b").receive("c", asked("1c")).choice
+
+    for message in (asked("1a"), Accept(V.id, ballot("1a"), A)):
+        step = promised.receive("a", message)
+        assert sent(step) == [("a", Nack(V.id, ballot("1a"), ballot("1c")))]
+        assert step.choice == promised
+
+
+def test_a_question_that_comes_twice_is_answered_twice() -> None:
+    """The first answer may be lost."""
+    first = choice("b").receive("a", asked("1a"))
+    vote = first.choice.receive("a", Accept(V.id, ballot("1a"), A))
+
+    assert sent(first.choice.receive("a", asked("1a"))) == sent(first)
+    assert sent(vote.choice.receive("a", Accept(V.id, ballot("1a"), A))) == sent(vote)
+
+
+# -- proposing -----------------------------------------------------------------------------
+
+
+def test_a_view_of_its_own_is_proposed_once_a_majority_has_answered() -> None:
+    """3.3: V's successor is chosen by a majority of V's electors."""
+    begun = choice("a").begin()
+    free = begun.choice.receive("b", promise("b", "1a"))
+
+    step = free.choice.propose(A)
+
+    assert "Free" not in kinds(begun)
+    assert free.effects == (Free(ballot("1a"), frozenset({seat("a"), seat("b")})),)
+    assert kinds(step) == ["PersistRecord", "Accept", "Accept"]
+    assert after_restart(step).record.accepted == accepted("1a", A)
+
+
+def test_an_accepted_view_is_honoured_first() -> None:
+    """3.3: an accepted value is honoured first; only else 3.4 decides."""
+    begun = choice("c").begin().choice
+
+    step = begun.receive("b", promise("b", "1c", accepted("1a", A)))
+
+    assert sent(step) == [(name, Accept(V.id, ballot("1c"), A)) for name in "ab"]
+    with pytest.raises(MisuseError, match="in no ballot that is free"):
+        step.choice.propose(B)
+
+
+def test_the_latest_of_several_accepted_views_is_honoured() -> None:
+    """Only that one can have been chosen."""
+    own = choice("c").receive("a", Accept(V.id, ballot("1a"), A)).choice
+    begun = own.receive("b", asked("2b")).choice.begin().choice
+
+    step = begun.receive("b", promise("b", "3c", accepted("2b", B)))
+
+    assert sent(step)[0] == ("a", Accept(V.id, ballot("3c"), B))
+
+
+def test_only_members_propose_on_an_open_view() -> None:
+    """3.3: on an open view only its members propose."""
+    with pytest.raises(MisuseError, match="may not propose"):
+        choice("d").begin()
+    with pytest.raises(MisuseError, match="may not propose"):
+        choice("a", store="new").begin()
+    assert choice("d", "F X").begin().choice.is_frozen
+
+
+def test_who_promises_a_later_ballot_gives_up_its_own() -> None:
+    """It could no longer accept what it proposes; the others back off."""
+    begun = choice("a").begin().choice
+
+    step = begun.receive("b", asked("1b"))
+
+    assert kinds(step) == ["PersistRecord", "Outbid", "Promise"]
+    assert step.choice.receive("c", promise("c", "1a")) == Step(step.choice)
+
+
+def test_a_later_promise_is_told_to_the_host_that_still_waits() -> None:
+    """3.4: a CLOSE needs the answers of all members, not of a majority."""
+    free = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
+
+    step = free.receive("c", promise("c", "1a"))
+
+    assert step.effects == (Free(ballot("1a"), frozenset(map(seat, "abc"))),)
+
+
+# -- who counts ----------------------------------------------------------------------------
+
+
+def test_everybody_may_answer_but_only_electors_count() -> None:
+    """3.3: everybody may answer, only electors count in the majority."""
+    outsider = choice("d").receive("a", asked("1a"))
+    begun = choice("a").begin().choice
+
+    step = begun.receive("d", promise("d", "1a"))
+
+    assert kinds(outsider) == ["PersistRecord", "Promise"]
+    assert step.effects == ()
+
+
+def test_a_stranger_never_votes() -> None:
+    """3.6: a wiped elector has the name, but not the store."""
+    stranger = choice("b", store="new")
+
+    assert stranger.receive("a", Accept(V.id, ballot("1a"), A)) == Step(stranger)
+
+
+def test_a_strangers_answer_counts_for_nothing() -> None:
+    """3.6: it has forgotten what it promised and accepted."""
+    begun = choice("a").begin().choice
+    proposed = begun.receive("b", promise("b", "1a")).choice.propose(A).choice
+    wiped = Seat("c", "new")
+
+    assert begun.receive("c", Promise(V.id, ballot("1a"), wiped, None)).effects == ()
+    assert proposed.receive("c", Voted(V.id, ballot("1a"), wiped)).effects == ()
+
+
+def test_a_vote_is_durable_before_it_is_told() -> None:
+    """Otherwise a crash takes back a vote that was counted."""
+    step = choice("b").receive("a", Accept(V.id, ballot("1a"), A))
+
+    assert kinds(step) == ["PersistRecord", "Voted"]
+    assert after_restart(step).record.accepted == accepted("1a", A)
+
+
+def test_an_answer_in_the_name_of_another_is_refused() -> None:
+    """A member sends its own answers only."""
+    begun = choice("a").begin().choice
+
+    with pytest.raises(Malformed, match="voter"):
+        begun.receive("c", promise("b", "1a"))
+
+
+# -- learning ------------------------------------------------------------------------------
+
+
+def test_a_view_that_a_majority_accepted_is_learned_and_told() -> None:
+    """3.2: who learns a chosen view has it on its lineage, durably, before it says so."""
+    free = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
+
+    step = free.propose(A).choice.receive("c", Voted(V.id, ballot("1a"), seat("c")))
+
+    assert kinds(step) == ["PersistRecord", "Learned", "Chosen", "Chosen"]
+    assert after_restart(step).record.lineage == lineage("F C1")
+    assert sent(step) == [(name, Chosen(V.id, (A,))) for name in "bc"]
+
+
+def test_a_lone_elector_chooses_at_once() -> None:
+    """A majority of one."""
+    alone = evolve(V, members=frozenset({seat("a")}), electors=frozenset({seat("a")}), wait_for=1)
+    record = StoreRecord(store_id="a'", lineage=Lineage().append(alone))
+    after = change(alone, members=alone.members, position=None, activated=True, nonce="n", time=0)
+
+    begun = Choice(member="a", record=record).begin()
+    step = begun.choice.propose(after)
+
+    assert "Free" in kinds(begun)
+    assert Learned((after,)) in step.effects
+
+
+def test_who_knows_a_later_view_answers_with_that_one() -> None:
+    """3.3: and it freezes for nobody."""
+    ahead = choice("b", "F C1 C2")
+    later = tuple(views("F C1 C2").values())[1:]
+
+    for message in (asked("1a"), Accept(V.id, ballot("1a"), B)):
+        assert ahead.receive("a", message) == Step(ahead, (SendTo("a", Chosen(V.id, later)),))
+
+
+def test_a_store_that_missed_several_views_learns_them_in_one_message() -> None:
+    """The last one is its tip then."""
+    later = tuple(views("F C1 C2").values())[1:]
+
+    step = choice("a").receive("b", Chosen(V.id, later))
+
+    assert step.choice.record.lineage == lineage("F C1 C2")
+    assert Learned(later) in step.effects
+
+
+def test_a_second_successor_is_never_learned() -> None:
+    """`one_successor`: never continue after a broken invariant."""
+    with pytest.raises(Malformed, match="view 2 of this chain"):
+        choice("a", "F C1").receive("b", Chosen(V.id, (B,)))
+
+
+def test_a_second_view_in_one_ballot_is_refused() -> None:
+    """A ballot is one store's attempt, for one view."""
+    voted = choice("b").receive("a", Accept(V.id, ballot("1a"), A)).choice
+
+    with pytest.raises(Malformed, match="view of one ballot"):
+        voted.receive("a", Accept(V.id, ballot("1a"), B))
+
+
+def test_a_view_that_cannot_follow_is_not_accepted() -> None:
+    """A chosen view that no lineage takes would be the end of the cluster."""
+    odd = change(V, members=V.members, position=Position("x", 1), activated=True, nonce="n", time=0)
+
+    with pytest.raises(Malformed, match="position"):
+        choice("b").receive("a", Accept(V.id, ballot("1a"), odd))
+
+
+def test_a_parent_that_is_not_known_is_told_to_the_host() -> None:
+    """3.3: it first learns V; or it is of another chain."""
+    behind = choice("b")
+    message = Prepare(A.id, ballot("1a"))
+
+    assert behind.receive("a", message) == Step(behind, (OutOfStep("a", A.id),))
+
+
+def test_an_answer_that_comes_after_the_choice_changes_nothing() -> None:
+    """It was about the former tip."""
+    ahead = choice("a", "F C1")
+
+    for message in (
+        promise("b", "1a"),
+        Voted(V.id, ballot("1a"), seat("b")),
+        Nack(V.id, ballot("1a"), ballot("1b")),
+        Chosen(V.id, (A,)),
+    ):
+        assert ahead.receive("b", message) == Step(ahead)
+
+
+# -- founding ------------------------------------------------------------------------------
+
+
+def test_a_founding_needs_the_answers_of_all_configured_electors() -> None:
+    """I3, and the lost disk: a member without its store looks like a new one."""
+    begun = choice("a", "").begin().choice
+
+    two = begun.receive("b", Promise(None, ballot("1a"), seat("b"), None))
+    three = two.choice.receive("c", Promise(None, ballot("1a"), seat("c"), None))
+
+    assert two.effects == ()
+    assert three.effects == (Free(ballot("1a"), frozenset(map(seat, "abc"))),)
+
+
+def test_a_founding_view_is_chosen_by_a_majority_of_its_own_electors() -> None:
+    """Only the view says which store each elector has."""
+    wiped = choice("b", "", store="new")
+    accept = Accept(None, ballot("1a"), V)
+
+    assert kinds(choice("b", "").receive("a", accept)) == ["PersistRecord", "Voted"]
+    assert wiped.receive("a", accept).effects == ()
+
+
+def test_a_founding_view_has_no_electors_that_are_not_configured() -> None:
+    """Whoever is not configured cannot be counted on."""
+    narrow = evolve(choice("b", ""), founders=frozenset("ab"))
+
+    with pytest.raises(Malformed, match="electors of a FOUND"):
+        narrow.receive("a", Accept(None, ballot("1a"), V))
+
+
+def test_who_is_not_configured_founds_nothing() -> None:
+    """It asks to be taken in later."""
+    with pytest.raises(MisuseError, match="may not propose"):
+        choice("d", "").begin()
+
+
+def test_losing_a_ballot_to_an_accept_is_told() -> None:
+    """The later proposer's `Prepare` may be lost on the way here."""
+    begun = choice("a").begin().choice
+
+    step = begun.receive("b", Accept(V.id, ballot("1b"), B))
+
+    assert Outbid(ballot("1b")) in step.effects
+    assert step.choice.attempt is None

@@ -1,0 +1,264 @@
+"""Guards that only rare runs need: what goes wrong without each, in as few steps as it takes.
+
+No small world reaches these; each was found by changing the rule and seeing nothing notice.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+from attrs import evolve
+
+from joinproto.join.admission import Admit, Newcomer, admission
+from joinproto.join.choice import Choice
+from joinproto.join.choice_messages import Accept, Learned, Nack, Prepare, Promise, Voted
+from joinproto.join.malformed import Malformed
+from joinproto.join.messages import (
+    Message,
+    Ready,
+    ServeUpdate,
+    StartUpdate,
+    WantUpdate,
+    Welcome,
+)
+from joinproto.join.phases import Phase
+from joinproto.join.store import Ballot
+from joinproto.join.succession import Next, Row, going_on
+from joinproto.join.view import Position, verify_successor
+from joinproto.join.wire import decode, encode
+from joinproto.tables.vocabulary import Reason
+from tests.join.bus import Bus, Data, Host, Letter, cluster, config
+from tests.join.pictures import views
+from tests.join.test_choice import A, B, V, ballot, choice, promise, seat, sent
+
+
+def hears(bus: Bus, name: str, sender: str, message: Message) -> Host:
+    """Let one member hear this alone, before all that is on its way."""
+    host = bus[name]
+    host.hear(Letter(sender, name, encode(message)))
+    return host
+
+
+def asked_for(host: Host, kind: type) -> int:
+    return sum(isinstance(action, kind) for action in host.told)
+
+
+# -- the votes -----------------------------------------------------------------------------------
+
+
+def test_a_ballot_begins_with_what_its_store_has_accepted_itself() -> None:
+    """3.3: a majority may have accepted it, and the proposer's own vote may be one of them.
+
+    a and b accept A, and the one who counted them is gone; a asks c, which has accepted nothing.
+    """
+    voted = choice("a").receive("b", Accept(V.id, ballot("1b"), A)).choice
+
+    step = voted.begin().choice.receive("c", promise("c", "2a"))
+
+    assert ("b", Accept(V.id, ballot("2a"), A)) in sent(step)
+
+
+def test_a_promise_of_an_earlier_ballot_does_not_count() -> None:
+    """b promised ballot 1 alone: of what it accepts before ballot 5, that promise tells nothing."""
+    begun = choice("a").begin().choice
+    again = begun.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice.begin().choice
+
+    step = again.receive("b", promise("b", "1a"))
+
+    assert () == step.effects
+    assert not step.choice.is_free
+
+
+def test_a_vote_of_an_earlier_ballot_does_not_count() -> None:
+    """Ballot 1 of a is lost to c; b's vote for it is late, and a has proposed in ballot 5."""
+    asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
+    proposed = asks.propose(A).choice
+    again = proposed.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice.begin().choice
+    assert isinstance(again, Choice)
+    bound = again.receive("c", promise("c", "5a")).choice
+
+    step = bound.receive("b", Voted(V.id, ballot("1a"), seat("b")))
+
+    assert not [item for item in step.effects if isinstance(item, Learned)]
+    assert V.id == step.choice.parent
+
+
+def test_a_vote_for_another_ones_ballot_chooses_nothing() -> None:
+    """The same in the ballot of a rival: what b voted for is B, and a has proposed A."""
+    asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
+    proposed = asks.propose(A).choice
+
+    step = proposed.receive("b", Voted(V.id, ballot("1c"), seat("b")))
+
+    assert A.id != B.id
+    assert V.id == step.choice.parent
+
+
+# -- updates -------------------------------------------------------------------------------------
+
+
+def test_an_update_that_a_new_view_ends_is_begun_anew() -> None:
+    """3.4: an update is of one view; its source may not know that somebody still waits for it."""
+    bus = cluster()
+    bus["a"].write()
+    bus.settle()
+    bus.start(config("d"))
+    while bus["d"].member.source is None and bus.now < 60:
+        bus.step()
+    bus.wire = deque(
+        letter
+        for letter in bus.wire
+        if letter.sender != "d" and not isinstance(letter.content, Data)
+    )
+
+    bus.crash("c")
+    bus.wait()
+
+    assert "a active, b active, d active" == bus.phases().replace(", c down", "")
+    assert 1 < asked_for(bus["d"], StartUpdate)
+
+
+def test_who_is_not_ready_serves_no_update() -> None:
+    """I7: its own data may be elsewhere; here it was stopped, and knows the view from its disk."""
+    bus = cluster()
+    view = bus["c"].member.view
+    assert view is not None
+    bus.crash("c")
+    bus.start(config("c"))
+
+    host = hears(bus, "c", "b", WantUpdate(view.id))
+
+    assert 0 == asked_for(host, ServeUpdate)
+    assert 1 == asked_for(hears(bus, "a", "b", WantUpdate(view.id)), ServeUpdate)
+
+
+def test_no_update_is_begun_while_the_own_answer_counts() -> None:
+    """3.3: who answers freezes, and its data stands still; also who only joins."""
+    bus = cluster()
+    view = bus["a"].member.view
+    assert view is not None
+    bus.start(config("d"))
+    bus.step()
+    while bus["d"].member.view != view and bus.now < 60:
+        bus.step()
+    bus.wire.clear()
+    hears(bus, "d", "c", Prepare(view.id, Ballot(1, "c3")))
+    assert bus["d"].member.is_frozen
+    before = asked_for(bus["d"], StartUpdate)
+
+    host = hears(bus, "d", "a", Welcome(view.id))
+
+    assert Phase.JOINING is host.member.phase
+    assert before == asked_for(host, StartUpdate) == 0
+
+
+# -- what a member says, and who comes in ----------------------------------------------------------
+
+
+def test_a_member_that_was_ready_in_nothing_did_not_run_on() -> None:
+    """Who says so is waited for, as one that finishes the ballot of a newcomer."""
+    bus = Bus()
+    bus.start(config("a"))
+
+    assert not bus["a"].member.status.ran_on
+    assert cluster()["a"].member.status.ran_on
+
+
+def test_readiness_does_not_survive_the_freeze() -> None:
+    """3.3: who is frozen becomes neither ready nor active in this view any more.
+
+    What it heard of the others in it counts for nothing, so states that differ in it are one.
+    """
+    bus = cluster()
+    tip = bus["a"].member.view
+    assert tip is not None
+    others = tip.members - {bus["a"].member.seat}
+    assert others == bus["a"].member.state.heard.ready
+
+    bus["a"].told_by(lambda member: member.shutdown_cluster(bus.now))
+    bus["a"].told_by(lambda member: member.tick(bus.now))
+    assert bus["a"].member.is_frozen
+    assert set() == bus["a"].member.state.heard.ready
+
+    hears(bus, "a", "b", Ready(tip.id, bus["b"].member.seat))
+    assert set() == bus["a"].member.state.heard.ready
+
+
+def test_a_newcomer_with_other_options_is_refused_whomever_it_hears() -> None:
+    """I2: that it does not hear all of us would pass, and its options do not."""
+    row = Newcomer(is_open=True, has_options=False, is_apart=True)
+
+    assert Admit.REFUSE is admission().choose((row,), 0).outcome
+    assert Admit.WAIT is admission().choose((evolve(row, has_options=True),), 0).outcome
+
+
+def test_a_guest_whose_answer_is_lost_is_taken_in_all_the_same() -> None:
+    """J2: it was looked at when it said hello; the view can feed it later."""
+    bus = cluster()
+    first = bus["a"].member.view
+
+    bus.start(config("d"))
+    while bus["a"].member.view == first and bus.now < 60:
+        bus.wire = deque(letter for letter in bus.wire if not _is_promise_of("d", letter))
+        bus.step()
+
+    view = bus["a"].member.view
+    assert view is not None
+    assert "d" in {seat.member for seat in view.members}
+
+
+def _is_promise_of(name: str, letter: Letter) -> bool:
+    content = letter.content
+    is_its = letter.sender == name and isinstance(content, bytes)
+    return is_its and isinstance(decode(content), Promise)  # type: ignore[arg-type]
+
+
+def test_a_member_that_hears_a_majority_again_serves_at_once() -> None:
+    """3.5: the connection is enough; whatever the other one says comes later."""
+    bus = cluster()
+    bus.partition("a", "b", "c")
+    before = bus["a"].member.phase
+
+    bus["a"].member.peer_up(bus.now, "b")
+
+    assert (Phase.SUSPENDED, Phase.ACTIVE) == (before, bus["a"].member.phase)
+
+
+# -- the next view ---------------------------------------------------------------------------------
+
+
+def test_who_keeps_nothing_waits_for_a_store_and_stops_nobody_over_options() -> None:
+    """3.4: a is sure and keeps nothing; the one store here was started with other options.
+
+    It may be started again with those of the view: that nothing fits is no reason to abort.
+    """
+    sure = Row(id="a", answered=True, is_member=True, is_sure=True, has_store=False, options="x")
+    store = Row(id="b", answered=True, is_elector=True, covers=True, options="y")
+
+    case = going_on().choose((evolve(sure, fits=True), store), 0)
+
+    assert (Next.WAIT, Reason.TOO_FEW_MEMBERS) == (case.outcome, case.reason)
+
+
+def test_a_close_waits_for_every_member_of_the_view() -> None:
+    """S2: who has not answered may still acknowledge; then its store would not be clean."""
+    me = Row(id="a", answered=True, is_member=True, is_elector=True, is_sure=True, closes=True)
+    me = evolve(me, fits=True)
+    other = Row(id="b", is_member=True)
+
+    assert Next.CHANGE is going_on().choose((me, other), 0).outcome
+    assert Next.CLOSE is going_on().choose((me, evolve(other, answered=True)), 0).outcome
+
+
+def test_a_restart_behind_a_close_starts_at_no_other_frame_of_the_same_number() -> None:
+    """P2: nothing was written since; frame 5 of another view is not the frame 5 that was closed."""
+    chain = views("F C1@F.5 X1@F.5 R")
+    closed, restarted = chain["X1"], chain["R"]
+    verify_successor(closed, restarted)
+
+    other = Position(chain["C1"].id, 5)
+
+    with pytest.raises(Malformed, match="position of a RESTART"):
+        verify_successor(closed, evolve(restarted, position=other))
+    verify_successor(closed, evolve(restarted, position=evolve(other, seq=4)))

@@ -1,0 +1,109 @@
+"""What a member has heard of the others: what a new view leaves of it, and what follows."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from joinproto.join.answers import Answer
+from joinproto.join.config import Config
+from joinproto.join.heard import Heard
+from joinproto.join.view import Seat, View, close
+from tests.join.pictures import views
+
+A, B, C = (Seat(name, f"{name}'") for name in "abc")
+B2 = Seat("b", "b2")
+D = Seat("d", "d1")
+
+
+@pytest.fixture
+def tip() -> View:
+    return views("F:abc")["F"]
+
+
+def _answer(seat: Seat) -> Answer:
+    return Answer(seat=seat, options="options")
+
+
+def test_who_is_not_heard_any_more_is_no_guest_and_no_stranger() -> None:
+    heard = Heard().up("d").with_guest(D).with_stranger("d")
+
+    assert Heard() == heard.down("d")
+
+
+def test_a_new_view_leaves_who_is_there_and_who_wants_to_come_in(tip: View) -> None:
+    heard = Heard(in_reach=frozenset("bcd")).with_guest(D).with_guest(B).answered(_answer(B))
+    heard = heard.with_ready(C).with_beyond(C).with_stranger("c").noticing(B2, tip)
+
+    assert Heard(in_reach=frozenset("bcd"), guests=frozenset({D})) == heard.in_view(tip)
+
+
+def test_who_answers_says_whom_it_does_not_hear_and_its_last_word_counts() -> None:
+    """What one ballot was told is worth nothing in the next one."""
+    heard = Heard().answered(_answer(B), frozenset("ad")).answered(_answer(C), frozenset("d"))
+
+    assert {("b", "a"), ("b", "d"), ("c", "d")} == heard.apart.pairs
+    assert {("c", "d")} == heard.answered(_answer(B2)).apart.pairs
+    assert heard.answers == heard.asking().answers
+    assert Heard() == heard.without_answers() == heard.asking().without_answers()
+
+
+def test_members_and_electors_of_the_tip_are_missed(tip: View) -> None:
+    """Newcomers are not: they say themselves whom they hear."""
+    heard = Heard(in_reach=frozenset("bde"))
+
+    assert {"c"} == heard.misses(tip, A)
+    assert set() == heard.misses(None, A)
+
+
+def test_a_close_leaves_no_guest(tip: View) -> None:
+    end = close(tip, position=None, activated=False, nonce="-", time=0)
+
+    assert Heard() == Heard().with_guest(D).in_view(end)
+
+
+def test_a_member_has_one_store_its_last_one() -> None:
+    heard = Heard().answered(_answer(B)).answered(_answer(B2)).with_guest(B).with_guest(B2)
+
+    assert {B2} == {item.seat for item in heard.answers} == heard.guests
+    assert {"c"} == heard.silent({"b", "c"})
+
+
+def test_who_has_answered_or_gone_on_is_no_part_of_the_majority(tip: View) -> None:
+    both = Heard(in_reach=frozenset("bc"))
+
+    assert both.is_majority(tip, A)
+    assert both.down("b").is_majority(tip, A)
+    assert not both.down("b").with_beyond(C).is_majority(tip, A)
+    assert not both.answered(_answer(B)).answered(_answer(C)).is_majority(tip, A)
+    assert both.with_beyond(B).with_beyond(C).without_beyond(C).is_majority(tip, A)
+
+
+def test_a_member_lacks_who_is_gone_and_who_is_there_with_another_store(tip: View) -> None:
+    both = Heard(in_reach=frozenset("bc"))
+
+    assert not both.lacks(tip, A)
+    assert both.down("c").lacks(tip, A)
+    assert both.noticing(B2, tip).lacks(tip, A)
+    assert both == both.noticing(B, tip) == both.noticing(D, tip) == both.noticing(B2, None)
+
+
+def test_a_copy_has_the_id_of_another_ones_store(tip: View) -> None:
+    copy = Seat("d", B.store_id)
+
+    assert Heard().is_copy(copy, tip, A)
+    assert not Heard().is_copy(D, tip, A)
+    assert not Heard().is_copy(B, tip, A)
+    assert Heard().with_guest(D).is_copy(Seat("e", D.store_id), None, A)
+
+
+def test_a_member_is_cut_off_where_too_many_are_strangers(tip: View) -> None:
+    config = Config(member="a", electors=frozenset("abc"), wait_for=2)
+    outside = evolve(config, outside=True)
+    one = Heard().with_stranger("b")
+    both = one.with_stranger("c")
+
+    assert not one.is_cut_off(tip, A, config)
+    assert both.is_cut_off(tip, A, config)
+    assert not one.is_cut_off(tip, A, outside)
+    assert both.is_cut_off(tip, A, outside)

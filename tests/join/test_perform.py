@@ -1,0 +1,191 @@
+"""Performing a batch: one order, and nothing behind what fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+from attrs import Factory, define, frozen
+
+from joinproto.join.choice_messages import Prepare
+from joinproto.join.member import Member
+from joinproto.join.messages import (
+    Action,
+    Batch,
+    Closing,
+    Event,
+    OpenForClients,
+    Refusal,
+    Sent,
+    Stop,
+)
+from joinproto.join.outbox import both
+from joinproto.join.perform import perform, performing
+from joinproto.join.phases import Phase
+from joinproto.join.store import Ballot, StoreRecord
+from tests.join.bus import config
+
+ALL = Batch(
+    close=Closing.NEXT_VIEW,
+    persist=StoreRecord(store_id="a1"),
+    sends=(Sent("b", Prepare(None, Ballot(1, "a1"))), Sent("c", Prepare(None, Ballot(1, "a1")))),
+    actions=(Stop(is_clean=True), Stop(is_clean=False)),
+    events=(Refusal("b", "why"),),
+)
+ORDER = ["close", "persist", "send b", "send c", "see", "act True", "act False"]
+
+
+class BrokenError(Exception):
+    """A disk, a service or a connection of the host fails."""
+
+
+@define
+class Host:
+    """A host that blocks.  `did`: what it was asked for, in order; `fails`: at what."""
+
+    fails: str = ""
+    did: list[str] = Factory(list)
+
+    def do(self, what: str) -> None:
+        if what == self.fails:
+            raise BrokenError(what)
+        self.did.append(what)
+
+    def close(self, why: Closing) -> None:
+        self.do("close")
+
+    def persist(self, record: StoreRecord) -> None:
+        self.do("persist")
+
+    def send_all(self, sends: tuple[Sent, ...]) -> None:
+        for sent in sends:
+            self.do(f"send {sent.to}")
+
+    def see(self, event: Event) -> None:
+        self.do("see")
+
+    def act(self, action: Action) -> None:
+        assert isinstance(action, Stop)
+        self.do(f"act {action.is_clean}")
+
+
+@frozen
+class Slow:
+    """A host that has every deed done elsewhere: it yields what is to be waited for."""
+
+    host: Host
+
+    def close(self, why: Closing) -> Iterator[partial[None]]:
+        yield partial(self.host.close, why)
+
+    def persist(self, record: StoreRecord) -> Iterator[partial[None]]:
+        yield partial(self.host.persist, record)
+
+    def send_all(self, sends: tuple[Sent, ...]) -> Iterator[partial[None]]:
+        for sent in sends:
+            yield partial(self.host.send_all, (sent,))
+
+    def see(self, event: Event) -> Iterator[partial[None]]:
+        yield partial(self.host.see, event)
+
+    def act(self, action: Action) -> Iterator[partial[None]]:
+        yield partial(self.host.act, action)
+
+
+def test_a_batch_is_done_in_the_order_of_its_fields() -> None:
+    """Duties 1 and 2: close first, and persist before sending."""
+    host = Host()
+
+    perform(ALL, host)
+
+    assert ORDER == host.did
+
+
+def test_a_host_that_waits_is_asked_in_the_same_order() -> None:
+    """One at a time: the next deed is named once the last one is done."""
+    slow = Slow(Host())
+
+    for count, deed in enumerate(performing(ALL, slow)):
+        assert ORDER[:count] == slow.host.did
+        deed()
+
+    assert ORDER == slow.host.did
+
+
+def test_nothing_is_asked_for_that_is_not_in_the_batch() -> None:
+    host = Host()
+
+    perform(Batch(), host)
+    perform(Batch(actions=(Stop(is_clean=True),)), host)
+
+    assert ["act True"] == host.did
+
+
+@pytest.mark.parametrize("fails", ORDER)
+def test_nothing_follows_what_fails(fails: str) -> None:
+    """Duty 4: of a batch that cannot be written nothing is sent; of one that cannot be closed for
+    nothing is even written."""
+    host = Host(fails)
+
+    with pytest.raises(BrokenError, match=fails):
+        perform(ALL, host)
+
+    assert ORDER[: ORDER.index(fails)] == host.did
+
+
+@pytest.mark.parametrize("fails", ORDER)
+def test_nothing_follows_what_fails_elsewhere(fails: str) -> None:
+    """The driver runs what it is given, and asks no more once that has raised."""
+    slow = Slow(Host(fails))
+
+    def drive() -> None:
+        for deed in performing(ALL, slow):
+            deed()
+
+    with pytest.raises(BrokenError, match=fails):
+        drive()
+
+    assert ORDER[: ORDER.index(fails)] == slow.host.did
+
+
+def test_what_happens_while_a_batch_is_performed_is_in_the_next_one() -> None:
+    """A port may tell the member something; no deed of the batch is done twice for that."""
+    member = Member.start(
+        0, config("a", electors="a", wait_for=1), StoreRecord(store_id="a1"), seed="s"
+    )
+
+    @define
+    class Leaving(Host):
+        def send_all(self, sends: tuple[Sent, ...]) -> None:
+            """Alone, it sends nothing."""
+
+        def see(self, event: Event) -> None:
+            """Of no interest."""
+
+        def act(self, action: Action) -> None:
+            self.did.append(type(action).__name__)
+            if isinstance(action, OpenForClients):
+                member.shutdown_cluster(1)
+
+    host = Leaving()
+    member.tick(100)
+    opening = member.poll()
+    perform(opening, host)
+    assert member.poll() is opening
+    member.advance(opening)
+    assert ["persist", "OpenForClients"] == host.did
+
+    member.tick(100)
+    perform(closing := member.poll(), host)
+    member.advance(closing)
+    assert ["persist", "OpenForClients", "close", "persist", "Stop"] == host.did
+    assert Phase.STOPPED is member.phase
+
+
+def test_of_two_batches_in_one_the_later_closing_counts() -> None:
+    """One that closes nothing takes no closing back."""
+    first, second = Batch(Closing.NO_MAJORITY), Batch(Closing.NEXT_VIEW)
+
+    assert Closing.NEXT_VIEW is both(first, second).close
+    assert Closing.NO_MAJORITY is both(first, Batch(actions=(Stop(is_clean=True),))).close

@@ -1,0 +1,299 @@
+"""The chain's verdict over given members: where it is the note's, and where it is not."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from attrs import asdict, evolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from joinproto.join.rules import CHAIN_RULES, At, ChainStatus
+from joinproto.reference.note.rules import note_rules
+from joinproto.tables.verdict import Outcome, Verdict, decide
+from joinproto.tables.vocabulary import Status, Store
+from tests.tables.judging import judge, reasons, short
+from tests.tables.pictures import members, small_worlds
+
+
+def chain(picture: str, wait_for: int = 1) -> Verdict:
+    """Return the verdict by the chain's rules."""
+    return judge(picture, wait_for, CHAIN_RULES)
+
+
+def told(
+    picture: str,
+    *lineages: str,
+    positions: tuple[str | None, ...] = (),
+    electors: str | None = None,
+    wait_for: int = 1,
+) -> Verdict:
+    """Return the verdict where views are told: "X V W" is a lineage, "V.3" a position, "-" none."""
+    found = []
+    for at, status in enumerate(members(picture, wait_for)):
+        position = positions[at] if at < len(positions) else None
+        view, _, seq = (position or "").partition(".")
+        found.append(
+            ChainStatus(
+                **asdict(status, recurse=False, filter=lambda it, _: it.name != "ready"),
+                lineage=tuple(lineages[at].split()) if at < len(lineages) else (),
+                position=At(view, int(seq)) if seq else None,
+                has_position=position is not None,
+                electors=None if electors is None else tuple(electors.split()),
+            )
+        )
+    return decide(CHAIN_RULES, found)
+
+
+# -- as the note ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("picture", "wait_for"),
+    [
+        ("e e", 2),
+        ("e t", 1),
+        ("cXF e", 2),
+        ("cXF oX e t", 2),
+        ("cXF cXF", 2),
+        ("cXF", 2),
+        ("e!  e", 2),
+        ("cXF cYF", 2),
+        ("cXF cXG", 2),
+        ("*oX e", 1),
+        ("*oX t oY", 1),
+        ("*oX oX!", 1),
+        ("*t oX e", 1),
+        ("*oX *oY oX e", 1),
+    ],
+)
+def test_it_says_what_the_note_says(picture: str, wait_for: int) -> None:
+    """It keeps every rule of the note: outcome, sources, reason and signature are the same."""
+    ours, notes = chain(picture, wait_for), judge(picture, wait_for)
+
+    assert [evolve(it, rule=None) for it in ours.outcomes] == [
+        evolve(it, rule=None) for it in notes.outcomes
+    ]
+    assert ours.initial == notes.initial
+
+
+def differs(ours: Verdict, notes: Verdict) -> tuple[str, ...]:
+    """Return in which ways two verdicts differ."""
+    return tuple(
+        sorted(
+            {
+                f"{old.outcome.value} {old.reason and old.reason.value} ->"
+                f" {new.outcome.value} {new.reason and new.reason.value}"
+                for new, old in zip(ours.outcomes, notes.outcomes, strict=True)
+                if (new.outcome, new.reason, new.sources) != (old.outcome, old.reason, old.sources)
+            }
+        )
+    )
+
+
+def differences(up_to: int) -> Counter[tuple[str, ...]]:
+    """Count them over every set of so many members at most that tells no views."""
+    return Counter(
+        differs(decide(CHAIN_RULES, view), decide(note_rules(), view))
+        for view in small_worlds(up_to=up_to)
+    )
+
+
+def test_two_members_find_no_difference_that_is_not_listed() -> None:
+    found = differences(up_to=2)
+
+    assert len(found) > 3
+    assert found.keys() <= DIFFERENCES.keys()
+
+
+@pytest.mark.slow
+def test_where_it_differs_from_the_note() -> None:
+    """The whole list, over every small set of members that tells no views.
+
+    I6 waits; foreign stores and clean stores that differ are noticed before N is there, and
+    before options are compared; all without a store needs an outside register.
+    """
+    assert DIFFERENCES == dict(differences(up_to=3))
+
+
+DIFFERENCES: dict[tuple[str, ...], int] = {
+    (): 13_962,
+    # I6: the clean one may be a second away.
+    ("abort no-clean-store -> wait no-clean-store",): 178,
+    # 3.7: nobody can vote.
+    ("active None -> wait too-few-members",): 12,
+    ("abort options-differ -> wait too-few-members",): 8,
+    # A hello shows at once what can never be one cluster.
+    ("wait too-few-members -> abort initial-signature-mismatch",): 32,
+    ("wait too-few-members -> abort final-signature-mismatch",): 8,
+    ("abort options-differ -> abort initial-signature-mismatch",): 800,
+    ("abort options-differ -> abort final-signature-mismatch",): 182,
+    ("abort options-differ -> abort wrong-store",): 4_416,
+    # A dirty store that knows another CLOSE is on a branch; the note reads clean ones only.
+    (
+        "active None -> abort final-signature-mismatch",
+        "update None -> abort final-signature-mismatch",
+    ): 34,
+}
+
+
+# -- where it differs ----------------------------------------------------------------------
+
+
+def test_a_total_failure_waits_for_permission() -> None:
+    """I6 is said aloud but waits, because the clean one may be a second away."""
+    assert "wait I6; wait I6" == short(chain("oX oX", 2))
+    assert {"no-clean-store"} == reasons(chain("oX oX", 2))
+    assert {"abort"} == {it.outcome.value for it in judge("oX oX", 2).outcomes}
+
+
+def test_a_lone_member_of_three_waits() -> None:
+    """No special case: alone is not the same as the others being dead."""
+    alone = told("cXF", electors="a b c")
+
+    assert "wait I1" == short(alone)
+    assert "active I8; update I7 from a" == short(told("cXF oX", electors="a b c"))
+
+
+def test_a_member_that_lost_its_disk_does_not_vote() -> None:
+    """3.6: a stranger never votes until a CHANGE makes it an elector."""
+    assert "wait I1; wait I1" == short(told("cXF e", electors="a b c", wait_for=2))
+    assert "active I8; update I7 from a" == short(told("cXF e", electors="a", wait_for=2))
+
+
+def test_a_cluster_is_founded_by_all_its_electors() -> None:
+    """I3: one that lost its disk looks like a new one; fewer could found a second cluster."""
+    assert "wait I1; wait I1" == short(told("e e", electors="a b c", wait_for=2))
+    assert "active I3; active I3" == short(told("e t", electors="a", wait_for=2))
+
+
+def test_members_that_keep_nothing_found_no_cluster() -> None:
+    """3.7: all without a store: only with an outside register."""
+    assert "wait I1; wait I1" == short(chain("t t", 2))
+
+
+def test_the_same_n_is_one_of_the_options() -> None:
+    """I2: W1 would mean something else in each of them."""
+    assert {"options-differ"} == reasons(chain("cXF/1 oX/2"))
+
+
+def test_a_clean_store_of_an_earlier_shutdown_is_updated() -> None:
+    """I5 asks for one chain; the older CLOSE is on the way to the newer one."""
+    verdict = told("cXF cXG", "X F", "X F R G", wait_for=2)
+
+    assert "update I7 from b; active I8" == short(verdict)
+
+
+def test_a_clean_store_does_not_restart_beside_one_that_served_since() -> None:
+    """A lone member restarted from a clean store takes new data: the old siblings wait."""
+    verdict = told("cXF oX", "X F", "X F R", wait_for=2)
+
+    assert "wait I6; wait I6" == short(verdict)
+
+
+def test_two_successors_of_one_view_abort() -> None:
+    """Diverged is a fork: nobody may guess which side is right."""
+    verdict = told("oX oX", "X V", "X W")
+
+    assert "abort J3; abort J3" == short(verdict)
+    assert {"wrong-store"} == reasons(verdict)
+
+
+def test_a_store_newer_than_the_cluster_is_refused() -> None:
+    """Newer means: its tip descends from the cluster's tip."""
+    verdict = told("*oX oX oX", "X V", "X V W", "X V")
+
+    assert "unaffected -; abort J3; update J2 from a" == short(verdict)
+    assert {None, "store-newer-than-cluster"} == reasons(verdict)
+
+
+def test_a_tail_of_frames_is_not_newer() -> None:
+    """A mere tail of a superseded view is dropped, as P1 needs."""
+    verdict = told("*oX oX", "X V", "X", positions=("V.3", "X.9"))
+
+    assert "unaffected -; update J1 from a" == short(verdict)
+
+
+def test_a_branch_of_the_running_cluster_is_refused() -> None:
+    """J3: the view that the newcomer knows is not on the cluster's chain."""
+    assert "unaffected -; abort J3" == short(told("*oX oX", "X V", "X W"))
+
+
+# -- what is told, and what is taken -------------------------------------------------------
+
+
+def test_a_dirty_store_with_all_that_was_closed_is_clean() -> None:
+    """Clean is derived, never stored: the tip is the CLOSE, the position is the tip's."""
+    verdict = told("cXF oX oX", positions=("X.3", "X.3", "X.4"))
+
+    assert "active I8; active I8; update I7 from a,b" == short(verdict)
+
+
+def test_a_clean_store_with_less_than_another_is_updated() -> None:
+    """S2: whoever differs from the CLOSE's position is not clean."""
+    assert "update I7 from b; active I8" == short(told("cXF cXF", positions=("X.2", "X.3")))
+
+
+def test_where_nothing_was_ever_written_an_empty_store_has_all() -> None:
+    """No frame is the position of the CLOSE, and of an empty store."""
+    assert "active I8; active I8" == short(told("cXF e", positions=("-",)))
+
+
+def test_a_store_without_its_lineage_is_found_on_another_ones() -> None:
+    """The CLOSE that it names is on the way that another store tells."""
+    assert "update I7 from b; active I8" == short(told("cXF cXG", "", "X V F R G"))
+
+
+def test_the_signatures_may_be_left_out_of_a_lineage() -> None:
+    """They are views, too, and told already."""
+    assert told("cXF oX", "X V F", "X V") == told("cXF oX", "V", "V")
+
+
+def test_a_view_is_named_by_its_whole_way() -> None:
+    """Two clusters that use one name do not share a view."""
+    assert {"initial-signature-mismatch"} == reasons(told("oX oY", "X V", "Y V"))
+    assert {"wrong-store"} == reasons(told("oX oX", "X V W", "X U W"))
+
+
+names = st.sampled_from(["X", "Y", "V", "W", "F", "G", "", "\x00", "\ud800", "new"])
+
+
+@st.composite
+def statuses(draw: st.DrawFn, at: int) -> Status:
+    """Draw a member that reading accepts, and views that may or may not fit."""
+    store = draw(st.sampled_from(Store))
+    active = draw(st.booleans())
+    has_store = store in (Store.CLEAN, Store.DIRTY)
+    signature = st.sampled_from("XYFG")
+    final = signature if store is Store.CLEAN else signature | st.none()
+    return ChainStatus(
+        str(at),
+        store,
+        initial=draw(signature) if has_store else None,
+        final=draw(final) if has_store else None,
+        active=active,
+        options=draw(st.sampled_from([(), (("x", "1"),)])),
+        wait_for=draw(st.integers(1, 4) | st.just(10**30)),
+        lineage=tuple(draw(st.lists(names, max_size=4))) if has_store or active else (),
+        position=draw(st.none() | st.builds(At, names, st.integers(0, 3))) if has_store else None,
+        has_position=draw(st.booleans()),
+        electors=draw(st.none() | st.lists(st.sampled_from("01239"), max_size=4).map(tuple)),
+    )
+
+
+@given(data=st.data(), count=st.integers(0, 5))
+def test_whatever_the_members_are_there_is_a_verdict(data: st.DataObject, count: int) -> None:
+    """One outcome for each; a reason for who waits or aborts; sources for who is updated."""
+    drawn = [data.draw(statuses(at)) for at in range(count)]
+
+    verdict = decide(CHAIN_RULES, drawn)
+
+    assert [it.id for it in drawn] == [it.id for it in verdict.outcomes]
+    served = {
+        it.id for it in verdict.outcomes if it.outcome in (Outcome.ACTIVE, Outcome.UNAFFECTED)
+    }
+    for it in verdict.outcomes:
+        assert (it.reason is not None) == (it.outcome in (Outcome.WAIT, Outcome.ABORT))
+        assert bool(it.sources) == (it.outcome is Outcome.UPDATE)
+        assert set(it.sources) <= served

@@ -1,0 +1,457 @@
+"""Runs of whole clusters that once lost data, or stopped for ever; each says what it is about.
+
+A world searches everything within small bounds; these runs are too long for one.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from joinproto.join.choice_messages import Accept, Prepare
+from joinproto.join.config import TotalFailure
+from joinproto.join.phases import Phase
+from joinproto.join.wire import decode
+from tests.join.bus import Bus, Data, Letter, cluster, config, start_all
+
+
+def _write_without(bus: Bus, name: str) -> None:
+    """Write a frame at `a` that does not reach this member, which is about to crash."""
+    bus.write("a")
+    for letter in [one for one in bus.wire if one.to == name]:
+        bus.wire.remove(letter)
+    bus.settle()
+
+
+def _slowly(bus: Bus, seconds: float) -> None:
+    """Let time pass, in which no update arrives; they are on their way afterwards."""
+    until = bus.now + seconds
+    held: list[Letter] = []
+    while bus.wire or ((due := bus.next_deadline()) is not None and due <= until):
+        late = [one for one in bus.wire if isinstance(one.content, Data)]
+        held += late
+        for letter in late:
+            bus.wire.remove(letter)
+        bus.step()
+    bus.wire.extend(held)
+
+
+# -- updates ---------------------------------------------------------------------------------------
+
+
+def test_an_update_that_has_changed_nothing_unfits_no_store() -> None:
+    """3.4: `a` alone has a frame that nobody acknowledged, and dies before it feeds the others."""
+    bus = cluster(total_failure=TotalFailure.AUTOMATIC)
+    bus.write("a")
+    bus.settle()
+    bus.write("a")
+    bus.wire.clear()
+    bus.start(config("d", total_failure=TotalFailure.AUTOMATIC))
+    _slowly(bus, 5)
+    assert all(bus[name].member.source for name in "bc")
+    bus.crash("a")
+    bus.wire.clear()
+    bus.wait()
+
+    assert "a down, b active, c active, d active" == bus.phases()
+
+
+def test_an_update_that_overwrites_unfits_the_store_until_it_is_done() -> None:
+    """3.2: nobody knows what is in it meanwhile."""
+    bus = cluster()
+    bus.write("a")
+    bus.settle()
+    bus.start(config("d"))
+    while bus["d"].member.source is None:
+        bus.step()
+    bus.tell("d", lambda member: member.update_overwrites(bus.now))
+    assert bus.disks["d"].record.update_unfinished
+
+    bus.tell("d", lambda member: member.update_done(bus.now, None))
+    assert not bus.disks["d"].record.update_unfinished
+
+
+# -- members that keep nothing ---------------------------------------------------------------------
+
+
+def test_who_keeps_nothing_does_not_go_on_alone() -> None:
+    """3.4: one member of a CHANGE has a store; `a` was served alone, and took its frames along."""
+    bus = Bus()
+    for name in "abc":
+        bus.start(config(name, wait_for=1, outside=True, is_transient=name == "a"))
+    bus.wait()
+    assert "a active, b active, c active" == bus.phases()
+
+    bus.partition("a", "bc")
+    bus.wait(5)
+
+    view = bus["b"].serves
+    assert view is not None
+    assert {"b", "c"} == {seat.member for seat in view.members}
+    assert bus["a"].serves is None
+
+    bus.partition()
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+def test_a_store_is_fed_where_only_those_are_sure_who_keep_nothing() -> None:
+    """3.4: what is acknowledged is in a store; a view of `a` alone was served without one."""
+    bus = Bus()
+    for name in "abcd":
+        bus.start(config(name, electors="bcd", is_transient=name == "a"))
+    bus.wait()
+    # Each of b, c and d misses the last frame before it crashes, and is fed by nobody later.
+    _write_without(bus, "b")
+    bus.crash("b")
+    _slowly(bus, 5)
+    _write_without(bus, "c")
+    bus.crash("c")
+    bus.start(config("b", electors="bcd"))
+    _slowly(bus, 10)
+    _write_without(bus, "d")
+    bus.crash("d")
+    bus.start(config("c", electors="bcd"))
+    _slowly(bus, 10)
+
+    assert bus["a"].serves is None
+    view = bus["a"].member.view
+    assert view is not None
+    assert {"a", "b", "c"} == {seat.member for seat in view.members}
+
+    bus.wait()
+
+    assert "a active, b active, c active, d down" == bus.phases()
+    assert bus.disks["a"].frames == bus.disks["b"].frames == bus.disks["c"].frames
+    assert 3 == len(bus.disks["b"].frames)
+
+
+def test_a_cluster_that_keeps_nothing_goes_on_without_those_that_left_or_crashed() -> None:
+    """3.7: founded without a store, it needs none later; before, nobody could leave it."""
+    bus = Bus()
+    for name in "abc":
+        bus.start(config(name, wait_for=1, outside=True, is_transient=True))
+    bus.wait()
+    bus.crash("c")
+    bus.wait(5)
+    bus.tell("b", lambda member: member.leave(bus.now))
+    bus.wait(5)
+
+    assert "a active, b stopped, c down" == bus.phases()
+
+    bus.start(config("c", wait_for=1, outside=True, is_transient=True))
+    bus.wait()
+    bus.crash("a")
+    bus.wait()
+
+    assert "a down, b stopped, c active" == bus.phases()
+
+
+def test_a_register_s_founding_may_have_electors_that_are_not_configured() -> None:
+    """Nobody votes there: all members stand in their place where none of them has a store."""
+    bus = Bus()
+    for name in "abc":
+        bus.start(config(name, electors="ab", wait_for=1, outside=True, is_transient=True))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+# -- leaving ---------------------------------------------------------------------------------------
+
+
+def test_a_leave_does_not_hand_the_majority_to_those_who_are_away() -> None:
+    """`c` is dead and `b` leaves: `a` and `c` would be the electors, and `a` alone no majority."""
+    bus = cluster()
+    bus.crash("c")
+    bus.wait()
+    bus.tell("b", lambda member: member.leave(bus.now))
+    bus.wait()
+
+    assert "a suspended, b stopped, c down" == bus.phases()
+    assert {"CHANGE 3 of a"} == bus.tips()
+
+    bus.start(config("b"))
+    bus.wait()
+
+    assert "a active, b active, c down" == bus.phases()
+
+
+def test_who_reaches_no_majority_leaves_by_stopping() -> None:
+    """Nobody can choose a view without it: it would wait for ever."""
+    bus = cluster()
+    bus.crash("c")
+    bus.crash("b")
+    bus.tell("a", lambda member: member.leave(bus.now))
+    bus.wait()
+
+    assert "a stopped, b down, c down" == bus.phases()
+
+    for name in "abc":
+        bus.start(config(name, total_failure=TotalFailure.AUTOMATIC))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+# -- a sole elector --------------------------------------------------------------------------------
+
+
+def test_a_sole_elector_asks_those_who_come_later() -> None:
+    """`c` and `b` left, `a` crashed; `a` is started first, and said "too few members" for ever."""
+    automatic = TotalFailure.AUTOMATIC
+    bus = cluster(total_failure=automatic)
+    for name in "cb":
+        bus.tell(name, lambda member: member.leave(bus.now))
+        bus.wait()
+    bus.crash("a")
+    bus.start(config("a", total_failure=automatic))
+    bus.wait(2)
+    assert "a frozen, b stopped, c stopped" == bus.phases()
+    for name in "bc":
+        bus.start(config(name, total_failure=automatic))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+# -- the orderly shutdown --------------------------------------------------------------------------
+
+
+def test_a_shutdown_ends_members_that_were_just_started_again() -> None:
+    """S2: they had not become ready again, and started the cluster anew by themselves."""
+    bus = cluster()
+    for name in "bc":
+        bus.crash(name)
+    for name in "bc":
+        bus.start(config(name))
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    bus.wait()
+
+    assert "a stopped, b stopped, c stopped" == bus.phases()
+
+    for name in "abc":
+        bus.start(config(name))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+def test_a_shutdown_ends_one_that_is_being_updated_beside() -> None:
+    bus = cluster()
+    bus.write("a")
+    bus.settle()
+    bus.start(config("d"))
+    while bus["d"].member.source is None:
+        bus.step()
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    _slowly(bus, 20)
+
+    assert "a stopped, b stopped, c stopped, d stopped" == bus.phases()
+
+
+def test_a_shutdown_ends_one_that_was_about_to_be_taken_in() -> None:
+    """S2: the ballot did not reach `d`, in no view yet, and nobody was left to tell it."""
+    bus = cluster()
+    bus.write("a")
+    bus.settle()
+    bus.crash("c")
+    bus.wait()  # the next view starts behind the frame, so `d` is updated beside it
+    bus.start(config("d"))
+    for _ in range(200):
+        if bus["d"].member.source is not None:
+            break
+        bus.step()
+    assert Phase.JOINING is bus["d"].member.phase
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    for _ in range(200):
+        for letter in _letters(bus, "d", Prepare):
+            bus.wire.remove(letter)
+        if bus["a"].runs:
+            bus.step()
+    bus.wait()
+
+    assert "a stopped, b stopped, c down, d stopped" == bus.phases()
+
+
+def _unheard(bus: Bus, name: str, seconds: float) -> None:
+    """Let time pass, in which nothing that is said to this member or by it arrives."""
+    until = bus.now + seconds
+    while bus.wire or ((due := bus.next_deadline()) is not None and due <= until):
+        bus.step()
+        for letter in [one for one in bus.wire if name in (one.sender, one.to)]:
+            bus.wire.remove(letter)
+
+
+def test_a_shutdown_outlives_that_its_member_is_left_out_of_a_view() -> None:
+    """S2: it was late with its answer, was taken in again, and nobody ended any more."""
+    bus = cluster()
+    bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
+    bus.start(config("d"))
+    _unheard(bus, "c", 12)
+    assert {"CHANGE 2 of a b d"} == {str(bus[name].member.view).split(" (")[0] for name in "abd"}
+
+    bus.wait()
+
+    assert "a stopped, b stopped, c stopped, d stopped" == bus.phases()
+
+
+def test_a_shutdown_does_not_outlive_that_the_others_have_gone_on_for_long() -> None:
+    """S2: whoever is taken in by and by does not stop them by what it was told long ago."""
+    bus = cluster()
+    bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
+    bus.start(config("d"))
+    _unheard(bus, "c", 40)
+
+    bus.wait()
+
+    assert "a active, b active, c active, d active" == bus.phases()
+
+
+def test_who_was_away_at_the_shutdown_takes_part_in_the_restart() -> None:
+    """P2: it learns of the CLOSE from members that have been started since, and does not stop."""
+    bus = cluster()
+    bus.crash("c")
+    bus.wait()
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    bus.wait()
+    bus.start(config("c"))
+    bus.start(config("b"))
+    bus.wait()
+    bus.start(config("a"))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+# -- the clean store is lost -----------------------------------------------------------------------
+
+
+def _closed_with_a_tail(total_failure: TotalFailure = TotalFailure.MANUAL) -> Bus:
+    """Return a cluster that was closed while `a` alone had its last frame; `a` lost its disk."""
+    bus = cluster(total_failure=total_failure)
+    bus.write("a")
+    bus.settle()
+    bus.write("a")
+    bus.wire.clear()
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    bus.wait()
+    bus.wipe("a")
+    for name in "abc":
+        bus.start(config(name, total_failure=total_failure))
+    bus.wait()
+    return bus
+
+
+def test_with_the_clean_store_lost_the_operator_permits_another_one() -> None:
+    """I6, R3: the others have every acknowledged frame, and said "no clean store" for ever."""
+    bus = _closed_with_a_tail()
+    assert all(host.serves is None for host in bus.hosts.values())
+
+    for name in "abc":
+        bus.crash(name)
+    tip = bus.disks["b"].record.tip
+    assert tip is not None
+    bus.disks["b"].record = evolve(bus.disks["b"].record, mark=tip.id)
+    for name in "abc":
+        bus.start(config(name))
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    assert 1 == len(bus.disks["a"].frames)
+    bus.write("a")
+    bus.wait(1)
+    assert 2 == len(bus.disks["c"].frames)
+
+
+def test_with_the_clean_store_lost_automatic_recovery_goes_on() -> None:
+    bus = _closed_with_a_tail(total_failure=TotalFailure.AUTOMATIC)
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+# -- ballots that are not heard --------------------------------------------------------------------
+
+
+def _letters(bus: Bus, to: str, kind: type = Prepare) -> list[Letter]:
+    said = [one for one in bus.wire if one.to == to and isinstance(one.content, bytes)]
+    return [one for one in said if isinstance(decode(one.content), kind)]  # type: ignore[arg-type]
+
+
+def _asked(bus: Bus, to: str, kind: type = Prepare) -> list[object]:
+    return [one.content for one in _letters(bus, to, kind)]
+
+
+def test_a_ballot_that_was_not_heard_lasts_and_is_asked_in_again() -> None:
+    """3.3: seven founders began ballot after ballot, each of which some left for another one.
+
+    All must answer, and whoever leaves another ballot its time does not hear this one.
+    """
+    bus = Bus()
+    start_all(bus, "abc")
+    while not _asked(bus, "c"):
+        bus.step()
+    (first,) = _asked(bus, "c")
+    for letter in [one for one in bus.wire if one.to == "c"]:
+        bus.wire.remove(letter)
+    bus.settle()
+    while not _asked(bus, "c"):
+        bus.step()
+
+    assert [first] == _asked(bus, "c")
+
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+def test_a_view_that_was_not_voted_for_is_asked_for_again() -> None:
+    """3.3: whoever has voted is not asked once more, and no later ballot is begun."""
+    bus = Bus()
+    start_all(bus, "abc")
+    while not _asked(bus, "c", Accept):
+        bus.step()
+    first = _asked(bus, "c", Accept)
+    bus.wire.clear()
+    while not _asked(bus, "c", Accept):
+        bus.step()
+
+    assert first == _asked(bus, "c", Accept)
+
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+
+
+def test_an_hour_apart_is_not_taken_for_the_way_of_a_message() -> None:
+    """Patience follows what answers take; who was away for an hour did not answer for an hour."""
+    bus = cluster()
+    bus.partition("a", "b", "c")
+    bus.wait(3600)
+    bus.partition()
+    bus.wait(30)
+
+    assert {2} == {bus[name].member.state.pace.patience(2) for name in "abc"}
+
+
+# -- links that are cut ----------------------------------------------------------------------------
+
+
+def test_who_is_apart_by_now_is_not_taken_in_again_and_again() -> None:
+    """3.4: `d` was to be taken in when its link to `c` broke; each view left it out once more."""
+    bus = cluster()
+    bus.start(config("d"))
+    while bus["d"].member.phase is not Phase.JOINING:
+        bus.step()
+    bus.partition("abc", "abd")  # what `d` said of itself is on its way
+    bus.wait()
+
+    assert "a active, b active, c active, d joining" == bus.phases()
+    view = bus["a"].member.view
+    assert view is not None
+    assert view.number <= 2
+
+    bus.partition()
+    bus.wait()
+
+    assert "a active, b active, c active, d active" == bus.phases()

@@ -1,0 +1,201 @@
+"""Stores: clean and dirty are read off the record, never written into it."""
+
+from typing import Any
+
+import pytest
+from attrs import fields
+
+from joinproto.errors import MisuseError
+from joinproto.join.lineage import Lineage
+from joinproto.join.malformed import Malformed
+from joinproto.join.position import PositionOrder
+from joinproto.join.store import Accepted, Ballot, StoreRecord, compare_data
+from joinproto.join.view import Position
+from joinproto.tables.vocabulary import Store
+from tests.join.pictures import lineage, position, views
+
+
+def store(chain: str, at: str = "-", **others: Any) -> StoreRecord:
+    """Return a store that saw `chain` and has the frames up to `at`."""
+    known = lineage(chain)
+    return StoreRecord(store_id="s", lineage=known, position=position(at, chain), **others)
+
+
+@pytest.mark.parametrize(
+    ("chain", "at", "others", "state"),
+    [
+        ("", "-", {}, Store.EMPTY),
+        ("F", "-", {}, Store.DIRTY),
+        ("F C@F.5", "C.9", {}, Store.DIRTY),
+        ("F X@F.5", "F.5", {}, Store.CLEAN),
+        # An orderly shutdown reaches a member that is still being updated: not clean.
+        ("F X@F.5", "F.4", {}, Store.DIRTY),
+        ("F X@F.5", "F.6", {}, Store.DIRTY),
+        ("F X@F.5", "F.5", {"update_unfinished": True}, Store.DIRTY),
+        # Before the first client is served the store is dirty: its tip is the RESTART.
+        ("F X@F.5 R@F.5", "F.5", {}, Store.DIRTY),
+        # A store that learned of the CLOSE without having its data.
+        ("F C1@F.5 X@C1.6", "F.5", {}, Store.DIRTY),
+        # A cluster that never had a frame.
+        ("F X", "-", {}, Store.CLEAN),
+        ("F X@F.5", "F.5", {"transient": True}, Store.NONE),
+        ("", "-", {"transient": True}, Store.NONE),
+    ],
+)
+def test_a_store_is_clean_if_the_cluster_was_closed_and_it_has_everything(
+    chain: str, at: str, others: dict[str, Any], state: Store
+) -> None:
+    """Clean: the tip is CLOSE, the own position is the tip's, nothing is unfinished."""
+    assert state is store(chain, at, **others).state
+
+
+def test_nothing_in_the_record_says_clean() -> None:
+    """Clean is derived, never stored: so no crash can leave a store that lies."""
+    names = {field.name for field in fields(StoreRecord)}
+
+    assert not names & {"state", "clean", "is_clean", "dirty"}
+
+
+def test_learning_a_successor_voids_what_was_about_the_former_tip() -> None:
+    """`promised` and `accepted` are for the tip's successor; a mark names its tip."""
+    chain = views("F C@F.5")
+    ballot = Ballot(3, "s")
+    known = store(
+        "F",
+        "F.7",
+        held=chain["F"].id,
+        promised=ballot,
+        accepted=Accepted(ballot, chain["C"]),
+        mark=chain["F"].id,
+    )
+
+    learned = known.learn(known.lineage.append(chain["C"]))
+
+    assert known.is_marked
+    assert store("F C@F.5", "F.7", held=chain["F"].id) == learned
+    assert not learned.is_marked
+
+
+def test_learning_what_is_known_changes_nothing() -> None:
+    """A late message must not take a promise back."""
+    known = store("F C", promised=Ballot(3, "s"))
+
+    assert known is known.learn(lineage("F"))
+    assert known is known.learn(lineage("F C"))
+
+
+def test_a_store_does_not_learn_another_chain() -> None:
+    """J3: wrong store, and nothing is overwritten."""
+    with pytest.raises(Malformed, match="found foreign"):
+        store("F1").learn(lineage("F2 C"))
+
+
+def test_a_mark_stands_only_while_it_names_the_tip() -> None:
+    """The operator's mark is void once its tip has a successor."""
+    chain = views("F C")
+
+    assert store("F C", mark=chain["C"].id).is_marked
+    assert not store("F C", mark=chain["F"].id).is_marked
+    assert not store("F C").is_marked
+
+
+def test_later_ballots_are_larger_and_no_two_proposers_have_the_same() -> None:
+    """Ballots are never reused, and carry the `store_id`."""
+    assert Ballot(1, "b") < Ballot(2, "a") < Ballot(2, "b")
+    assert Ballot(1, "a") != Ballot(1, "b")
+
+
+CHAIN = views("F1 C@F1.5 X")
+OTHER = views("F2 C")
+ONE, TWO = Ballot(1, "s"), Ballot(2, "s")
+
+
+@pytest.mark.parametrize(
+    ("chain", "wrong", "message"),
+    [
+        ("F1", {"store_id": ""}, "store_id: found '', expected a text"),
+        ("F1", {"lineage": None}, "lineage: found None, expected Lineage"),
+        ("F1", {"held": OTHER["F2"].id}, "held: found .*, expected a view on this store's chain"),
+        ("F1", {"mark": OTHER["F2"].id}, "mark: found .*, expected a view on this store's chain"),
+        ("", {"held": CHAIN["F1"].id}, "held: found"),
+        ("F1", {"position": Position(OTHER["F2"].id, 1)}, "position of a store: found a frame of"),
+        ("", {"position": Position(CHAIN["F1"].id, 1)}, "position of a store: found a frame of"),
+        ("F1 C@F1.5", {"position": Position(CHAIN["C"].id, 5)}, "seq: found 5, expected more than"),
+        ("", {"update_unfinished": True}, "update_unfinished of an empty store"),
+        ("F1", {"accepted": Accepted(ONE, CHAIN["C"])}, "promised: found None, expected"),
+        ("F1", {"promised": ONE, "accepted": Accepted(TWO, CHAIN["C"])}, "promised: found Ballot"),
+        ("F1", {"promised": ONE, "accepted": Accepted(ONE, OTHER["C"])}, "parent: found"),
+        ("F1", {"promised": ONE, "accepted": Accepted(ONE, CHAIN["X"])}, "parent: found"),
+        ("", {"promised": ONE, "accepted": Accepted(ONE, CHAIN["C"])}, "accepted: found CHANGE"),
+        ("F1", {"promised": "x"}, "promised: found 'x', expected Ballot or None"),
+    ],
+)
+def test_a_record_that_no_member_writes_cannot_be_made(
+    chain: str, wrong: dict[str, Any], message: str
+) -> None:
+    """Never continue after a broken invariant."""
+    values: dict[str, Any] = {"store_id": "s", "lineage": lineage(chain)} | wrong
+
+    with pytest.raises(Malformed, match=message):
+        StoreRecord(**values)
+
+
+def test_a_founding_may_be_accepted_by_an_empty_store() -> None:
+    """FOUND has no parent, so its ballots are about the successor of nothing."""
+    record = StoreRecord(store_id="s", promised=TWO, accepted=Accepted(ONE, CHAIN["F1"]))
+
+    assert Store.EMPTY is record.state
+
+
+def test_what_is_forgotten_does_not_make_a_record_wrong() -> None:
+    """A store that was ready for the last time 1,000 views ago is still a store."""
+    chain = views("F C1 C2 C3")
+
+    record = StoreRecord(
+        store_id="s",
+        lineage=lineage("F C1 C2 C3", keep=1),
+        held=chain["C1"].id,
+        position=Position(chain["C1"].id, 2),
+    )
+
+    assert Store.DIRTY is record.state
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "order"),
+    [
+        (("F", "F.3"), ("F C@F.5", "C.6"), PositionOrder.BEHIND),
+        (("F C@F.5", "F.5"), ("F", "F.5"), PositionOrder.EQUAL),
+        (("F", "F.6"), ("F C@F.5", "C.6"), PositionOrder.INCOMPARABLE),
+        (("F C1@F.5", "C1.6"), ("F C2@F.5", "C2.6"), PositionOrder.INCOMPARABLE),
+        (("F C1@F.5", "C1.6"), ("F C2@F.5", "F.5"), PositionOrder.AHEAD),
+        (("", "-"), ("F", "F.1"), PositionOrder.BEHIND),
+        (("", "-"), ("", "-"), PositionOrder.EQUAL),
+    ],
+)
+def test_stores_compare_by_their_data(
+    one: tuple[str, str], other: tuple[str, str], order: PositionOrder
+) -> None:
+    """Two finished stores of one cluster at the same position hold the same frames."""
+    assert order is compare_data(store(*one), store(*other))
+
+
+def test_an_unfinished_store_compares_with_nothing() -> None:
+    """Such a store is never picked, whatever its numbers."""
+    unfinished, finished = store("F", "F.3", update_unfinished=True), store("F", "F.3")
+
+    assert PositionOrder.UNKNOWN is compare_data(unfinished, finished)
+    assert PositionOrder.UNKNOWN is compare_data(finished, unfinished)
+
+
+def test_data_of_two_clusters_is_not_compared() -> None:
+    """There is nothing that it could have in common."""
+    with pytest.raises(MisuseError, match="data of two clusters compared") as caught:
+        compare_data(store("F1"), store("F2"))
+
+    assert "compare the lineages first" in caught.value.next
+
+
+def test_a_new_store_is_empty() -> None:
+    """Empty: no tip."""
+    assert Lineage() == StoreRecord(store_id="s").lineage

@@ -1,0 +1,70 @@
+"""Stories of members, each beside the rules of `docs/protocol.md` that it shows: see `story.py`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.join.story import read, told
+
+STORIES = sorted((Path(__file__).parent / "stories").glob("*.txt"))
+PROTOCOL = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
+CITED = re.compile(r"docs/protocol\.md#([\w-]+)")
+RULE = re.compile(r'<a id="(\w+)"></a>')
+
+OF_TOOLS = {"R1", "R2"}
+"""Rules about what the recovery tool says; `tests/recovery/` shows them."""
+
+
+def cited(story: Path) -> list[str]:
+    return CITED.findall("\n".join(read(story.read_text())[0].above))
+
+
+def anchors() -> set[str]:
+    """Return what may follow `protocol.md#`: the rules, and each heading as a page names it."""
+    text = PROTOCOL.read_text()
+    headings = re.findall(r"(?m)^#+ (.+)$", text)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {*RULE.findall(text), *(heading.replace(" ", "-") for heading in plain)}
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
+def test_what_is_told_comes(story: Path, rewrite: bool) -> None:
+    """Written anew by `--rewrite`; commit only what you can explain."""
+    came = told(story)
+
+    if rewrite:
+        story.write_text(came)
+    assert story.read_text() == came
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
+def test_a_story_shows_a_rule_of_the_protocol(story: Path) -> None:
+    """One can read the two side by side."""
+    assert cited(story)
+    assert [] == [anchor for anchor in cited(story) if anchor not in anchors()]
+
+
+def test_every_rule_of_the_protocol_has_a_story() -> None:
+    shown = {anchor for story in STORIES for anchor in cited(story)}
+
+    assert OF_TOOLS == set(RULE.findall(PROTOCOL.read_text())) - shown
+
+
+def test_a_story_in_which_something_else_comes_is_found(tmp_path: Path) -> None:
+    """The other side of the first test."""
+    story = tmp_path / "story.txt"
+    story.write_text("# Of one.\n\nstart a\nwait 1\n----\n  0.00 a  serves everybody\n")
+
+    assert "# Of one.\n\nstart a\nwait 1\n----\n" == told(story)
+
+
+@pytest.mark.parametrize("line", ["dance a", "crash nobody", "wait long", "start a wait_for=1"])
+def test_a_line_that_cannot_be_done_is_named(tmp_path: Path, line: str) -> None:
+    story = tmp_path / "story.txt"
+    story.write_text(f"{line}\n----\n")
+
+    with pytest.raises(ValueError, match=rf"story.txt: '{line}' cannot be done"):
+        told(story)

@@ -1,0 +1,198 @@
+"""Who goes on together: the groups that all hear each other, and which one a proposer takes."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from joinproto.join.answers import Answer, Evidence
+from joinproto.join.config import Config
+from joinproto.join.lineage import Lineage
+from joinproto.join.successor import Proposer
+from joinproto.join.together import GROUPS_MAX, Apart
+from joinproto.join.view import Kind, Seat, View, found
+from models.mutations.catalogue import mutation
+from models.mutations.mutation import applied
+
+names = st.sampled_from("abcdef")
+aparts = st.builds(Apart, st.frozensets(st.tuples(names, names), max_size=12))
+
+
+def apart(*pairs: str) -> Apart:
+    return Apart(frozenset((pair[0], pair[1]) for pair in pairs))
+
+
+# -- groups ------------------------------------------------------------------------------------
+
+
+@given(aparts, st.frozensets(names, min_size=1))
+def test_the_groups_are_all_that_hear_each_other_and_that_nobody_else_may_join(
+    them: Apart, some: frozenset[str]
+) -> None:
+    """Held against every subset."""
+
+    def hear_each_other(group: frozenset[str]) -> bool:
+        return not any(
+            {(one, two), (two, one)} & them.pairs for one, two in combinations(sorted(group), 2)
+        )
+
+    whole = {
+        group
+        for count in range(1, len(some) + 1)
+        for group in map(frozenset, combinations(sorted(some), count))
+        if hear_each_other(group)
+        and not any(hear_each_other(group | {other}) for other in some - group)
+    }
+
+    groups = list(them.groups(some))
+
+    assert whole == set(groups)
+    assert len(groups) == len(whole)
+    assert them.among(some) == (groups != [some])
+
+
+def test_so_many_groups_are_looked_at_and_no_more() -> None:
+    """Forty members in pairs that are apart: 2 ** 20 groups, the same ones each time."""
+    many = [f"{number:02}" for number in range(40)]
+    them = Apart(frozenset(zip(many[::2], many[1::2], strict=True)))
+
+    groups = list(them.groups(many))
+
+    assert GROUPS_MAX == len(groups)
+    assert groups == list(them.groups(many))
+    assert {20} == {len(group) for group in groups}
+
+
+def test_who_says_anew_whom_it_misses_takes_back_what_it_said() -> None:
+    told = apart("ab").as_told_by("c", frozenset("d")).as_told_by("a", frozenset())
+
+    assert apart("cd") == told
+
+
+# -- the view that a proposer makes ------------------------------------------------------------
+
+
+SEATS = {name: Seat(name, f"{name}1") for name in "abcde"}
+OPTIONS = Config(member="a", electors=frozenset("abcde"), wait_for=3).digest
+
+
+def tip_of(members: str, electors: str) -> View:
+    first = found(
+        members=[SEATS[name] for name in members],
+        electors=[SEATS[name] for name in electors],
+        wait_for=3,
+        options_digest=OPTIONS,
+        cluster_name="cluster",
+        nonce="-",
+        time=0,
+    )
+    return evolve(first, activated=False)
+
+
+def answered(tip: View, members: str, **more: Answer) -> Evidence:
+    """Return what these say, all of which ran on."""
+    answers = [
+        more.get(
+            name,
+            Answer(seat=SEATS[name], held=tip.id, ran_on=True, was_active=True, options=OPTIONS),
+        )
+        for name in members
+    ]
+    return Evidence.of(Lineage().append(tip), answers)
+
+
+def proposer(me: str, them: Apart) -> Proposer:
+    config = Config(member=me, electors=frozenset("abcde"), wait_for=3)
+    return Proposer(config=config, seat=SEATS[me], apart=them)
+
+
+@pytest.mark.parametrize(
+    ("them", "members"),
+    [
+        (apart(), "abcde"),
+        (apart("ac", "ad"), "bcde"),
+        (apart("ab"), "acde"),  # of two equal ones always the same
+        (apart("ac", "ad", "ae", "be"), "bcd"),
+    ],
+)
+def test_the_most_that_hear_each_other_are_in_the_view(them: Apart, members: str) -> None:
+    """And all electors stay electors: who is left out comes in when it hears the others."""
+    tip = tip_of("abcde", "abcde")
+
+    view = proposer("b", them).view(Kind.CHANGE, answered(tip, "abcde"))
+
+    assert members == "".join(sorted(seat.member for seat in view.members))
+    assert tip.electors == view.electors
+
+
+def test_who_keeps_whoever_answers_keeps_those_that_are_apart() -> None:
+    """The rule left out."""
+    tip = tip_of("abcde", "abcde")
+
+    with applied(mutation("apart-kept")):
+        view = proposer("b", apart("ac", "ad")).view(Kind.CHANGE, answered(tip, "abcde"))
+
+    assert tip.members == view.members
+
+
+def test_one_of_them_has_the_data() -> None:
+    """Four hear each other; only `a`, which does not hear most of them, is sure."""
+    tip = tip_of("abcde", "abcde")
+    others = {
+        name: Answer(seat=SEATS[name], options=OPTIONS, update_unfinished=True) for name in "bcde"
+    }
+    own = Answer(seat=SEATS["a"], held=tip.id, ran_on=True, options=OPTIONS)
+    evidence = answered(tip, "abcde", a=own, **others)
+
+    view = proposer("b", apart("ac", "ad", "ae")).view(Kind.CHANGE, evidence)
+
+    assert {"a", "b"} == {seat.member for seat in view.members}
+
+
+def test_of_groups_that_are_no_majority_one_is_taken_that_hears_one() -> None:
+    """A line a-b-c-d: b and c hear three of four; a would be suspended, and orders the frames."""
+    tip = tip_of("abcd", "abcd")
+    line = apart("ac", "ad", "bd", "ca", "da", "db")
+
+    view = proposer("b", line).view(Kind.CHANGE, answered(tip, "abc"))
+
+    assert {"b", "c"} == {seat.member for seat in view.members}
+
+
+def test_who_leaves_does_not_count_among_those_that_stay() -> None:
+    tip = tip_of("abcde", "abcde")
+    leaver = Answer(
+        seat=SEATS["c"], held=tip.id, ran_on=True, was_active=True, options=OPTIONS, leaves=True
+    )
+
+    view = proposer("b", apart("ad")).view(Kind.CHANGE, answered(tip, "abcde", c=leaver))
+
+    assert {"a", "b", "e"} == {seat.member for seat in view.members}
+
+
+def test_a_proposer_yields_where_others_may_choose_alone() -> None:
+    """a hears c and e, which do not hear each other; b, c and d may."""
+    tip = tip_of("abcde", "abcde")
+    evidence = answered(tip, "ace")
+    told = proposer("a", apart("ce", "ec", "eb", "ed"))
+    view = told.view(Kind.CHANGE, evidence)
+
+    assert {"a", "c"} == {seat.member for seat in view.members}
+    assert told.yields(view, evidence, frozenset("bd"))
+    # With c and d apart as well nobody has a majority, so there is none to wait for.
+    hopeless = evolve(told, apart=apart("ce", "ec", "eb", "ed", "cd"))
+    assert not hopeless.yields(view, evidence, frozenset("bd"))
+
+
+def test_a_proposer_whose_view_can_choose_alone_does_not_yield() -> None:
+    """Nor one of whose answers none are apart, as after a crash of two."""
+    tip = tip_of("abcde", "abcde")
+    for them, here in ((apart("ae"), "abcde"), (apart("ad", "bd", "ae"), "abc")):
+        evidence = answered(tip, here)
+        told = proposer("b", them)
+
+        assert not told.yields(told.view(Kind.CHANGE, evidence), evidence, frozenset())

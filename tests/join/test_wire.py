@@ -1,0 +1,283 @@
+"""Messages as bytes: every one comes back as it was, and nothing else comes in."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+
+from joinproto.errors import MisuseError
+from joinproto.join.answers import Answer
+from joinproto.join.choice_messages import Accept, Chosen, Nack, Prepare, Promise, Voted
+from joinproto.join.ids import by_content
+from joinproto.join.lineage import lineage_of
+from joinproto.join.malformed import FORBIDDEN, INT_MAX, Malformed
+from joinproto.join.messages import (
+    Heartbeat,
+    Hello,
+    Message,
+    Ready,
+    Refused,
+    WantUpdate,
+    Welcome,
+)
+from joinproto.join.store import Accepted, Ballot
+from joinproto.join.view import Position, Seat
+from joinproto.join.wire import BYTES_MAX, MISSES, SEATS_MAX, TEXT_MAX, decode, encode
+from joinproto.tables.vocabulary import Reason
+from tests.join.pictures import views
+
+DRAWN = views("F C1:ab@F.5 X@C1.6 R:abc@C1.6 C3")
+ONE = DRAWN["C1"]
+VIEWS = st.sampled_from([*DRAWN.values(), *views("F C2:c@F.3").values()])
+
+texts = st.text(min_size=1, max_size=30).filter(lambda text: FORBIDDEN.search(text) is None)
+ids = st.one_of(st.sampled_from([str(view.id) for view in DRAWN.values()]), texts)
+ids_or_none = st.none() | ids
+seats = st.builds(Seat, texts, texts)
+ballots = st.builds(Ballot, st.integers(1, INT_MAX), texts)
+places = st.none() | st.builds(Position, ids, st.integers(1, INT_MAX))
+chains = st.lists(VIEWS, min_size=1, max_size=4).map(tuple)
+answers = st.builds(
+    Answer,
+    seat=seats,
+    transient=st.booleans(),
+    held=ids_or_none,
+    position=places,
+    update_unfinished=st.booleans(),
+    ran_on=st.booleans(),
+    was_active=st.booleans(),
+    options=texts,
+    is_marked=st.booleans(),
+    leaves=st.booleans(),
+)
+accepted = st.none() | st.builds(Accepted, ballots, VIEWS)
+numbers = st.integers(0, INT_MAX)
+messages: st.SearchStrategy[Message] = st.one_of(
+    st.builds(Prepare, ids_or_none, ballots),
+    st.builds(
+        Promise, ids_or_none, ballots, seats, accepted, st.none() | answers, st.frozensets(texts)
+    ),
+    st.builds(Accept, ids_or_none, ballots, VIEWS),
+    st.builds(Voted, ids_or_none, ballots, seats),
+    st.builds(Nack, ids_or_none, ballots, ballots),
+    st.builds(Chosen, ids_or_none, chains),
+    st.builds(Hello, answers, ids_or_none, numbers, ids_or_none, texts),
+    st.builds(Welcome, ids),
+    st.builds(Refused, st.sampled_from(Reason), st.just("") | texts, texts),
+    st.builds(Ready, ids, seats),
+    st.builds(WantUpdate, ids),
+    st.builds(Heartbeat, ids_or_none, numbers, seats, st.booleans()),
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)
+
+
+def said(tree: object) -> bytes:
+    """Return a tree as a member would write it."""
+    return json.dumps(tree, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@given(messages)
+def test_every_message_comes_back_as_it_was(message: Message) -> None:
+    assert message == decode(encode(message, speaks=MISSES))
+
+
+@given(messages)
+def test_equal_messages_are_equal_bytes(message: Message) -> None:
+    assert encode(message, speaks=MISSES) == encode(
+        decode(encode(message, speaks=MISSES)), speaks=MISSES
+    )
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_are_malformed(data: bytes) -> None:
+    with pytest.raises(Malformed):
+        decode(data)
+
+
+@given(json_values)
+def test_random_json_is_malformed(tree: object) -> None:
+    with pytest.raises(Malformed):
+        decode(said(tree))
+
+
+@given(messages, st.data())
+def test_a_damaged_message_is_malformed_or_another_message(
+    message: Message, data: st.DataObject
+) -> None:
+    """Nothing but `Malformed` is ever raised, and what is read is what would be written."""
+    whole = bytearray(encode(message, speaks=MISSES))
+    for _ in range(data.draw(st.integers(1, 3))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+
+    try:
+        read = decode(bytes(whole))
+    except Malformed:
+        return
+    assert bytes(whole) == encode(read, speaks=MISSES)
+
+
+@given(messages, st.data())
+def test_a_message_with_a_foreign_part_is_malformed_or_another_message(
+    message: Message, data: st.DataObject
+) -> None:
+    """Any value stands in the place of any part, however deep."""
+    tree = json.loads(encode(message, speaks=MISSES))
+    part: Any = tree
+    while True:
+        at = data.draw(st.integers(0, len(part) - 1))
+        if not isinstance(part[at], list) or not part[at] or data.draw(st.booleans()):
+            break
+        part = part[at]
+    part[at] = data.draw(json_values)
+
+    try:
+        read = decode(said(tree))
+    except Malformed:
+        return
+    assert said(tree) == encode(read, speaks=MISSES)
+
+
+@given(messages, st.data())
+def test_a_message_that_is_cut_off_or_goes_on_is_malformed(
+    message: Message, data: st.DataObject
+) -> None:
+    whole = encode(message, speaks=MISSES)
+    length = data.draw(st.integers(0, len(whole) - 1))
+
+    for wrong in (whole[:length], whole + b" ", whole + b"0", b" " + whole, whole + whole):
+        with pytest.raises(Malformed):
+            decode(wrong)
+
+
+@pytest.mark.parametrize("field", range(1, 13))
+def test_a_view_whose_id_is_not_its_own_is_malformed(field: int) -> None:
+    """Duty: ids of views are verified, because an id stands for all ancestors."""
+    tree = json.loads(encode(Accept(ONE.parent, Ballot(1, "a'"), ONE)))
+    view = tree[3]
+    view[field] = {
+        1: 3,
+        2: "close",
+        3: "another",
+        4: [["a", "a'"]],
+        5: [["a", "a'"]],
+        6: None,
+        7: False,
+        8: 1,
+        9: "others",
+        10: "another",
+        11: "another",
+        12: 1,
+    }[field]
+
+    with pytest.raises(Malformed, match="id of view"):
+        decode(said(tree))
+
+
+def test_each_view_of_a_chain_is_verified() -> None:
+    forged = evolve(ONE, time=7)  # with the id of the true one
+    whole = encode(Chosen(None, (DRAWN["F"], forged)))
+
+    with pytest.raises(Malformed, match=r"id of view 2"):
+        decode(whole)
+
+
+def test_the_views_of_a_decoded_chain_make_a_lineage() -> None:
+    told = decode(encode(Chosen(None, tuple(DRAWN.values()))))
+
+    assert isinstance(told, Chosen)
+    assert DRAWN["C3"] == lineage_of(told.views, DRAWN["F"].id).tip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ([], "a name and fields"),
+        ({}, "message"),
+        (["hi"], "one of prepare"),
+        ([["welcome"], "x"], "one of prepare"),
+        (["welcome"], "1 fields"),
+        (["welcome", "x", "y"], "1 fields"),
+        (["welcome", ""], "not empty"),
+        (["welcome", None], "Welcome.view"),
+        (["welcome", "a\nb"], "no control character"),
+        (["welcome", "x" * (TEXT_MAX + 1)], "at most"),
+        (["prepare", None, [0, "a"]], "round"),
+        (["prepare", None, [True, "a"]], "round"),
+        (["prepare", None, [1.0, "a"]], "round"),
+        (["prepare", None, [INT_MAX + 1, "a"]], "round"),
+        (["refused", "tired", "x", "y"], "too-few-members"),
+        (["heartbeat", None, 0, ["a", "a'"], 1], "is_frozen"),
+        (["heartbeat", None, -1, ["a", "a'"], False], "at least 0"),
+        (["chosen", None, [], None], "1 to"),
+    ],
+)
+def test_a_wrong_message_says_what_is_wrong(wrong: object, why: str) -> None:
+    with pytest.raises(Malformed) as raised:
+        decode(said(wrong))
+
+    assert why in str(raised.value)
+
+
+def test_seats_are_sorted_and_stand_once() -> None:
+    """One view has one form: whoever sends another one is no member."""
+    tree = json.loads(encode(Accept(ONE.parent, Ballot(1, "a'"), ONE)))
+    for wrong in (tree[3][4][::-1], [tree[3][4][0], *tree[3][4]]):
+        changed = json.loads(json.dumps(tree))
+        changed[3][4] = wrong
+
+        with pytest.raises(Malformed, match="sorted"):
+            decode(said(changed))
+
+
+def test_sizes_are_bounded() -> None:
+    many = [[f"m{n:05}", f"s{n:05}"] for n in range(SEATS_MAX + 1)]
+    tree = json.loads(encode(Accept(ONE.parent, Ballot(1, "a'"), ONE)))
+    tree[3][4] = many
+
+    with pytest.raises(Malformed, match="at most"):
+        decode(said(tree))
+    with pytest.raises(Malformed, match="bytes"):
+        decode(b"[" * (BYTES_MAX + 1))
+    with pytest.raises(Malformed, match="nested"):
+        decode(b"[" * 1_000_000)
+
+
+def test_a_refusal_with_a_long_reason_is_cut() -> None:
+    """What a peer shows of its configuration may be long, and must not be lost for it."""
+    told = decode(encode(Refused(Reason.OPTIONS_DIFFER, "x" * 5_000, "y")))
+
+    assert Refused(Reason.OPTIONS_DIFFER, "x" * TEXT_MAX, "y") == told
+
+
+def test_an_older_version_is_not_told_whom_a_member_misses() -> None:
+    """It takes a promise of five fields; one that misses nobody has no sixth one."""
+    whole = Promise("p", Ballot(1, "a1"), Seat("b", "b1"), None, None, frozenset({"c", "d"}))
+
+    told, old = encode(whole, speaks=MISSES), encode(whole, speaks=MISSES - 1)
+
+    assert ["c", "d"] == json.loads(told)[-1]
+    assert old == encode(whole) == encode(decode(old), speaks=MISSES)
+    assert 7 == len(json.loads(told)) == 1 + len(json.loads(old))
+    with pytest.raises(Malformed, match="left out"):
+        decode(said([*json.loads(old), []]))
+
+
+def test_names_of_a_searched_world_are_not_sent() -> None:
+    named = views("F", by_content)["F"]
+
+    with pytest.raises(MisuseError, match="by hash"):
+        encode(Welcome(named.id))
+
+
+def test_what_is_no_message_is_not_sent() -> None:
+    with pytest.raises(MisuseError, match="not a message"):
+        encode("hello")  # type: ignore[arg-type]

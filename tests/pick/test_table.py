@@ -1,0 +1,322 @@
+"""The table of verdicts, case by case, and what may have happened without the stores at hand.
+
+Source: recovery, "Verdicts of `pick`"; protocol, 3.3 and 3.4.
+"""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from joinproto.join.store import Ballot
+from joinproto.pick.candidate import Candidate, LastView, State
+from joinproto.pick.pick import Pick, pick
+from joinproto.pick.table import Verdict, verdicts
+from joinproto.pick.wait_graph import NodeList
+from tests.recovery.disks import record
+
+BAD = "corrupt"
+
+
+def stores(drawn: str, **members: str) -> list[Candidate]:
+    """Return stores as `tests.recovery.disks` draws them; "corrupt": one that says nothing."""
+    return [
+        Candidate(name=name, state=State(text), member=name[0])
+        if text in {state.value for state in State}
+        else _candidate(name, text, drawn)
+        for name, text in members.items()
+    ]
+
+
+def _candidate(name: str, text: str, chain: str) -> Candidate:
+    what = record(name[0], text, chain)
+    initial = what.lineage.initial
+    state = State.UNFINISHED if what.update_unfinished else State(what.state.value)
+    return Candidate(
+        name=name,
+        state=state,
+        member=name[0],
+        cluster=None if initial is None else str(initial),
+        record=what,
+    )
+
+
+F = "F F.5 of F"
+
+CASES: list[tuple[str, list[Candidate]]] = [
+    ("a store is open", stores("F", a=F, b="in-use")),
+    ("no store can be read", stores("F", a=BAD, b="unreadable")),
+    ("stores of several clusters", stores("F", a=F, b="F2 F2.5 of F2")),
+    ("a store is there twice, or went back", stores("F", a=F, a2=F, b=F)),
+    ("two branches", stores("F", a="C1 C1.6 of F C1", b="C2 C2.6 of F C2")),
+    ("the rest is empty", stores("F", a="- - of -", b=BAD)),
+    ("all are empty", stores("F", a="- - of -", b="- - of -")),
+    ("a store that matters cannot be read", stores("F", a=F, b=F, c=BAD)),
+    ("no store has all of the newest view", stores("F C:ab", c="F - of F C:ab")),
+    ("the others may have gone on", stores("F", a=F)),
+    ("clean already", stores("F X@F.5", a="F F.5", b="F F.4")),
+    ("stopped in order, and no store has all of it", stores("F X@F.5", a="F F.4", b="F F.4")),
+    ("a member of the newest view is missing", stores("F", a=F, b=F)),
+    ("all are here, and one has the most", stores("F", a=F, b="F F.4", c="F F.4")),
+    ("all are here, and several have the same", stores("F", a=F, b=F, c="F F.4")),
+]
+
+
+@pytest.mark.parametrize(("name", "drawn"), CASES, ids=[name for name, _ in CASES])
+def test_each_case_by_example(name: str, drawn: list[Candidate]) -> None:
+    """The first that holds is taken."""
+    assert name == pick(drawn).case
+
+
+def test_no_case_is_without_an_example() -> None:
+    """Two cases are about other stores: see below."""
+    shown = {name for name, _ in CASES}
+
+    assert {"two stores contradict each other", "nothing orders them"} == {
+        case.name for case in verdicts().cases
+    } - shown
+
+
+def test_no_store_at_all_is_no_answer() -> None:
+    """An empty command line proves nothing."""
+    assert Verdict.CORRUPT is pick([]).verdict
+
+
+def test_a_wrong_signature_beside_views_of_another_cluster_is_damage() -> None:
+    """The same founding facts under another signature: corruption, not a group."""
+    one, other = stores("F C", a="C F.5", b="C F.5")
+    assert other.record is not None
+    lineage = evolve(other.record.lineage, views=other.record.lineage.views[1:], initial="x")
+    forged = evolve(other.record, lineage=lineage)
+
+    found = pick([one, evolve(other, record=forged, cluster="x")])
+
+    assert (Verdict.CORRUPT, "two stores contradict each other") == (found.verdict, found.case)
+
+
+def test_a_store_behind_more_than_is_kept_is_not_guessed_about() -> None:
+    """Behind or diverged: what would tell is forgotten, so nothing is proven."""
+    a, b, c = stores("F C1 C2 C3", a="C3 F.5", b="C3 F.5", c="F F.5 of F C1")
+    views = a.record.lineage.views if a.record else ()
+    short = [
+        evolve(
+            item,
+            record=evolve(item.record, lineage=evolve(item.record.lineage, views=views[-1:])),
+        )
+        for item in (a, b)
+        if item.record is not None
+    ]
+
+    found = pick([*short, c])
+
+    assert (Verdict.UNPROVEN, "nothing orders them") == (found.verdict, found.case)
+
+
+# -- what may have happened elsewhere --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("accepted", "may_know_more"),
+    [
+        ("", False),  # c alone is no majority of a, b, c
+        ("accepted=C1:abc@F.5", False),  # perhaps chosen: a and b, its members, were never in it
+        ("accepted=X@F.5", False),  # perhaps chosen: a stop serves nobody
+        ("accepted=C1:c@F.5", True),  # perhaps chosen, and c served alone since
+        ("accepted=R:abc@F.5", False),
+    ],
+)
+def test_a_successor_that_may_be_chosen_counts_by_who_could_serve_in_it(
+    accepted: str, may_know_more: bool
+) -> None:
+    """c is missing; whether b's vote and c's may have chosen a view in which c went on."""
+    found = pick(stores("F", a="F F.5", b=f"F F.5 {accepted}".strip()))
+
+    assert Verdict.UNPROVEN is found.verdict
+    assert may_know_more == any(item.may_know_more for item in found.findings.missing)
+    assert may_know_more != found.loses_nothing
+
+
+def test_the_missing_store_of_an_unproven_tail_costs_nothing_acknowledged() -> None:
+    """Any one covering store loses no acknowledged frame; it is said, and told apart."""
+    tail = pick(stores("F", a=F, b="F F.4"))
+    alone = pick(stores("F", a=F))
+
+    assert (True, False) == (tail.loses_nothing, alone.loses_nothing)
+    assert ["c"] == [item.member for item in tail.findings.missing]
+
+
+def test_a_member_that_keeps_nothing_is_the_operators_word() -> None:
+    """`--transient c`: nobody can supply its store, and it is not waited for."""
+    drawn = stores("F C:abd", a="C C.6", b="C C.6", c=F)
+
+    assert Verdict.UNPROVEN is pick(drawn).verdict
+    assert Verdict.TIE is pick(drawn, without={"d"}).verdict
+
+
+def test_with_an_outside_register_a_single_elector_may_have_gone_on() -> None:
+    """Three of four are here and are a majority; the register needs none."""
+    drawn = stores("F:abcd C:abc", a="C F.5", b="C F.5", c="C F.5")
+
+    asked, told = pick(drawn), pick(drawn, outside=True)
+
+    assert (Verdict.TIE, True) == (asked.verdict, asked.loses_nothing)
+    assert (Verdict.UNPROVEN, False) == (told.verdict, told.loses_nothing)
+    assert ["d"] == [item.member for item in told.findings.missing]
+
+
+def test_a_promise_to_the_register_tells_that_there_is_one() -> None:
+    """Then nobody has to say so."""
+    a, b, c = stores("F:abcd C:abc", a="C F.5", b="C F.5", c="C F.5")
+    assert c.record is not None
+    promised = evolve(c, record=evolve(c.record, promised=Ballot(1, "register")))
+
+    assert Verdict.UNPROVEN is pick([a, b, promised]).verdict
+
+
+# -- other brokers ---------------------------------------------------------------------------------
+
+
+def _other(name: str, **more: object) -> Candidate:
+    fields = {"state": State.DIRTY, "member": name, "cluster": "x", **more}
+    return Candidate(name=name, **fields)  # type: ignore[arg-type]
+
+
+def _ran(names: str, view: str | None = None) -> LastView:
+    return LastView(members=frozenset(names), id=view)
+
+
+def _node(running: str, members: str = "ab", *, disc: str = "") -> NodeList:
+    """Return the list of the node that is named first."""
+    return NodeList(
+        name=running[0],
+        members=frozenset(members),
+        disc=frozenset(disc or members),
+        running=frozenset(running),
+    )
+
+
+OTHERS: list[tuple[str, str, list[Candidate]]] = [
+    (
+        "qpid: all clean, one signature",
+        "clean ab",
+        [_other("a", state=State.CLEAN, final="f"), _other("b", state=State.CLEAN, final="f")],
+    ),
+    (
+        "qpid: two marked by mistake",
+        "diverged ",
+        [_other("a", state=State.CLEAN, final="f"), _other("b", state=State.CLEAN, final="g")],
+    ),
+    ("qpid: several dirty", "unproven ab", [_other("a"), _other("b")]),
+    ("qpid: one dirty", "unproven a", [_other("a")]),
+    (
+        "qpid: a clean one beside a dirty one",
+        "unproven ab",
+        [_other("a", state=State.CLEAN, final="f"), _other("b")],
+    ),
+    (
+        "galera: positions recovered",
+        "tie ab",
+        [
+            _other("a", seq=8, last_view=_ran("ab", "v4")),
+            _other("b", seq=8, last_view=_ran("ab", "v4")),
+            _other("c", seq=6, last_view=_ran("abc", "v3")),
+        ],
+    ),
+    (
+        "galera: no positions",
+        "unproven ab",
+        [
+            _other("a", last_view=_ran("ab", "v4")),
+            _other("b", last_view=_ran("ab", "v4")),
+            _other("c", last_view=_ran("abc", "v3")),
+        ],
+    ),
+    (
+        "galera: stopped in order",
+        "clean b",
+        [
+            _other("a", state=State.CLEAN, seq=6),
+            _other("b", state=State.CLEAN, seq=8, stopped_last=True),
+        ],
+    ),
+    (
+        "galera: the one that left last is missing",
+        "unproven b",
+        [_other("a", state=State.CLEAN, seq=6), _other("b", state=State.CLEAN, seq=8)],
+    ),
+    (
+        "rabbitmq: one after the other",
+        "proven a",
+        [
+            _other("a", last_view=_ran("a"), stopped_last=True),
+            _other("b", last_view=_ran("ab")),
+            _other("c", last_view=_ran("abc")),
+        ],
+    ),
+    (
+        "rabbitmq: together",
+        "tie ab",
+        [_other("a", last_view=_ran("ab")), _other("b", last_view=_ran("ab"))],
+    ),
+    (
+        "rabbitmq: one is missing",
+        "unproven b",
+        [_other("b", last_view=_ran("ab")), _other("c", last_view=_ran("abc"))],
+    ),
+    (
+        "rabbitmq: split",
+        "diverged ",
+        [
+            _other("a", last_view=_ran("a"), stopped_last=True, node=_node("a")),
+            _other("b", last_view=_ran("b"), stopped_last=True, node=_node("b")),
+        ],
+    ),
+    (
+        "rabbitmq: a node that only the others' lists lead to is missing",
+        "unproven d",
+        [
+            _other("a", last_view=_ran("acd"), node=_node("acd", "abcd")),
+            _other("b", last_view=_ran("abcd"), node=_node("bacd", "abcd")),
+            _other("d", last_view=_ran("bd"), node=_node("db", "abcd")),
+        ],
+    ),
+    (
+        "rabbitmq: two that never counted each other",
+        "unproven ab",
+        [
+            _other("a", last_view=_ran("a"), stopped_last=True, node=_node("a", "a")),
+            _other("b", last_view=_ran("b"), stopped_last=True, node=_node("b", "b")),
+        ],
+    ),
+    (
+        "rabbitmq: a ram node alone",
+        "unproven ",
+        [_other("b", state=State.EMPTY, node=_node("b", "ab", disc="a"))],
+    ),
+    (
+        "galera: each was alone at last, under names that it drew at its start",
+        "unproven ab",
+        [
+            _other("a", seq=9, last_view=_ran("a", "v4"), stopped_last=True),
+            _other("b", seq=7, last_view=_ran("b", "v6"), stopped_last=True),
+        ],
+    ),
+    (
+        "galera: the same, with equal numbers",
+        "unproven ab",
+        [
+            _other("a", seq=9, last_view=_ran("a", "v4"), stopped_last=True),
+            _other("b", seq=9, last_view=_ran("b", "v6"), stopped_last=True),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("about", "expected", "drawn"), OTHERS, ids=[one[0] for one in OTHERS])
+def test_other_brokers_are_judged_by_the_same_table(
+    about: str, expected: str, drawn: list[Candidate]
+) -> None:
+    """As far as their facts go; what nobody orders is unproven, never clean."""
+    found: Pick = pick(drawn)
+
+    assert expected == f"{found.verdict.value} {''.join(found.latest)}", about

@@ -1,0 +1,309 @@
+"""The wait graph, against a small cluster that really starts, stops and dies.
+
+The cluster below is Mnesia as far as it matters: every commit reaches all that run; who
+runs writes down who runs; a node that starts copies from one that is up, or loads its own
+data if it saw all others go; and where everybody waits, the smallest name loads its own
+once all disc nodes are there.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import pytest
+from attrs import define, field
+from hypothesis import given
+from hypothesis import strategies as st
+
+from joinproto.errors import MisuseError
+from joinproto.pick.wait_graph import NodeList, Start, WaitGraph, clusters, wait_graph
+
+DISC = ("a", "b", "c", "d")
+RAM = "r"
+ALL = (*DISC, RAM)
+
+
+@define
+class Cluster:
+    """`data`: the commits that each node has; `lists`: whom it saw run; `up`: who runs."""
+
+    data: dict[str, set[int]] = field(factory=lambda: {node: set[int]() for node in ALL})
+    lists: dict[str, set[str]] = field(factory=lambda: {node: set(ALL) for node in ALL})
+    up: set[str] = field(factory=lambda: set(ALL))
+    commits: int = 0
+
+    def commit(self) -> None:
+        self.commits += 1
+        for node in self.up:
+            self.data[node].add(self.commits)
+
+    def notice(self) -> None:
+        for node in self.up:
+            self.lists[node] = set(self.up)
+
+    def go(self, *nodes: str) -> None:
+        """Take nodes down at one moment: none of them sees another one go."""
+        self.up -= set(nodes)
+        for node in set(nodes) - set(DISC):
+            self.data[node] = set()
+        self.notice()
+
+    def start(self, node: str) -> None:
+        """Start one node; if it would wait, it is as if it had not been started.
+
+        One that waits for nobody and has not everything is not started: that is the harm
+        which the order prevents, and after it the lists do not tell the truth any more.
+        """
+        if self.up:
+            self.data[node] = set(self.data[min(self.up)])
+        elif node == RAM or self.lists[node] & set(DISC) != {node} or node not in latest(self):
+            return
+        self.up.add(node)
+        self.notice()
+
+    def said(self, node: str) -> NodeList:
+        return NodeList(
+            name=node,
+            members=frozenset(ALL),
+            disc=frozenset(DISC),
+            running=frozenset(self.lists[node]),
+        )
+
+    def boot(self, order: Iterable[Collection[str]], *, force: str = "") -> Mapping[str, set[int]]:
+        """Return what each node has after a start in these stages; those that wait are left out."""
+        started: set[str] = set()
+        loaded: dict[str, set[int]] = {}
+        for stage in order:
+            started |= set(stage)
+            for _ in ALL:  # until nothing changes: each round loads one at least
+                for node in sorted(started - loaded.keys()):
+                    saw_all_go = self.lists[node] & set(DISC) == {node}
+                    if loaded:
+                        loaded[node] = next(iter(loaded.values()))
+                    elif node != RAM and (saw_all_go or node == force):
+                        loaded[node] = self.data[node]
+                if not loaded and set(DISC) <= started:
+                    loaded[min(DISC)] = self.data[min(DISC)]
+        return loaded
+
+
+def latest(cluster: Cluster, among: Collection[str] = DISC) -> set[str]:
+    """Return the disc nodes that have everything that any of them has."""
+    everything = set().union(*(cluster.data[node] for node in among))
+    return {node for node in among if cluster.data[node] == everything}
+
+
+Deed = tuple[str, frozenset[str]]
+DEEDS = st.lists(
+    st.tuples(st.sampled_from(["go", "start"]), st.frozensets(st.sampled_from(ALL), min_size=1)),
+    max_size=14,
+)
+
+
+def lived(deeds: Sequence[Deed]) -> Cluster:
+    """Return a cluster after these deeds, all nodes down."""
+    cluster = Cluster()
+    cluster.commit()
+    for what, nodes in deeds:
+        if what == "go":
+            cluster.go(*(nodes & cluster.up))
+        else:
+            for node in sorted(nodes - cluster.up):
+                cluster.start(node)
+        cluster.commit()
+    cluster.go(*cluster.up)
+    return cluster
+
+
+def graph_of(
+    cluster: Cluster, nodes: Collection[str] = ALL, gone: Collection[str] = ()
+) -> WaitGraph:
+    return wait_graph([cluster.said(node) for node in nodes], gone=gone)
+
+
+@given(DEEDS)
+def test_with_all_lists_the_order_loses_nothing(deeds: list[Deed]) -> None:
+    """Who is named last has everything, and the order brings all up with everything."""
+    cluster = lived(deeds)
+
+    graph = graph_of(cluster)
+
+    if graph.start is Start.UNORDERED:
+        assert (RAM,) == graph.lost_ram
+        assert set(graph.last) > latest(cluster)
+        return
+    assert graph.start in (Start.IN_ORDER, Start.TOGETHER, Start.FORCE)
+    assert set(graph.last) == latest(cluster)
+    booted = cluster.boot(graph.order, force=graph.order[0][0] if graph.force else "")
+    assert set(ALL) == set(booted)
+    assert all(data == cluster.data[graph.last[0]] for data in booted.values())
+
+
+@given(DEEDS)
+def test_a_node_waits_for_nobody_if_and_only_if_it_comes_up_alone(deeds: list[Deed]) -> None:
+    """The slow definition of waiting: start it alone, and look."""
+    cluster = lived(deeds)
+
+    graph = graph_of(cluster)
+
+    alone = {item.node: not item.waits_for for item in graph.waits}
+    assert {node: bool(cluster.boot([[node]])) for node in ALL} == alone
+
+
+@given(DEEDS, st.frozensets(st.sampled_from(DISC), min_size=1, max_size=3))
+def test_without_some_lists_nobody_is_wrongly_called_the_last(
+    deeds: list[Deed], withheld: frozenset[str]
+) -> None:
+    """An order is given only if it loses nothing, whatever the missing lists say."""
+    cluster = lived(deeds)
+
+    graph = graph_of(cluster, set(ALL) - withheld)
+
+    if graph.start is Start.SUPPLY:
+        assert graph.later
+        assert set(graph.later) <= withheld
+        assert () == graph.order
+    elif graph.start is not Start.UNORDERED:
+        assert graph.start in (Start.IN_ORDER, Start.TOGETHER, Start.FORCE)
+        assert set(graph.last) <= latest(cluster)
+        booted = cluster.boot(graph.order, force=graph.order[0][0] if graph.force else "")
+        assert set(ALL) == set(booted)
+        assert all(data == cluster.data[graph.last[0]] for data in booted.values())
+
+
+@given(DEEDS, st.frozensets(st.sampled_from(DISC), min_size=1, max_size=3))
+def test_with_lost_discs_the_rest_comes_up_with_the_most_there_is(
+    deeds: list[Deed], lost: frozenset[str]
+) -> None:
+    """Nothing is lost beside what was on the lost discs alone, or the order is withheld."""
+    cluster = lived(deeds)
+    rest = set(DISC) - lost
+
+    graph = graph_of(cluster, {*rest, RAM}, gone=lost)
+
+    assert graph.start not in (Start.UNKNOWN, Start.SPLIT, Start.SUPPLY, Start.TOGETHER)
+    assert set(graph.later) <= lost
+    if graph.order:
+        booted = cluster.boot(graph.order, force=graph.order[0][0] if graph.force else "")
+        assert {*rest, RAM} == set(booted)
+        assert set(graph.last) <= latest(cluster, rest)
+        assert all(data == cluster.data[graph.last[0]] for data in booted.values())
+    if graph.start in (Start.IN_ORDER, Start.FORCE):
+        assert latest(cluster, rest) <= latest(cluster)
+
+
+def picture(text: str, *, disc: str = "abc", members: str = "abc") -> list[NodeList]:
+    """Return lists from "a:abc b:bc c:?": each node, and whom it saw run."""
+    found = []
+    for item in text.split():
+        name, _, ran = item.partition(":")
+        found.append(
+            NodeList(
+                name=name,
+                members=frozenset(members),
+                disc=frozenset(disc),
+                running=None if ran == "?" else frozenset(ran),
+            )
+        )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("lists", "gone", "start", "last", "order"),
+    [
+        ("a:abc b:bc c:c", "", Start.IN_ORDER, "c", "c b a"),
+        ("a:abc c:c", "", Start.IN_ORDER, "c", "c a b"),
+        ("a:a b:bc", "", Start.IN_ORDER, "a", "a b c"),
+        ("a:abc b:abc c:abc", "", Start.TOGETHER, "abc", "abc"),
+        ("a:ab b:ab c:abc", "", Start.TOGETHER, "ab", "abc"),
+        ("a:ab b:ab", "", Start.TOGETHER, "ab", "abc"),
+        ("a:ab b:ab c:abc", "c", Start.FORCE, "ab", "a b"),
+        ("a:abc b:bc c:bc", "", Start.FORCE, "bc", "b c a"),
+        ("a:abc b:bc c:abc", "", Start.FORCE, "bc", "b ac"),
+        ("b:bc c:bc", "", Start.FORCE, "bc", "b c a"),
+        ("a:abc b:bc", "", Start.SUPPLY, "b", ""),
+        ("a:abc b:bc c:?", "", Start.SUPPLY, "b", ""),
+        ("a:abc b:bc", "c", Start.FORCE_AND_LOSE, "b", "b a"),
+        ("a:ac b:bc", "c", Start.FORCE_AND_LOSE, "ab", ""),
+        ("a:a b:b c:bc", "", Start.SPLIT, "ab", ""),
+        ("a:a b:bc c:bc", "", Start.SPLIT, "abc", ""),
+        ("a:ab b:abc c:bc", "", Start.SPLIT, "abc", ""),
+        ("a:ab b:bc c:ca", "", Start.SPLIT, "abc", ""),
+        ("a:? b:?", "", Start.UNKNOWN, "", ""),
+        ("", "", Start.UNKNOWN, "", ""),
+    ],
+)
+def test_the_table_by_example(lists: str, gone: str, start: Start, last: str, order: str) -> None:
+    """Three nodes: whom each one saw run, and how they are started."""
+    graph = wait_graph(picture(lists), gone=gone)
+
+    assert start == graph.start
+    assert tuple(last) == graph.last
+    assert tuple(tuple(stage) for stage in order.split()) == graph.order
+
+
+def test_a_ram_node_that_ran_longer_is_named_and_not_waited_for() -> None:
+    """Mnesia waits for copies on a disc only; what was in memory alone is gone."""
+    graph = wait_graph(picture("a:ar b:abr r:r", disc="ab", members="abr"))
+
+    assert Start.IN_ORDER == graph.start
+    assert (("a",), ("b",), ("r",)) == graph.order
+    assert ("r",) == graph.lost_ram
+
+
+def test_two_that_only_a_ram_node_ran_between_are_not_ordered() -> None:
+    """r may have run from a's stop to b's start, or from b's to a's."""
+    graph = wait_graph(picture("a:ar b:br", disc="ab", members="abr"))
+
+    assert Start.UNORDERED == graph.start
+    assert ("a", "b") == graph.last
+    assert () == graph.order
+
+
+def test_behind_a_ram_node_any_node_without_a_list_may_have_run_longer() -> None:
+    """b could start while only r ran, and nobody's list here would show it."""
+    graph = wait_graph(picture("a:ar", disc="ab", members="abr"))
+
+    assert Start.SUPPLY == graph.start
+    assert ("b",) == graph.later
+
+
+def test_beside_a_ram_node_a_node_without_a_list_may_load_too_soon() -> None:
+    """c may have stopped while only r ran: then it waits for nobody, and is older."""
+    graph = wait_graph(picture("a:ab b:ab", disc="abc", members="abcr"))
+
+    assert Start.FORCE == graph.start
+    assert (("a",), ("b",), ("c",), ("r",)) == graph.order
+
+
+def test_nodes_belong_together_that_count_each_other() -> None:
+    """c was forgotten by a and b; x and y are another cluster."""
+    lists = [
+        *picture("a:a b:ab", disc="ab", members="ab"),
+        *picture("c:abc"),
+        *picture("x:xy y:xy", disc="xy", members="xy"),
+    ]
+
+    found = [{item.name for item in group} for group in clusters(lists)]
+
+    assert [{"a", "b"}, {"x", "y"}, {"c"}] == found
+
+
+def test_two_lists_of_one_node_are_refused() -> None:
+    """One of them is a copy, and nobody knows which."""
+    with pytest.raises(MisuseError, match="a copy"):
+        wait_graph(picture("a:a a:ab"))
+
+
+def test_300_nodes_are_quick() -> None:
+    """As many stores as the tool must compare."""
+    names = [f"n{number:03}" for number in range(300)]
+    lists = [
+        NodeList(
+            name=name,
+            members=frozenset(names),
+            disc=frozenset(names),
+            running=frozenset(names[at:]),
+        )
+        for at, name in enumerate(names)
+    ]
+
+    assert (names[-1],) == wait_graph(lists).last
