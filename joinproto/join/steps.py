@@ -50,7 +50,7 @@ from joinproto.join.proposing import say_who_is_silent
 from joinproto.join.settling import say_for_whom, settle
 from joinproto.join.state import Known, MemberState, Setup
 from joinproto.join.store import StoreRecord
-from joinproto.join.turns import patience, pause, turn, wishes_for
+from joinproto.join.turns import patience, pause, shutdown_patience, turn
 from joinproto.join.updating import hear_want_update, hear_welcome, require_thawed
 from joinproto.join.view import Position, View
 
@@ -216,7 +216,7 @@ def leave(m: Draft, now: float) -> None:
 
 def shutdown_cluster(m: Draft, now: float) -> None:
     if _is_in_open_view(m):
-        m.closes_until = now if _is_cut_off(m) else now + wishes_for(m)
+        m.closes_until = now if _is_cut_off(m) else now + shutdown_patience(m)
         m.patience_until = now
     else:
         _end(m, now)
