@@ -135,7 +135,7 @@ class Proposer:
             stores = [item for item in sure if not item.transient]
             return close(
                 tip,
-                position=self._highest(evidence, stores),
+                position=self._highest(evidence, stores or sure),
                 activated=was_active,
                 nonce=self.nonce,
                 time=self.time,
