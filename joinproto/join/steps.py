@@ -119,6 +119,9 @@ def peer_up(m: Draft, now: float, peer: str) -> None:
 
 def peer_down(m: Draft, now: float, peer: str) -> None:
     m.heard = m.heard.down(peer)
+    if m.view is None:
+        # It may come back with another store, and a FOUND of the lost one binds all ballots.
+        m.heard = m.heard.without_answer_of(peer)
     if m.pace.holder == peer and m.patience_until is not None:
         m.wait_until(now + patience(m))
     m.pace = m.pace.without(peer)

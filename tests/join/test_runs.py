@@ -5,6 +5,7 @@ A world searches everything within small bounds; these runs are too long for one
 
 from __future__ import annotations
 
+import pytest
 from attrs import evolve
 
 from joinproto.join.choice_messages import Accept, Prepare
@@ -473,6 +474,27 @@ def test_a_view_that_was_not_voted_for_is_asked_for_again() -> None:
     bus.wait()
 
     assert "a active, b active, c active" == bus.phases()
+
+
+@pytest.mark.parametrize(("replaced", "late"), [("bc", "d"), ("cd", "b")])
+def test_founders_that_come_back_with_other_stores_are_asked_again(
+    replaced: str, late: str
+) -> None:
+    """3.3: two of four answered and lost their disks; a FOUND of these never had a majority."""
+    bus = Bus()
+    start_all(bus, "abcd", electors="abcd", wait_for=3)
+    while not _asked(bus, late):
+        bus.step()
+    for letter in _letters(bus, late, Prepare):
+        bus.wire.remove(letter)
+    bus.settle()
+    for name in replaced:
+        bus.crash(name)
+        bus.wipe(name)
+    start_all(bus, replaced, electors="abcd", wait_for=3)
+    bus.wait(60)
+
+    assert "a active, b active, c active, d active" == bus.phases()
 
 
 def test_an_hour_apart_is_not_taken_for_the_way_of_a_message() -> None:
