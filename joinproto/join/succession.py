@@ -15,7 +15,7 @@ from attrs import frozen
 from joinproto.join.view import Kind
 from joinproto.tables.tables import Case, Table
 from joinproto.tables.terms import ALWAYS, Members
-from joinproto.tables.vocabulary import Reason, Store
+from joinproto.tables.vocabulary import Reason
 
 
 class Next(Enum):
@@ -61,7 +61,6 @@ class Row:
     is_elector: bool = False
     is_founder: bool = False
     has_store: bool = True
-    store: Store = Store.DIRTY
     is_sure: bool = False
     covers: bool = False
     is_clean: bool = False
