@@ -209,7 +209,7 @@ READY = Step(
     (s, v),
     (
         _KNOWS,
-        Guard("v is no CLOSE", ~close(v)),
+        Guard("v is not a CLOSE", ~close(v)),
         Guard("it is a member of v", member(v, s)),
         Guard("its data is where v starts", has_data_of(s, v)),
     ),
