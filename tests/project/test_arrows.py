@@ -47,6 +47,7 @@ OURS: Mapping[str, set[str]] = {
     # A log behind a member, without sockets; `node` and `contrib` put it to use.
     "joinproto.log": {
         "joinproto.log",
+        "joinproto.array_form",
         "joinproto.drivers",
         "joinproto.store",
         "joinproto.join",
@@ -103,6 +104,7 @@ OURS: Mapping[str, set[str]] = {
     "joinproto.rooms": {ERRORS},
     # What is printed says so in its types; nothing is known of who prints.
     "joinproto.json_form": set(),
+    "joinproto.array_form": set(),
     "joinproto.checking": {"joinproto.rooms", "models"},
     # All commands, and the search of `recover rehearse`, which the recovery tool may not import:
     # it has to run where there is nothing but the base install.
@@ -165,6 +167,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.contrib": BASE | {"amqtt", "anyio", "prometheus_client"},
     "joinproto.rooms": set(),
     "joinproto.json_form": {"attrs", "cattrs"},
+    "joinproto.array_form": {"attrs"},
     "joinproto.checking": set(),
     "joinproto.__main__": {"click"},
     "joinproto": BASE,
