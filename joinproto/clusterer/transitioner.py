@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from joinproto.clusterer import locking
 from joinproto.clusterer.beginning import begin, rested, stopped, succeed, told
+from joinproto.clusterer.blocking import blockers
 from joinproto.clusterer.config import Age, Held, compare
 from joinproto.clusterer.identities import tidy
 from joinproto.clusterer.messages import (
@@ -21,7 +22,7 @@ from joinproto.clusterer.messages import (
     Send,
     Told,
 )
-from joinproto.clusterer.rounds import choose, leader, seen_by
+from joinproto.clusterer.rounds import choose, seen_by
 from joinproto.clusterer.state import Asked, Asking, State, Step, Why
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import (
@@ -35,7 +36,6 @@ from joinproto.clusterer.tables import (
 )
 from joinproto.clusterer.waits import may_go
 from joinproto.tables.evaluate import members_of
-from joinproto.tables.tables import Case
 
 
 def ask(state: State, token: int, record: Record) -> Step:
@@ -173,25 +173,9 @@ def _decided(state: State, seen: tuple[Seen, ...]) -> Step:
             return locking.begin_locking(state)
         case Next.ASK:
             return _ask_awaited(state, seen)
-    return rested(evolve(state, waits_for=blockers(state, seen, case)))
-
-
-def blockers(state: State, seen: tuple[Seen, ...], case: Case[Next]) -> frozenset[str]:
-    """Return for whom a node waits."""
-    away = {one.name for one in seen if one.status is Status.UNREACHABLE}
-    others = {one.name for one in seen if one.other}
-    match case.name:
-        case "somebody is away" | "somebody is not joining":
-            return frozenset(
-                one.name for one in seen if one.other and one.status is not Status.JOINING
-            )
-        case "another is first":
-            return frozenset({leader(state.config_now.config)})
-        case "a ram node":
-            return frozenset(state.config_now.config.disc & others)
-        case "a later one is away":
-            return frozenset({one.name for one in seen if one.ran} & away)
-    return state.awaited or NOBODY
+    return rested(
+        evolve(state, waits_for=blockers(state.config_now.config, seen, case, state.awaited))
+    )
 
 
 def _ask_awaited(state: State, seen: tuple[Seen, ...]) -> Step:
