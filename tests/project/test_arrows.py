@@ -75,6 +75,13 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.tables",
         ERRORS,
     },
+    "joinproto.clusterer": {
+        "joinproto.clusterer",
+        "joinproto.ask",
+        "joinproto.json_form",
+        "joinproto.tables",
+        ERRORS,
+    },
     # A member as a process; only `tools` imports it.
     "joinproto.node": {
         "joinproto.node",
@@ -141,6 +148,7 @@ LAZY: Mapping[str, set[str]] = {
 }
 
 PURE = (
+    "joinproto.clusterer",
     "joinproto.join",
     "joinproto.pick",
     "joinproto.reconcile",
