@@ -18,7 +18,7 @@ OF_OURS = {"never_below_by_itself", "it_ends", "a_majority_still_runs"}
 
 
 def test_every_obligation_of_reconciliation_is_proved() -> None:
-    """Never below the minimum by our own action, one change at a time, a shared majority, an end."""
+    """Never below the minimum by our own action; one change at a time; an end."""
     assert OF_NODES | OF_OURS == {one.name for one in LAYER.claims}
     assert ((LAYER, LAYER.claims),) == wanted("reconcile")
     assert [] == [one.words for one in obligations(LAYER) if not discharge(one).is_proved]
