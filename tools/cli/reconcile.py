@@ -21,6 +21,7 @@ from joinproto.reconcile.plan import Change, Limits, Load, Plan, is_settled
 from joinproto.reconcile.plan import plan as planned
 from joinproto.reconcile.questions import AskQueue, QueueAnswer, answered
 from joinproto.reconcile.queue import Situation, titled
+from tools.cli.reconcile_run import run
 
 EXAMPLE = """\b
 Example:
@@ -78,6 +79,9 @@ def reconcile() -> None:
     STATE is a JSON object: `nodes`, `queues` (inputs of `joinproto ask reconcile.queue`; what
     one leaves out is taken from the state), `settings`, `variant`, `limits`.
     """
+
+
+reconcile.add_command(run)
 
 
 def _options(command: Any) -> Any:
