@@ -184,7 +184,7 @@ class Keeper:
                 for one in self.intents.values()
             )
             if copies >= most:
-                return f"{node} copies {copies} replicas already, and may copy {most} at a time"
+                return f"{node} takes part in {copies} of {most} copies at a time"
         return None
 
 
