@@ -1,0 +1,32 @@
+"""What a backend answers with: a list, one node, or an error; an error is never an empty list.
+
+Source: discovery, D1.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen
+class Listed:
+    """All nodes that the backend knows, in its order; none is an answer, too."""
+
+    nodes: tuple[str, ...]
+
+
+@frozen
+class Selected:
+    """The one node that the backend has selected; all are to join it."""
+
+    node: str
+
+
+@frozen
+class Failed:
+    """The backend could not be asked, or its answer could not be read."""
+
+    why: str
+
+
+Answer = Listed | Selected | Failed
