@@ -84,6 +84,7 @@ OURS = Table(
 """Nobody goes on an error, by one node's name, beyond what a majority allows, or at once."""
 
 TABLES = {"real": REAL, "ours": OURS}
+SETS = (SPOTS, UNSEEN, CANDIDATES, GONE)
 SKIPS_FROM, WRAPS_FROM = Release(4, 2), Release(4, 0, 5)
 
 

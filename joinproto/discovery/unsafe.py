@@ -158,7 +158,8 @@ def _nobody_by_tags(about: Configuration) -> Iterator[Problem]:
 
 def _no_delay(about: Configuration) -> Iterator[Problem]:
     name = "randomized_startup_delay_range.max"
-    if about.release >= V39:
+    chosen = "peer_discovery_backend" in about.values or about.below("classic_config.nodes")
+    if about.release >= V39 or not chosen:
         return
     if about.backend in (values.AWS, values.DNS, values.CLASSIC):
         yield _say(

@@ -30,7 +30,8 @@ class Moves:
             elif node.stage is Stage.BOOTS:
                 seen = self._seen(view, name)
                 for answer in self._answers(view, name):
-                    yield Together("looks", {name: Looks(answer, seen)}, f"{name}: {answer}")
+                    look = Looks(answer, seen)
+                    yield Together("looks", {name: look}, str(look))
             elif node.stage is Stage.DECIDED and node.step is Step.JOIN:
                 yield self._join(view, name)
             elif node.stage is Stage.DECIDED and node.step is Step.FOUND:

@@ -62,7 +62,7 @@ class Looks:
 
     def __str__(self) -> str:
         said = ", ".join(name for name, _ in self.seen)
-        return f"the backend says {self.answer}, {said or 'nobody'} answers"
+        return f"{self.answer}; {said or 'nobody'} answers"
 
 
 @frozen
