@@ -10,6 +10,7 @@ from joinproto.errors import UsageProblem
 
 SYSTEMS = {
     "clusterer": "joinproto.clusterer.questions",
+    "discovery": "joinproto.discovery.questions",
     "reconcile": "joinproto.reconcile.questions",
 }
 """The first part of a question's name, and the module whose `QUESTIONS` it is among."""

@@ -20,6 +20,7 @@ from proofs.printed import Proved
 from tools.cli.check import Checked
 from tools.cli.clusterer import Stories, Validated
 from tools.cli.decide import Decided
+from tools.cli.discovery import Lint, Split
 from tools.cli.draw import Drawings, Drawn
 from tools.cli.models import Models
 from tools.cli.node import Ended
@@ -69,6 +70,8 @@ SCHEMAS = {
     "validated": schema_of(Validated),
     "played": schema_of(Played),
     "stories": schema_of(Stories),
+    "lint": schema_of(Lint),
+    "split": schema_of(Split),
     "explained": schema_of(Explained),
     "planned": schema_of(Planned),
     "status": STATUS,
