@@ -7,6 +7,7 @@ from joinproto.discovery import boot, cleanup
 from joinproto.errors import UsageProblem
 from joinproto.join import succession
 from joinproto.reconcile.tables import SETS as RECONCILE
+from joinproto.standby.tables import SETS as STANDBY
 from joinproto.tables import sets
 from joinproto.tables.markdown import legend
 from tools.diagrams.catalog import drawings
@@ -25,6 +26,7 @@ SETS = {
     "discovery-sets": boot.SETS,
     "discovery-cleanup-sets": cleanup.SETS,
     "reconcile-sets": RECONCILE,
+    "standby-sets": STANDBY,
 }
 
 

@@ -12,6 +12,7 @@ SYSTEMS = {
     "clusterer": "joinproto.clusterer.questions",
     "discovery": "joinproto.discovery.questions",
     "reconcile": "joinproto.reconcile.questions",
+    "standby": "joinproto.standby.questions",
 }
 """The first part of a question's name, and the module whose `QUESTIONS` it is among."""
 

@@ -75,6 +75,13 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.tables",
         ERRORS,
     },
+    "joinproto.standby": {
+        "joinproto.standby",
+        "joinproto.ask",
+        "joinproto.json_form",
+        "joinproto.tables",
+        ERRORS,
+    },
     "joinproto.reconcile": {
         "joinproto.reconcile",
         "joinproto.ask",
@@ -169,6 +176,7 @@ PURE = (
     "joinproto.pick",
     "joinproto.reconcile",
     "joinproto.reference",
+    "joinproto.standby",
     "joinproto.tables",
 )
 """What decides: no I/O, clock or chance."""

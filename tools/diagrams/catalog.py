@@ -21,6 +21,7 @@ from joinproto.reference.note.recovery import comparison
 from joinproto.reference.note.shutdown import STORE_CHANGES
 from joinproto.reference.qpid.machine import qpid_machine
 from joinproto.reference.qpid.store_status import STORE_STATUS
+from joinproto.standby import tables as standby
 from joinproto.tables.machine import StateMachine
 from joinproto.tables.markdown import table_as_markdown
 from joinproto.tables.tables import Table
@@ -73,6 +74,7 @@ def drawings() -> dict[str, Drawing]:
         REAL,
         OURS,
         *_tables_of(timers.CLOCK),
+        *standby.TABLES.values(),
         *boot.TABLES.values(),
         *cleanup.TABLES.values(),
     ]
