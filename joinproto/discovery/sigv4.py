@@ -105,9 +105,7 @@ def signed(request: Request, time: str) -> Request:
     if request.signing is None:
         return request
     done = sign(request, request.signing, time, shipped(request, time, request.signing.token))
-    by_transport = ("host", "content-length")  # whoever sends writes them
-    kept = tuple(one for one in done.headers if one.name not in by_transport)
-    return evolve(request, headers=kept, signing=None)
+    return evolve(request, headers=done.headers, signing=None)
 
 
 def _mac(key: bytes, text: str) -> bytes:
