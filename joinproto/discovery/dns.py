@@ -41,6 +41,7 @@ class Looked:
 
     values: Annotated[tuple[str, ...], "in the order of the answer"] = ()
     error: Annotated[str | None, "why nothing is known; null: these are all"] = None
+    no_such_name: Annotated[bool, "the server knows no such name, of any kind"] = False
 
 
 DnsFlow = Generator[Lookup, Looked, Answer]
@@ -62,11 +63,16 @@ def list_nodes(about: Dns) -> DnsFlow:
     if about.hostname is None:
         return Listed(()) if real else Failed("no hostname is set: nobody can be asked")
     addresses: list[str] = []
+    is_known = False
     for kind in (Kind.A, Kind.AAAA):
         looked = yield Lookup(kind, about.hostname)
         if looked.error is not None and not real:
             return Failed(f"{kind.value} of {about.hostname}: {looked.error}")
         addresses += () if looked.error is not None else looked.values
+        is_known = is_known or not looked.no_such_name
+    # A name that was never made, or is not yet, says nothing of who is there.
+    if not is_known and not real:
+        return Failed(f"there is no such name as {about.hostname}")
     nodes: dict[str, None] = {}
     for address in dict.fromkeys(addresses):
         looked = yield Lookup(Kind.PTR, address)

@@ -11,7 +11,7 @@ import threading
 import time
 from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any
@@ -104,6 +104,7 @@ class ConsulServer(Recorded):
                 left = until - time.monotonic()
                 if left <= 0 or not self.lock.wait(left):
                     break
+                there = self.keys.get(key)
             return (200, [there]) if there else (404, None)
         if "cas" in query and there is not None:
             return 200, False
@@ -143,9 +144,7 @@ class K8sServer(Recorded):
             case "POST", ["api", "v1", "namespaces", _, "events"]:
                 self.events.append(json.loads(body))
                 return 201, {"kind": "Event"}
-            case _, [
-                "apis", "coordination.k8s.io", "v1", "namespaces", _, "leases", *name
-            ]:
+            case _, ["apis", "coordination.k8s.io", "v1", "namespaces", _, "leases", *name]:
                 return self._lease(method, name, body)
         return 404, {"kind": "Status", "code": 404}
 
@@ -193,10 +192,11 @@ def serving(state: Recorded, tls: Any = None) -> Iterator[None]:
                 state.seen.append((self.command, self.path, headers))
                 status, tree = state.answer(self.command, path, query, body)
             text = b"" if tree is None else json.dumps(tree).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
+            with suppress(OSError):  # who asked has gone
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
 
         do_GET = do_PUT = do_POST = do_DELETE = _any  # noqa: N815
 

@@ -105,8 +105,8 @@ def dnsmasq(place: Path, *lines: str) -> Iterator[int]:
     (port,) = free_ports(1)
     file = place / "dnsmasq.conf"
     own = ("no-resolv", "no-hosts", f"port={port}", "listen-address=127.0.0.1", "bind-interfaces")
-    # Who asks for what is not configured is told so, and not sent elsewhere.
-    file.write_text("\n".join((*own, "user=", "group=", "local=//", *lines)) + "\n")
+    # It knows all of its zone and of private addresses: what is not there has no name.
+    file.write_text("\n".join((*own, "local=/example.local/", "bogus-priv", *lines)) + "\n")
     process = subprocess.Popen(
         [binary, "--keep-in-foreground", f"--conf-file={file}", "--pid-file"],
         stdout=subprocess.DEVNULL,

@@ -83,8 +83,9 @@ async def conform(server: str, make: Make) -> Conformance:
             await lists("who registers twice is listed once", ONE)
             await two.register()
             await lists("two nodes are both listed, with their names as they are", ONE, TWO)
-            got = await one.keep_alive()
-            told("a record can be kept alive", got == Done(), got)
+            if one.keep_alive_every is not None:
+                got = await one.keep_alive()
+                told("a record can be kept alive", got == Done(), got)
             got = await one.unregister()
             told("a node can unregister", isinstance(got, Done), got)
             await lists("who has unregistered is not listed, the other still is", TWO)
@@ -152,7 +153,9 @@ async def conform_register(register: Register, http: Http, name: str) -> tuple[C
             holds=is_one,
             found=", ".join(different),
         ),
-        Check(name="what was set stands there", holds=[after] == said[:1], found=str(after)),
+        Check(
+            name="what was set stands there", holds=is_one and after == said[0], found=str(after)
+        ),
     )
 
 

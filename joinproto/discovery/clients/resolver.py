@@ -51,10 +51,7 @@ class Resolver:
                 name, lookup.kind.value, lifetime=self.seconds, raise_on_no_answer=False
             )
         except dns.resolver.NXDOMAIN:
-            # An address without a name is known to have none; a name that does not exist was
-            # never made, or is not yet: who is there is not known.
-            is_address = lookup.kind is Kind.PTR
-            return Looked(error=None if is_address else "there is no such name")
+            return Looked(no_such_name=True)
         except dns.exception.Timeout:
             return Looked(error=f"no answer within {self.seconds:g} s")
         except (dns.exception.DNSException, OSError) as error:
