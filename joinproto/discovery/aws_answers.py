@@ -88,9 +88,12 @@ def next_page(page: str) -> str | None:
 
 
 def hosts(
-    page: str, paths: Sequence[HostPath], states: Sequence[str] | None = None
+    page: str,
+    paths: Sequence[HostPath],
+    states: Sequence[str] | None = None,
+    ids: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Return the host names, each once in its reservation; `states`: of those alone."""
+    """Return the host names, each once in its reservation; `states`, `ids`: of those alone."""
     root = _root(page, "DescribeInstancesResponse")
     reservations = root.find("reservationSet")
     if reservations is None:
@@ -101,6 +104,8 @@ def hosts(
         for instance in reservation.iterfind("instancesSet/item"):
             state = instance.findtext("instanceState/name")
             if states is not None and state is not None and state not in states:
+                continue
+            if ids is not None and instance.findtext("instanceId") not in ids:
                 continue
             for path in paths:
                 own |= dict.fromkeys(name for name in (_walk(instance, path),) if name)

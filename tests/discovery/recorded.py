@@ -191,7 +191,8 @@ def serving(state: Recorded, tls: Any = None) -> Iterator[None]:
             with state.lock:
                 state.seen.append((self.command, self.path, headers))
                 status, tree = state.answer(self.command, path, query, body)
-            text = b"" if tree is None else json.dumps(tree).encode()
+            said = tree if isinstance(tree, str) else json.dumps(tree)
+            text = b"" if tree is None else said.encode()
             with suppress(OSError):  # who asked has gone
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(text)))
