@@ -3,6 +3,7 @@
 NAME of `<!-- drawing: NAME -->` is one that `joinproto draw` lists, or `sets`, or `chain-sets`.
 """
 
+from joinproto.discovery import boot, cleanup
 from joinproto.errors import UsageProblem
 from joinproto.join import succession
 from joinproto.reconcile.tables import SETS as RECONCILE
@@ -21,6 +22,8 @@ SETS = {
         succession.C,
         succession.STAYING,
     ),
+    "discovery-sets": boot.SETS,
+    "discovery-cleanup-sets": cleanup.SETS,
     "reconcile-sets": RECONCILE,
 }
 

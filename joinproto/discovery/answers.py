@@ -14,6 +14,9 @@ class Listed:
 
     nodes: tuple[str, ...]
 
+    def __str__(self) -> str:
+        return f"{', '.join(self.nodes) or 'nobody'} listed"
+
 
 @frozen
 class Selected:
@@ -21,12 +24,18 @@ class Selected:
 
     node: str
 
+    def __str__(self) -> str:
+        return f"{self.node} selected"
+
 
 @frozen
 class Failed:
     """The backend could not be asked, or its answer could not be read."""
 
     why: str
+
+    def __str__(self) -> str:
+        return f"no answer: {self.why}"
 
 
 Answer = Listed | Selected | Failed

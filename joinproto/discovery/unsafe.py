@@ -119,9 +119,7 @@ def _removes(about: Configuration) -> Iterator[Problem]:
         return
     why = "members that are only cut off are removed, and cannot come back"
     if about.backend in SINGLE:
-        why = (
-            f"{about.backend} answers with one node, so every other one that is not seen is removed"
-        )
+        why = f"{about.backend} answers with one node, so every other unseen one is removed"
     yield _say(
         about,
         Severity.UNSAFE,
@@ -160,7 +158,8 @@ def _nobody_by_tags(about: Configuration) -> Iterator[Problem]:
 
 def _no_delay(about: Configuration) -> Iterator[Problem]:
     name = "randomized_startup_delay_range.max"
-    if about.release >= V39:
+    chosen = "peer_discovery_backend" in about.values or about.below("classic_config.nodes")
+    if about.release >= V39 or not chosen:
         return
     if about.backend in (values.AWS, values.DNS, values.CLASSIC):
         yield _say(
@@ -231,7 +230,7 @@ def _listed_once(about: Configuration) -> Iterator[Problem]:
             about,
             Severity.UNSAFE,
             next(iter(nodes)),
-            f"{about.node} is not in its own list: it never finds itself, and stands alone in the end",
+            f"{about.node} is not in its own list: it stands alone in the end",
             f"list {about.node} on all nodes",
             "D1",
         )
@@ -273,7 +272,7 @@ def _consul_ttl(about: Configuration) -> Iterator[Problem]:
             about,
             Severity.WARNING,
             "consul.include_nodes_with_warnings",
-            "a node whose time ran out is critical to Consul, not in the warning state: it stays out",
+            "a node whose time ran out is critical to Consul, not in the warning state",
             "do not count on it",
             "D1",
         )
@@ -298,7 +297,7 @@ def _pod_zero(about: Configuration) -> Iterator[Problem]:
             about,
             Severity.UNSAFE,
             "k8s.seed_node" if "k8s.seed_node" in about.values else "peer_discovery_backend",
-            "the seed pod looks for nobody but itself: without its volume it founds a second cluster",
+            "the seed pod finds itself alone: without its volume it founds a second cluster",
             "never start the seed pod blank beside a living cluster",
             "D3",
         )

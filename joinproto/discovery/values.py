@@ -57,8 +57,8 @@ def _retries(text: str) -> int | str:
     return number
 
 
-def _list(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 TEXT = Kind("a text", str)

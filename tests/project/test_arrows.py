@@ -67,6 +67,13 @@ OURS: Mapping[str, set[str]] = {
     # Questions and answers in JSON; it names the systems' questions and imports none of them
     # before one is asked.
     "joinproto.ask": {"joinproto.ask", "joinproto.json_form", ERRORS},
+    "joinproto.discovery": {
+        "joinproto.discovery",
+        "joinproto.ask",
+        "joinproto.json_form",
+        "joinproto.tables",
+        ERRORS,
+    },
     "joinproto.reconcile": {
         "joinproto.reconcile",
         "joinproto.ask",

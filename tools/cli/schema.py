@@ -17,6 +17,7 @@ from joinproto.recovery.schema import RESULT
 from proofs.printed import Proved
 from tools.cli.check import Checked
 from tools.cli.decide import Decided
+from tools.cli.discovery import Lint, Split
 from tools.cli.draw import Drawings, Drawn
 from tools.cli.models import Models
 from tools.cli.node import Ended
@@ -62,6 +63,8 @@ SCHEMAS = {
     "decide": DECIDE,
     "drawings": DRAWINGS,
     "drawn": DRAWN,
+    "lint": schema_of(Lint),
+    "split": schema_of(Split),
     "explained": schema_of(Explained),
     "planned": schema_of(Planned),
     "status": STATUS,

@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
+from joinproto.discovery import boot, cleanup
 from joinproto.join.admission import admission
 from joinproto.join.awaiting import awaiting
 from joinproto.join.phases import machine as chain_machine
@@ -72,6 +73,8 @@ def drawings() -> dict[str, Drawing]:
         REAL,
         OURS,
         *_tables_of(timers.CLOCK),
+        *boot.TABLES.values(),
+        *cleanup.TABLES.values(),
     ]
     return found | {table.name: _table(table) for table in tables}
 
