@@ -120,7 +120,6 @@ EXTRA_OF = {
     "scipy": "check",
     "rich": "check",
     "z3": "prove",
-    "httpx": "reconcile",
     "pyspark": "spark",
     "py4j": "spark",
     "pandas": "spark",
