@@ -104,6 +104,8 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.tables",
         ERRORS,
     },
+    # What asks the servers; the register of the view chain keeps views as members write them.
+    "joinproto.discovery.clients": {"joinproto.discovery", "joinproto.join", ERRORS},
     # A member as a process; only `tools` imports it.
     "joinproto.node": {
         "joinproto.node",
@@ -152,6 +154,7 @@ OURS: Mapping[str, set[str]] = {
 
 # Taken back from the table above: place -> what it may not import after all.
 EXCEPT: Mapping[str, set[str]] = {
+    "joinproto.discovery": {"joinproto.discovery.clients"},
     "joinproto": {"joinproto.__main__", "joinproto.checking"},
     "joinproto.contrib": {"joinproto.__main__", "joinproto.checking", "joinproto.node"},
     "models": {"models.engine", "joinproto.checking"},
@@ -197,6 +200,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.node": BASE | {"anyio", "prometheus_client", "uvicorn"},
     # From the base install alone: operators run it on broken machines.
     "joinproto.recovery": BASE,
+    "joinproto.discovery.clients": {"attr", "attrs", "anyio", "dns", "httpx"},
     "joinproto.contrib": BASE | {"amqtt", "anyio", "prometheus_client"},
     "joinproto.rooms": set(),
     "joinproto.json_form": {"attrs", "cattrs"},
