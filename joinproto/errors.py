@@ -120,6 +120,7 @@ EXTRA_OF = {
     "scipy": "check",
     "rich": "check",
     "z3": "prove",
+    "httpx": "reconcile",
     "pyspark": "spark",
     "py4j": "spark",
     "pandas": "spark",

@@ -75,6 +75,21 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.tables",
         ERRORS,
     },
+    "joinproto.clusterer": {
+        "joinproto.clusterer",
+        "joinproto.ask",
+        "joinproto.json_form",
+        "joinproto.tables",
+        ERRORS,
+    },
+    # Its doing part: HTTP, the broker's tools, a file.
+    "joinproto.reconcile.broker": {
+        "joinproto.reconcile",
+        "joinproto.ask",
+        "joinproto.json_form",
+        "joinproto.tables",
+        ERRORS,
+    },
     # A member as a process; only `tools` imports it.
     "joinproto.node": {
         "joinproto.node",
@@ -141,6 +156,7 @@ LAZY: Mapping[str, set[str]] = {
 }
 
 PURE = (
+    "joinproto.clusterer",
     "joinproto.join",
     "joinproto.pick",
     "joinproto.reconcile",
@@ -161,6 +177,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.log": {"attr", "attrs"},
     "joinproto.swarm": {"attr", "attrs"},
     "joinproto.ask": {"attr", "attrs", "cattrs", "fastjsonschema"},
+    "joinproto.reconcile.broker": {"attr", "attrs", "httpx", "prometheus_client"},
     "joinproto.node": BASE | {"anyio", "prometheus_client", "uvicorn"},
     # From the base install alone: operators run it on broken machines.
     "joinproto.recovery": BASE,

@@ -11,11 +11,14 @@ from typing import Annotated
 
 from attrs import frozen
 
+from joinproto.clusterer.ask_config import CompareAnswer
+from joinproto.clusterer.play import Played
 from joinproto.json_form import Count, Schema, schema_of
 from joinproto.node.status import Status
 from joinproto.recovery.schema import RESULT
 from proofs.printed import Proved
 from tools.cli.check import Checked
+from tools.cli.clusterer import Stories, Validated
 from tools.cli.decide import Decided
 from tools.cli.draw import Drawings, Drawn
 from tools.cli.models import Models
@@ -62,6 +65,10 @@ SCHEMAS = {
     "decide": DECIDE,
     "drawings": DRAWINGS,
     "drawn": DRAWN,
+    "compared": schema_of(CompareAnswer, "`clusterer compare --json`: what A is beside B."),
+    "validated": schema_of(Validated),
+    "played": schema_of(Played),
+    "stories": schema_of(Stories),
     "explained": schema_of(Explained),
     "planned": schema_of(Planned),
     "status": STATUS,
