@@ -190,6 +190,7 @@ def _hook(cls: type) -> Callable[[Any], dict[str, Any]]:
 def read(kind: Any, tree: Any) -> Any:
     """Return the value of which `encoded` made these JSON values; keys it does not know are left.
 
+    Of classes without `Merged` parts; what is not printed has its default.
     Nothing is converted: "5" is not a number, and True is none.  Raises `KeyError`, `TypeError`
     or `ValueError` for what `encoded` makes of no such value.
     """

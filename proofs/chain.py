@@ -42,7 +42,7 @@ from proofs.chain_relations import (
 )
 from proofs.chain_steps import STEPS
 from proofs.layer import Claim, Conjunct, Layer
-from proofs.logic import FALSE, After, all_of, equal, every, is_total_order, is_tree, same, some
+from proofs.logic import After, all_of, equal, every, is_total_order, is_tree, same, some
 
 _ON_ONE_CHAIN = upto(u, v) | upto(v, u)
 
@@ -269,9 +269,6 @@ LAYER = Layer(
         kept,
     ),
     axioms={"views form a tree": is_tree(upto), "numbers are ordered": is_total_order(earlier)},
-    initial=dict.fromkeys(
-        (chosen, knows, closed, reached, has, unfinished, told, told_not, kept), FALSE
-    ),
     steps=STEPS,
     conjuncts=CONJUNCTS,
     claims=CLAIMS,

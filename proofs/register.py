@@ -11,7 +11,6 @@ need no step: a step may come late, again, or never.
 
 from proofs.layer import Claim, Conjunct, Guard, Layer, Step, Update
 from proofs.logic import (
-    FALSE,
     Formula,
     Function,
     Relation,
@@ -309,22 +308,6 @@ LAYER = Layer(
             (q, r), some(s, within(s, q) & within(s, r) & elector(s))
         ),
     },
-    initial=dict.fromkeys(
-        (
-            promised,
-            beyond,
-            accepted,
-            accepted_from,
-            gone,
-            is_open,
-            answered,
-            told,
-            told_from,
-            proposed,
-            vote,
-        ),
-        FALSE,
-    ),
     steps=(BEGIN, PROMISE, PROPOSE_FREE, PROPOSE_BOUND, GIVE_UP, VOTE, LEAVE, LOSE_ANSWER),
     conjuncts=CONJUNCTS,
     claims=(

@@ -8,7 +8,6 @@ and `successor.py` have the tables.
 
 from proofs.layer import Claim, Conjunct, Guard, Layer, Step, Update
 from proofs.logic import (
-    FALSE,
     Formula,
     Function,
     Relation,
@@ -385,7 +384,6 @@ LAYER = Layer(
             (majority_of(q, v) & majority_of(r, v)) >> some(t, within(t, q) & within(t, r)),
         ),
     },
-    initial=dict.fromkeys((chosen, knows, serves, written, answered, said, opened, runs), FALSE),
     steps=(FOUND, RESTART, CHANGE, CLOSE, START, LEARN, WRITE, ANSWER, READY, SERVE, STOP),
     conjuncts=CONJUNCTS,
     claims=CLAIMS,
