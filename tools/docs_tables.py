@@ -3,6 +3,7 @@
 NAME of `<!-- drawing: NAME -->` is one that `joinproto draw` lists, or `sets`, or `chain-sets`.
 """
 
+from joinproto.clusterer.tables import SETS as CLUSTERER
 from joinproto.errors import UsageProblem
 from joinproto.join import succession
 from joinproto.reconcile.tables import SETS as RECONCILE
@@ -21,6 +22,7 @@ SETS = {
         succession.C,
         succession.STAYING,
     ),
+    "clusterer-sets": CLUSTERER,
     "reconcile-sets": RECONCILE,
 }
 

@@ -50,6 +50,7 @@ from joinproto.clusterer.story import Deed, Op, Story
 from joinproto.errors import LimitReached
 
 Choose = Callable[[int], int]
+Queues = dict[str, deque[Deed]]
 ACTIONS_MAX = 200_000
 """In one step of a story; beyond that it would go on for ever."""
 TOKENS = 16
@@ -94,8 +95,9 @@ class Deeds(Enum):
 
 @frozen
 class Act:
-    """Something that may happen now."""
+    """Something that may happen now; `name`: unlike that of anything else that may."""
 
+    name: str
     do: Callable[..., None]
     args: tuple[Any, ...]
 
@@ -124,17 +126,9 @@ class Sim:
 
     def play(self, deeds: tuple[Deed, ...]) -> None:
         """Do what a step says, and all that follows until nothing changes any more."""
-        self.wiped, self.replies = set(), {}
-        self.before = {name: disk.data for name, disk in self.disks.items()}
-        for machine in self.machines.values():
-            machine.retries = 0
+        self.begin()
         waits = [deed for deed in deeds if deed.op is Op.WAIT]
-        queues: dict[str, deque[Deed]] = {}
-        for deed in deeds:
-            if deed.op is not Op.WAIT:
-                queues.setdefault(deed.node or f"{deed.op.value} {len(queues)}", deque()).append(
-                    deed
-                )
+        queues = queued(deeds)
         if self.choose is None:
             for deed in deeds:
                 do(self, deed)
@@ -145,9 +139,16 @@ class Sim:
         for deed in waits:
             self._wait(deed.seconds)
 
-    def _settle(self, queues: dict[str, deque[Deed]]) -> None:
+    def begin(self) -> None:
+        """Begin a step: what is told of it is told from here on."""
+        self.wiped, self.replies = set(), {}
+        self.before = {name: disk.data for name, disk in self.disks.items()}
+        for machine in self.machines.values():
+            machine.retries = 0
+
+    def _settle(self, queues: Queues) -> None:
         for _ in range(ACTIONS_MAX):
-            acts = self._possible(queues)
+            acts = self.possible(queues)
             if not acts:
                 return
             chosen = acts[self.choose(len(acts)) if self.choose is not None else 0]
@@ -157,17 +158,21 @@ class Sim:
             next="send the story: something repeats for ever",
         )
 
-    def _possible(self, queues: dict[str, deque[Deed]]) -> list[Act]:
+    def possible(self, queues: Queues) -> list[Act]:
         """Return what may happen now; without chance, the first: messages, boots, then polls."""
-        acts: list[Act] = [Act(self._deed, (queues, key)) for key in queues]
+        acts: list[Act] = [Act(f"do {key}", self._deed, (queues, key)) for key in queues]
         if acts and self.deeds_when is Deeds.FIRST:
             return acts
         deeds, acts = acts, []
-        acts += [Act(self._deliver, key) for key, link in self.links.items() if link]
+        acts += [
+            Act(f"{key[0]} to {key[1]}", self.deliver, key)
+            for key, link in self.links.items()
+            if link
+        ]
         if self.choose is None and acts:
             return acts
         up = [machine for _, machine in sorted(self.machines.items()) if machine.is_up]
-        acts += [Act(self._boot, (one,)) for one in up if one.boots is not None]
+        acts += [Act(f"boot {one.name}", self._boot, (one,)) for one in up if one.boots is not None]
         if self.choose is None and acts:
             return acts
         if self.deeds_when is Deeds.BETWEEN:
@@ -177,14 +182,14 @@ class Sim:
             if state is None:
                 continue
             if state.status in WAITING and state.round is None and one.stirred:
-                acts.append(Act(self._tick, (one,)))
+                acts.append(Act(f"poll {one.name}", self._tick, (one,)))
             if state.status is Status.READY and any(
                 self._answers(one.name, name) for name in state.dead
             ):
-                acts.append(Act(self.step, (one, Poke())))
+                acts.append(Act(f"poke {one.name}", self.step, (one, Poke())))
         return acts or deeds
 
-    def _deed(self, queues: dict[str, deque[Deed]], key: str) -> None:
+    def _deed(self, queues: Queues, key: str) -> None:
         deed = queues[key].popleft()
         if not queues[key]:
             del queues[key]
@@ -244,7 +249,7 @@ class Sim:
         elif isinstance(content, NewConfig):
             self.step(machine, Down(to))
 
-    def _deliver(self, sender: str, to: str) -> None:
+    def deliver(self, sender: str, to: str) -> None:
         content = self.links[sender, to].popleft()
         if isinstance(content, NewConfig):
             self.events.append(f"{sender} tells {to} of {content.held.config}")
@@ -349,6 +354,15 @@ class Sim:
             if machine.state is not None:
                 self.step(machine, TimeUp(machine.state.timer))
             self._settle({})
+
+
+def queued(deeds: tuple[Deed, ...]) -> Queues:
+    """Return the deeds of a step, waits excepted, by node: what is done to one keeps its order."""
+    queues: Queues = {}
+    for deed in deeds:
+        if deed.op is not Op.WAIT:
+            queues.setdefault(deed.node or f"{deed.op.value} {len(queues)}", deque()).append(deed)
+    return queues
 
 
 def _essence(state: State) -> tuple[Any, ...]:
