@@ -12,6 +12,7 @@ from typing import Annotated
 from attrs import frozen
 
 from joinproto.clusterer.ask_config import CompareAnswer
+from joinproto.clusterer.plan import Plan as ClustererPlan
 from joinproto.clusterer.play import Played
 from joinproto.json_form import Count, Schema, schema_of
 from joinproto.node.status import Status
@@ -67,6 +68,7 @@ SCHEMAS = {
     "drawn": DRAWN,
     "compared": schema_of(CompareAnswer, "`clusterer compare --json`: what A is beside B."),
     "validated": schema_of(Validated),
+    "clusterer-plan": schema_of(ClustererPlan),
     "played": schema_of(Played),
     "stories": schema_of(Stories),
     "explained": schema_of(Explained),
