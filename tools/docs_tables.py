@@ -3,6 +3,7 @@
 NAME of `<!-- drawing: NAME -->` is one that `joinproto draw` lists, or `sets`, or `chain-sets`.
 """
 
+from joinproto.clusterer.tables import SETS as CLUSTERER
 from joinproto.discovery import boot, cleanup
 from joinproto.errors import UsageProblem
 from joinproto.join import succession
@@ -25,6 +26,7 @@ SETS = {
     ),
     "discovery-sets": boot.SETS,
     "discovery-cleanup-sets": cleanup.SETS,
+    "clusterer-sets": CLUSTERER,
     "reconcile-sets": RECONCILE,
     "standby-sets": STANDBY,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from joinproto.errors import UsageProblem
 from models.mutations.choosing import ANSWERING, CHOOSING
+from models.mutations.clusterer import CLUSTERER
 from models.mutations.discovering import DISCOVERING
 from models.mutations.mutation import Mutation
 from models.mutations.note import NOTE
@@ -29,6 +30,7 @@ MUTATIONS = {
         *LOGGING,
         *DISCOVERING,
         *NOTE,
+        *CLUSTERER,
     )
 }
 

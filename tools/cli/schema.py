@@ -12,6 +12,7 @@ from typing import Annotated
 from attrs import frozen
 
 from joinproto.clusterer.ask_config import CompareAnswer
+from joinproto.clusterer.plan import Plan as ClustererPlan
 from joinproto.clusterer.play import Played
 from joinproto.discovery.clients.conformance import Conformance
 from joinproto.discovery.clients.listing import Listing
@@ -70,6 +71,7 @@ SCHEMAS = {
     "drawn": DRAWN,
     "compared": schema_of(CompareAnswer, "`clusterer compare --json`: what A is beside B."),
     "validated": schema_of(Validated),
+    "clusterer-plan": schema_of(ClustererPlan),
     "played": schema_of(Played),
     "stories": schema_of(Stories),
     "lint": schema_of(Lint),
