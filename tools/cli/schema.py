@@ -15,6 +15,7 @@ from joinproto.json_form import Count, Schema, schema_of
 from joinproto.node.status import Status
 from joinproto.recovery.schema import RESULT
 from proofs.printed import Proved
+from tools.at_scale.results import Compared
 from tools.cli.check import Checked
 from tools.cli.decide import Decided
 from tools.cli.draw import Drawings, Drawn
@@ -64,6 +65,7 @@ SCHEMAS = {
     "drawn": DRAWN,
     "explained": schema_of(Explained),
     "planned": schema_of(Planned),
+    "compared": schema_of(Compared),
     "status": STATUS,
     "node": NODE,
     "validate": VALIDATE,
