@@ -216,7 +216,8 @@ THEIRS: Mapping[str, set[str]] = {
     "spark_explore": BASE | ARRAYS | {"pandas", "py4j", "pyarrow", "pyspark"},
     # `tools.mutate` runs the unit tests, and counts which lines they run.
     "tools": BASE
-    | {"anyio", "coverage", "hypothesis", "matplotlib", "prometheus_client", "pytest", "rich"},
+    | {"anyio", "coverage", "hypothesis", "matplotlib", "prometheus_client", "pyarrow", "pytest"}
+    | {"rich"},
 }
 
 # No I/O, clock or randomness in what decides: time and chance are arguments.

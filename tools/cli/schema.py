@@ -20,6 +20,7 @@ from joinproto.json_form import Count, Schema, schema_of
 from joinproto.node.status import Status
 from joinproto.recovery.schema import RESULT
 from proofs.printed import Proved
+from tools.at_scale.results import Compared
 from tools.cli.check import Checked
 from tools.cli.clusterer import Stories, Validated
 from tools.cli.decide import Decided
@@ -81,6 +82,7 @@ SCHEMAS = {
     "split": schema_of(Split),
     "explained": schema_of(Explained),
     "planned": schema_of(Planned),
+    "compared": schema_of(Compared),
     "status": STATUS,
     "node": NODE,
     "validate": VALIDATE,
