@@ -202,8 +202,7 @@ def test_an_instance_in_no_group_is_an_error_and_an_empty_list_of_real(
 ) -> None:
     """Own instance in no ASG: []."""
     with serving(state := MetadataServer(instance=instances["tagged"][1]["InstanceId"])):
-        of = {"use_autoscaling_group": True}
-        ours = ask(backend(port, state.port, **of), lambda it: it.list_nodes())
-        real = backend(port, state.port, variant=Variant.REAL, **of)
-        assert isinstance(ours, Failed)
+        ours = backend(port, state.port, use_autoscaling_group=True)
+        real = backend(port, state.port, variant=Variant.REAL, use_autoscaling_group=True)
+        assert isinstance(ask(ours, lambda it: it.list_nodes()), Failed)
         assert Listed(()) == ask(real, lambda it: it.list_nodes())
