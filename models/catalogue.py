@@ -177,7 +177,7 @@ ENTRIES += (
     Entry(
         "chain-register-observer",
         REGISTER,
-        "a member that is no elector proposes, crashes, and proposes another view",
+        "a member that is not an elector proposes, crashes, and proposes another view",
         members=(3, 3),
         usual=3,
         tier="long",

@@ -335,7 +335,7 @@ LAYER = Layer(
         ),
         Claim(
             "stranger_never_votes",
-            "3.6: who has lost its disk, or is no elector, has no vote",
+            "3.6: who has lost its disk, or is not an elector, has no vote",
             every((s, b, v), vote(s, b, v) >> elector(s)),
         ),
     ),

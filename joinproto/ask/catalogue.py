@@ -9,6 +9,7 @@ from joinproto.ask.question import Question
 from joinproto.errors import UsageProblem
 
 SYSTEMS = {
+    "clusterer": "joinproto.clusterer.questions",
     "discovery": "joinproto.discovery.questions",
     "reconcile": "joinproto.reconcile.questions",
 }

@@ -1,4 +1,4 @@
-"""What `joinproto ask discovery.*` answers, but for the backends (`backend_questions.py`).
+"""What `joinproto ask discovery.*` answers; of backends in `backend_questions.py`.
 
 Source: discovery, D1 to D6.
 """
@@ -14,6 +14,7 @@ from joinproto.ask.question import Question
 from joinproto.ask.strict import DoesNotFit
 from joinproto.discovery import cleanup, lint, lock
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
+from joinproto.discovery.backend_questions import BACKEND_QUESTIONS
 from joinproto.discovery.boot import Rules, Step, rules_of
 from joinproto.discovery.cleanup import Deed
 from joinproto.discovery.keys import Owner
@@ -369,4 +370,5 @@ QUESTIONS: tuple[Question[Any, Any], ...] = (
             "only_log_warning": False,
         },
     ),
+    *BACKEND_QUESTIONS,
 )

@@ -85,6 +85,9 @@ class Walk(Reference):
         for action, around in self.environment.moves(state.around):
             kind: Kind = "split" if action == "split" else "heal"
             yield Move(kind, split=around.split), evolve(state, around=around)
+        if self.world.together is not None:
+            for step in self.world.together(self.view(state)):
+                yield from self._together(state, step)
 
     def _text_of(self, message: Sent) -> str:
         # By their words, as `repr` of a set depends on the process, and a seed should not.

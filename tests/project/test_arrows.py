@@ -47,6 +47,7 @@ OURS: Mapping[str, set[str]] = {
     # A log behind a member, without sockets; `node` and `contrib` put it to use.
     "joinproto.log": {
         "joinproto.log",
+        "joinproto.array_form",
         "joinproto.drivers",
         "joinproto.store",
         "joinproto.join",
@@ -83,6 +84,21 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.tables",
         ERRORS,
     },
+    "joinproto.clusterer": {
+        "joinproto.clusterer",
+        "joinproto.ask",
+        "joinproto.json_form",
+        "joinproto.tables",
+        ERRORS,
+    },
+    # Its doing part: HTTP, the broker's tools, a file.
+    "joinproto.reconcile.broker": {
+        "joinproto.reconcile",
+        "joinproto.ask",
+        "joinproto.json_form",
+        "joinproto.tables",
+        ERRORS,
+    },
     # A member as a process; only `tools` imports it.
     "joinproto.node": {
         "joinproto.node",
@@ -112,6 +128,7 @@ OURS: Mapping[str, set[str]] = {
     "joinproto.rooms": {ERRORS},
     # What is printed says so in its types; nothing is known of who prints.
     "joinproto.json_form": set(),
+    "joinproto.array_form": set(),
     "joinproto.checking": {"joinproto.rooms", "models"},
     # All commands, and the search of `recover rehearse`, which the recovery tool may not import:
     # it has to run where there is nothing but the base install.
@@ -149,6 +166,7 @@ LAZY: Mapping[str, set[str]] = {
 }
 
 PURE = (
+    "joinproto.clusterer",
     "joinproto.discovery",
     "joinproto.join",
     "joinproto.pick",
@@ -170,6 +188,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.log": {"attr", "attrs"},
     "joinproto.swarm": {"attr", "attrs"},
     "joinproto.ask": {"attr", "attrs", "cattrs", "fastjsonschema"},
+    "joinproto.reconcile.broker": {"attr", "attrs", "httpx", "prometheus_client"},
     "joinproto.node": BASE | {"anyio", "prometheus_client", "uvicorn"},
     # From the base install alone: operators run it on broken machines.
     "joinproto.recovery": BASE,
@@ -177,6 +196,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.contrib": BASE | {"amqtt", "anyio", "prometheus_client"},
     "joinproto.rooms": set(),
     "joinproto.json_form": {"attrs", "cattrs"},
+    "joinproto.array_form": {"attrs"},
     "joinproto.checking": set(),
     "joinproto.__main__": {"click"},
     "joinproto": BASE,

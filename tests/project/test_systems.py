@@ -14,7 +14,14 @@ from tools.cli.main import COMMANDS
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEMS = ("standby", "clusterer", "reconcile", "discovery")
 UNPROVED = ("discovery",)
-OWED = {"reconcile": {"proofs/reconcile.py"}}
+OWED = {
+    "clusterer": {
+        "docs/clusterer.md",
+        "models/worlds/clusterer/__init__.py",
+        "proofs/clusterer.py",
+        "worlds in models/catalogue.py: clusterer-...",
+    },
+}
 """What a system that is being built still owes.  Remove a line by adding the part."""
 PARTS = (
     "joinproto/{}/__init__.py",

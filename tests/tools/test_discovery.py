@@ -90,3 +90,52 @@ def test_facts_that_do_not_fit_are_refused_by_their_path(
 
     assert found.exception is not None
     assert path == getattr(found.exception, "path", None)
+
+
+CLASSIC = """cluster_formation.classic_config.nodes.1 = rabbit@a
+cluster_formation.classic_config.nodes.2 = rabbit@b
+"""
+
+
+def test_list_asks_the_backend_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "rabbitmq.conf"
+    file.write_text(CLASSIC)
+
+    found = run("list", str(file), "--node", "rabbit@a", "--json")
+
+    assert 0 == found.return_value
+    assert ["rabbit@a", "rabbit@b"] == json.loads(found.output)["nodes"]
+
+
+@pytest.mark.parametrize(
+    ("at", "now", "last", "seconds"),
+    [("4.1", "retry", "standalone", 30.0), ("ours", "wait", "wait", None)],
+)
+def test_boot_says_what_a_node_that_sees_nobody_does_in_the_end(
+    tmp_path: Path, at: str, now: str, last: str, seconds: float | None
+) -> None:
+    """Thirty tries a second apart, then alone; ours waits and says for how many."""
+    file = tmp_path / "rabbitmq.conf"
+    file.write_text(CLASSIC)
+
+    found = run("boot", str(file), "--node", "rabbit@a", "--release", at, "--json")
+
+    tree = json.loads(found.output)
+    assert (now, last, seconds) == (tree["now"]["step"], tree["at_last"]["step"], tree["seconds"])
+
+
+def test_boot_joins_who_answers(tmp_path: Path) -> None:
+    file, seen = tmp_path / "rabbitmq.conf", tmp_path / "seen.json"
+    file.write_text(CLASSIC)
+    seen.write_text(json.dumps({"rabbit@b": {"members": 2, "in_cluster": True, "ready": True}}))
+
+    found = run("boot", str(file), "--node", "rabbit@a", "--seen", str(seen))
+
+    assert "now: join rabbit@b: of the nodes that answer rabbit@b is first (D3)" in found.output
+
+
+def test_another_address_is_refused() -> None:
+    found = run("conformance", "http://127.0.0.1")
+
+    assert found.exception is not None
+    assert "KIND+http://HOST:PORT" in getattr(found.exception, "next", "")

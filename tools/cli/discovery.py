@@ -12,17 +12,28 @@ import click
 from attrs import field, frozen
 
 from joinproto.ask.strict import DoesNotFit, parse, reader_of
-from joinproto.discovery.boot import Rules, rules_of
+from joinproto.discovery.boot import Rules, Step, rules_of
+from joinproto.discovery.contract import Variant
+from joinproto.discovery.keys import V41
 from joinproto.discovery.lint import Given, lint
 from joinproto.discovery.problem import Problem, Severity
-from joinproto.discovery.questions import ConfAnswer, Told, conf_answer
+from joinproto.discovery.questions import (
+    AskBoot,
+    BootAnswer,
+    ConfAnswer,
+    Told,
+    answer_boot,
+    conf_answer,
+)
 from joinproto.discovery.releases import release
+from joinproto.discovery.values import K8S
 from joinproto.errors import UsageProblem
 from joinproto.json_form import AtLeast, Count, printed
 
 EXAMPLE = """\b
 Example:
   joinproto discovery lint rabbitmq.conf --release 4.1
+  joinproto discovery list rabbitmq.conf
   joinproto discovery would-it-split facts.json
 """
 NODES_MAX = 6
@@ -87,6 +98,152 @@ def _as_text(name: str, problem: Problem) -> str:
     key = f" {problem.key}" if problem.key else f" {problem.found}" if problem.found else ""
     said = f"{where}: {problem.severity.value}:{key}: {problem.why} ({problem.rule})"
     return f"{said}\n  next: {problem.next}"
+
+
+# -- real servers -------------------------------------------------------------------------
+
+
+def _given(at: str, node: str | None) -> Given:
+    return Given(release=release(at), node=node)
+
+
+@discovery.command("list")
+@click.argument("file", type=click.File("rb"))
+@click.option("--release", "at", default="head", help="Whose settings: 3.7 to 4.3.")
+@click.option("--node", help="The node's own name, as rabbit@host1; default: of this machine.")
+@click.option("--real", is_flag=True, help="Ask as the release does, its defects included.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def list_command(file: BinaryIO, at: str, node: str | None, real: bool, as_json: bool) -> int:
+    """Ask the backend of a rabbitmq.conf who is there; nothing is written.
+
+    Exit code 1 where it is not known.
+    """
+    from joinproto.discovery.clients.listing import list_file
+
+    variant = Variant.REAL if real else Variant.OURS
+    found = list_file(file.read(), _given(at, node), variant=variant, node=node)
+    if as_json:
+        click.echo(printed(found))
+    elif found.nodes is None:
+        click.echo(f"{found.backend}: {found.error}")
+    else:
+        what = "selects" if found.selected else "lists"
+        click.echo(f"{found.backend} {what} {', '.join(found.nodes) or 'nobody'}")
+    return int(found.nodes is None)
+
+
+@discovery.command("conformance")
+@click.argument("url")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def conformance(url: str, as_json: bool) -> int:
+    """Say whether a server answers as a backend must.
+
+    URL is consul+http://HOST:PORT, etcd2+http://HOST:PORT or etcd3+http://HOST:PORT.  Records
+    are written under a name of their own, and removed.  Exit code 1 where it does not conform.
+    """
+    from joinproto.discovery.clients.conformance import conformance as asked
+
+    found = asked(url)
+    if as_json:
+        click.echo(printed(found))
+    else:
+        for check in found.checks:
+            click.echo(f"{'holds' if check.holds else 'FAILS'}  {check.name}: {check.found}")
+        click.echo(f"{found.server} {'conforms' if found.conforms else 'does not conform'}")
+    return int(not found.conforms)
+
+
+@frozen(kw_only=True)
+class Booted:
+    """`discovery boot --json`: what the backend said, and what the node does."""
+
+    nodes: Annotated[tuple[str, ...] | None, "whom the backend named; null: not known"]
+    now: Annotated[BootAnswer, "what this round ends with"]
+    at_last: Annotated[BootAnswer, "what the last round ends with, if all are like this one"]
+    seconds: Annotated[float | None, "until that, at least; null: it tries without end"]
+
+
+@discovery.command("boot")
+@click.argument("file", type=click.File("rb"))
+@click.option("--node", required=True, help="The node's own name, as rabbit@host1.")
+@click.option("--release", "at", default="head", help="Whose rules: 3.7 to 4.3, or ours.")
+@click.option(
+    "--seen",
+    type=click.File("rb"),
+    help="Who answers: a JSON object, name to what it says (ask discovery.boot --schema).",
+)
+@click.option("--expected", type=click.IntRange(1), help="Ours: how many members there will be.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def boot_command(
+    file: BinaryIO,
+    node: str,
+    at: str,
+    seen: BinaryIO | None,
+    expected: int | None,
+    as_json: bool,
+) -> int:
+    """Ask the backend of a rabbitmq.conf, and say what a blank node would do, round by round.
+
+    Nodes are not asked: --seen says who answers; without it the node sees only itself.
+    """
+    text = file.read()
+    others = parse(seen.read()) if seen is not None else {}
+    if not isinstance(others, dict):
+        raise DoesNotFit("", "--seen: expected an object", next="name to what the node says")
+    found = booted(text, node, at, {node: {}, **others}, expected)
+    if as_json:
+        click.echo(printed(found))
+    else:
+        click.echo(f"{'nobody known' if found.nodes is None else ', '.join(found.nodes)}")
+        click.echo(f"now: {_said(found.now)}")
+        if found.seconds is not None and found.at_last != found.now:
+            click.echo(f"after {found.seconds:g} s of the same: {_said(found.at_last)}")
+    return 0
+
+
+def _said(answer: BootAnswer) -> str:
+    whom = f" {answer.node}" if answer.node else ""
+    return f"{answer.step.value}{whom}: {answer.why} ({answer.rule})"
+
+
+def booted(text: bytes, node: str, at: str, seen: dict[str, Any], expected: int | None) -> Booted:
+    """Return what a node with this file does; raises `UsageProblem` for one that cannot start."""
+    from joinproto.discovery.chosen import chosen
+    from joinproto.discovery.clients.listing import list_file
+
+    given = _given("head" if at == "ours" else at, node)
+    variant = Variant.OURS if at == "ours" else Variant.REAL
+    settings = chosen(text, given, variant=variant, node=node).about
+    listing = list_file(text, given, variant=variant, node=node)
+    limit = settings.get("discovery_retry_limit")
+    endless = limit == "unlimited" or (settings.backend == K8S and given.release >= V41)
+    asked: dict[str, Any] = {
+        "node": node,
+        "release": at,
+        "seen": seen,
+        "answer": _told(listing),
+        "target_cluster_size_hint": settings.get("target_cluster_size_hint"),
+        "expected": expected,
+    }
+    rounds = [
+        answer_boot(reader_of(AskBoot).read({**asked, "tries_left": left}))
+        for left in (None if endless else limit, None if endless else 0)
+    ]
+    again = rounds[0].step in (Step.RETRY, Step.WAIT)
+    interval = settings.get("discovery_retry_interval") / 1000
+    ends = again and not endless and at != "ours"
+    return Booted(
+        nodes=listing.nodes,
+        now=rounds[0],
+        at_last=rounds[1],
+        seconds=limit * interval if ends else None if again else 0.0,
+    )
+
+
+def _told(listing: Any) -> dict[str, Any]:
+    if listing.nodes is None:
+        return {"error": listing.error}
+    return {"one": listing.nodes[0]} if listing.selected else {"list": listing.nodes}
 
 
 # -- would it split -----------------------------------------------------------------------

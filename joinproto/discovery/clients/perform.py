@@ -46,5 +46,5 @@ async def _taken_back(flow: Flow[Any], exchange: Exchange) -> None:
         step = flow.throw(Refused("it was given up"))
         for _ in range(LAST_REQUESTS):
             step = flow.send(None if isinstance(step, Wait) else await exchange(step))
-    except StopIteration:
+    except (StopIteration, Refused):
         pass
