@@ -106,6 +106,10 @@ class ConsulServer(Recorded):
                     break
                 there = self.keys.get(key)
             return (200, [there]) if there else (404, None)
+        if method == "DELETE":
+            for one in [one for one in self.keys if one.startswith(key) and "recurse" in query]:
+                del self.keys[one]
+            return 200, True
         if "cas" in query and there is not None:
             return 200, False
         entry = dict(there or {})

@@ -17,10 +17,10 @@ KEYS = Signing(access_key="AK", secret_key="SK", region="", service="")
 TAGS = {"service": "rabbitmq", "environment": "staging"}
 
 
-def instance(host: str = "", state: str = "running", more: str = "", id: str = "i-1") -> str:
+def instance(host: str = "", state: str = "running", more: str = "", name: str = "i-1") -> str:
     """Return one instance, as EC2 prints it."""
-    name = f"<instanceId>{id}</instanceId><privateDnsName>{host}</privateDnsName>"
-    return f"<item><instanceState><name>{state}</name></instanceState>{name}{more}</item>"
+    told = f"<instanceId>{name}</instanceId><privateDnsName>{host}</privateDnsName>"
+    return f"<item><instanceState><name>{state}</name></instanceState>{told}{more}</item>"
 
 
 def page(*reservations: str, token: str = "") -> str:
@@ -212,7 +212,7 @@ def test_a_listing_by_group_asks_the_metadata_then_all_pages_then_the_instances(
         ok(group("i-1:x", token="t")),
         ok(group("i-2:x")),
         ok(page(instance("a"), token="u")),
-        ok(page(instance("b", id="i-2"), instance("stranger", id="i-9"))),
+        ok(page(instance("b", name="i-2"), instance("stranger", name="i-9"))),
     )
 
     assert [

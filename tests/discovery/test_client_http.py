@@ -94,11 +94,11 @@ def exchanged(request: Request, http: Http | None = None) -> Response | Broken:
     return anyio.run(sent)
 
 
-def get(port: int, *headers: Header, scheme: str = "http", host: str = "127.0.0.1") -> Request:
+def get(port: int, *headers: Header, host: str = "127.0.0.1") -> Request:
     """Return a request to this port of this machine."""
     return Request(
         method="GET",
-        scheme=scheme,  # type: ignore[arg-type]
+        scheme="http",
         host=host,
         port=port,
         path="/v1/kv/x",
@@ -140,15 +140,11 @@ def test_requests_and_statuses_are_logged_and_secrets_are_not(
     """Every request and status at debug level, secrets never in a log."""
     caplog.set_level(logging.DEBUG)
     with rude(Manner.S403) as server, proxy(server.port) as way:
-        at = {"host": "127.0.0.1", "port": server.port}
         http = Http(Proxies(http_proxy=f"http://user:proxy-secret@127.0.0.1:{way.port}"))
-        ask(
-            ConsulBackend(Consul(acl_token="consul-secret", **at)),
-            lambda p: p.list_nodes(),
-            http=http,
-        )  # type: ignore[arg-type]
+        consul = Consul(acl_token="consul-secret", host="127.0.0.1", port=server.port)
+        ask(ConsulBackend(consul), lambda port: port.list_nodes(), http=http)
         ask(aws(server.port), lambda port: port.list_nodes())
-        etcd = Etcd3(username="u", password="etcd-secret", **at)  # type: ignore[arg-type]
+        etcd = Etcd3(username="u", password="etcd-secret", host="127.0.0.1", port=server.port)
         ask(Etcd3Backend(etcd), lambda port: port.list_nodes())
 
     url = f"http://127.0.0.1:{server.port}"

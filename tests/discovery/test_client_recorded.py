@@ -52,7 +52,7 @@ def test_a_server_of_the_recorded_shapes_conforms(consul: ConsulServer) -> None:
 
     assert [] == [one for one in done.checks if not one.holds]
     assert 15 < len(done.checks)
-    assert {} == consul.services
+    assert ({}, {}, set()) == (consul.services, consul.keys, consul.sessions)
 
 
 class Forgetful(ConsulServer):

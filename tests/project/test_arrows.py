@@ -82,6 +82,8 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.tables",
         ERRORS,
     },
+    # What asks the servers; the register of the view chain keeps views as members write them.
+    "joinproto.discovery.clients": {"joinproto.discovery", "joinproto.join", ERRORS},
     "joinproto.reconcile": {
         "joinproto.reconcile",
         "joinproto.ask",
@@ -104,8 +106,6 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.tables",
         ERRORS,
     },
-    # What asks the servers; the register of the view chain keeps views as members write them.
-    "joinproto.discovery.clients": {"joinproto.discovery", "joinproto.join", ERRORS},
     # A member as a process; only `tools` imports it.
     "joinproto.node": {
         "joinproto.node",

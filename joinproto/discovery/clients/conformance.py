@@ -24,7 +24,8 @@ from joinproto.discovery.consul_settings import Consul
 from joinproto.discovery.contract import Backend, Done, Held
 from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
 from joinproto.discovery.etcd3 import Etcd3Backend
-from joinproto.discovery.etcd3_settings import Etcd3
+from joinproto.discovery.etcd3_settings import Etcd3, after, key
+from joinproto.discovery.exchange import Request, arguments
 from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register, Stands
 from joinproto.errors import UsageProblem
 
@@ -129,7 +130,7 @@ async def _locks(one: Port, two: Port) -> list[Check]:
 
 
 async def conform_register(register: Register, http: Http, name: str) -> tuple[Check, ...]:
-    """Return what holds of a server's compare-and-set; the key stays, under its own name."""
+    """Return what holds of a server's compare-and-set; the key is there afterwards."""
     before = await perform(register.read(name), http.exchange)
     said: list[Stands | Failed] = []
 
@@ -208,6 +209,23 @@ def _backends(server: Server, cluster: str) -> tuple[Callable[[str], Backend], R
     return lambda node: Etcd3Backend(evolve(etcd3, node=node)), EtcdRegister(etcd3)
 
 
+def _sweep(server: Server, cluster: str) -> Request:
+    """Return the request that removes all keys of this cluster."""
+    at = {"host": server.host, "port": server.port, "scheme": server.scheme}
+    match server.kind:
+        case "consul":
+            consul = Consul(**at)  # type: ignore[arg-type]
+            path = f"/v1/kv/{consul.lock_prefix}/{cluster}/"
+            return consul.request("DELETE", path, arguments=arguments(("recurse", None)))
+        case "etcd2":
+            etcd2 = Etcd2(cluster_name=cluster, **at)  # type: ignore[arg-type]
+            return etcd2.request("DELETE", etcd2.base, arguments(("recursive", "true")))
+    etcd3 = Etcd3(**at)  # type: ignore[arg-type]
+    keys = f"/joinproto/{etcd3.prefix}/{cluster}/"
+    tree = {"key": key(keys), "range_end": key(after(keys))}
+    return etcd3.post("/v3/kv/deleterange", tree, None)
+
+
 @asynccontextmanager
 async def _http() -> AsyncIterator[Http]:
     async with Http() as http:
@@ -228,11 +246,15 @@ def conformance(
 
     async def asked() -> Conformance:
         async with http() as open_http:
-            done = await conform(url, lambda node: Served(backend(node), open_http.exchange))
-            if register is None:
-                return done
-            more = await conform_register(register, open_http, "conformance")
-            return evolve(done, checks=done.checks + more)
+            try:
+                done = await conform(url, lambda node: Served(backend(node), open_http.exchange))
+                if register is None:
+                    return done
+                more = await conform_register(register, open_http, "conformance")
+                return evolve(done, checks=done.checks + more)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await open_http.exchange(_sweep(server, cluster))
 
     return anyio.run(asked)
 

@@ -43,7 +43,7 @@ class Http:
 
     proxies: Proxies = field(factory=Proxies)
     tls: ssl.SSLContext | None = None
-    clients: dict[str | None, httpx.AsyncClient] = field(factory=dict)
+    clients: dict[tuple[str, str | None], httpx.AsyncClient] = field(factory=dict)
 
     async def __aenter__(self) -> Http:
         return self
@@ -82,7 +82,7 @@ class Http:
 
     async def _sent(self, request: Request) -> Response:
         found = way(self.proxies, request.scheme, request.host)
-        client = self._client(found.proxy)
+        client = self._client(request.scheme, found.proxy)
         url = httpx.URL(f"{request.scheme}://{netloc(request.host, request.port)}")
         asked = signed(request, utc()) if request.signing else request
         whole = httpx.Request(
@@ -102,18 +102,19 @@ class Http:
             await got.aclose()
         return Response(status=got.status_code, body=body.decode())
 
-    def _client(self, proxy: str | None) -> httpx.AsyncClient:
-        if proxy not in self.clients:
-            tls = self.tls or ssl.create_default_context()
-            self.clients[proxy] = httpx.AsyncClient(
+    def _client(self, scheme: str, proxy: str | None) -> httpx.AsyncClient:
+        if (scheme, proxy) not in self.clients:
+            # Authorities are read where they are asked for: it is half of a client's cost.
+            is_https = scheme == "https"
+            self.clients[scheme, proxy] = httpx.AsyncClient(
                 proxy=proxy,
-                verify=tls,
+                verify=(self.tls or ssl.create_default_context()) if is_https else False,
                 trust_env=False,
                 timeout=None,
                 # A connection that was kept may have died meanwhile: that would be an error.
                 limits=httpx.Limits(max_keepalive_connections=0),
             )
-        return self.clients[proxy]
+        return self.clients[scheme, proxy]
 
 
 def _headers(request: Request) -> tuple[Header, ...]:
