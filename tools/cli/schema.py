@@ -70,7 +70,7 @@ SCHEMAS = {
     "decide": DECIDE,
     "drawings": DRAWINGS,
     "drawn": DRAWN,
-    "clusterer-compared": schema_of(
+    "clusterer-compare": schema_of(
         CompareAnswer, "`clusterer compare --json`: what A is beside B."
     ),
     "validated": schema_of(Validated),
