@@ -6,7 +6,6 @@ Source: Clusterer, U4 and U5.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from joinproto.clusterer.config import Config
 from joinproto.clusterer.state import State
@@ -53,7 +52,6 @@ def seen_by(state: State, statuses: Mapping[str, Status]) -> tuple[Seen, ...]:
     return seen(config, state.who.me, state.status, statuses, state.ran)
 
 
-@lru_cache(maxsize=4096)
 def choose(status: Status, rows: tuple[Seen, ...], me: int) -> Case[Next]:
     """Return the case of the join or rejoin table that holds for the node at place `me`."""
     return (JOIN if status is Status.JOINING else REJOIN).choose(rows, me)

@@ -18,41 +18,44 @@ from attrs import Factory, define, frozen
 
 from joinproto.clusterer import broker, coordinator
 from joinproto.clusterer.broker import Disk
-from joinproto.clusterer.config import Config
+from joinproto.clusterer.deeds import do
 from joinproto.clusterer.identities import of_node
 from joinproto.clusterer.messages import (
     Answer,
-    Apply,
     Arm,
     AskAwaited,
     AskLock,
     AskStatus,
+    Awaited,
     BootBroker,
     Booted,
     Down,
     Keep,
+    Locked,
     NewConfig,
     Off,
     Poke,
     Receive,
-    Reply,
     Send,
     Silence,
-    Start,
     StopBroker,
     Tick,
     TimeUp,
+    Told,
     Wipe,
 )
-from joinproto.clusterer.reading import NotConfig, of_json
-from joinproto.clusterer.state import State, Who
+from joinproto.clusterer.state import State
 from joinproto.clusterer.status import WAITING, Status
 from joinproto.clusterer.story import Deed, Op, Story
 from joinproto.errors import LimitReached
 
 Choose = Callable[[int], int]
+Queues = dict[str, deque[Deed]]
 ACTIONS_MAX = 200_000
 """In one step of a story; beyond that it would go on for ever."""
+TOKENS = 16
+"""Rounds of one node are told apart by their numbers modulo this: links keep the order of
+messages, so no answer is that late."""
 RETRIES_MAX = 8
 """Rounds that a refused lock is repeated without anything else having changed."""
 
@@ -61,7 +64,7 @@ RETRIES_MAX = 8
 class Machine:
     """One machine.  `state` None: the node is off, and `why` says since what.
 
-    `boots`: what its broker is about to do.  `seen`: the count of changes at which its last
+    `boots`: what its broker is about to do.  `stirred`: something has changed since its last
     round began.  `ends_at`: when its shutdown timer runs out, in story seconds.
     """
 
@@ -70,10 +73,10 @@ class Machine:
     state: State | None = None
     why: str = "never started"
     boots: BootBroker | None = None
-    seen: int = -1
+    stirred: bool = False
+    token: int = 0
     retries: int = 0
     ends_at: float | None = None
-    starts: int = 0
 
     @property
     def is_up(self) -> bool:
@@ -92,8 +95,9 @@ class Deeds(Enum):
 
 @frozen
 class Act:
-    """Something that may happen now."""
+    """Something that may happen now; `name`: unlike that of anything else that may."""
 
+    name: str
     do: Callable[..., None]
     args: tuple[Any, ...]
 
@@ -109,45 +113,42 @@ class Sim:
         self.links: dict[tuple[str, str], deque[Any]] = {}
         self.cut: set[frozenset[str]] = set()
         self.now = 0.0
-        self.changes = 0
-        self.tokens = 0
         self.made: dict[str, int] = {}
         self.wiped: set[str] = set()
         self.before: dict[str, str | None] = {}
         self.replies: dict[str, str] = {}
         self.events: list[str] = []
-        self._deeds = Deeds.FIRST
+        self.deeds_when = Deeds.FIRST
         for name in story.nodes:
-            self._create(name)
+            self.create(name)
 
     # -- a step ------------------------------------------------------------------------------
 
     def play(self, deeds: tuple[Deed, ...]) -> None:
         """Do what a step says, and all that follows until nothing changes any more."""
-        self.wiped, self.replies = set(), {}
-        self.before = {name: disk.data for name, disk in self.disks.items()}
-        for machine in self.machines.values():
-            machine.retries = 0
+        self.begin()
         waits = [deed for deed in deeds if deed.op is Op.WAIT]
-        queues: dict[str, deque[Deed]] = {}
-        for deed in deeds:
-            if deed.op is not Op.WAIT:
-                queues.setdefault(deed.node or f"{deed.op.value} {len(queues)}", deque()).append(
-                    deed
-                )
+        queues = queued(deeds)
         if self.choose is None:
             for deed in deeds:
-                self._do(deed)
+                do(self, deed)
             queues = {}
         else:
-            self._deeds = tuple(Deeds)[self.choose(len(Deeds))]
+            self.deeds_when = tuple(Deeds)[self.choose(len(Deeds))]
         self._settle(queues)
         for deed in waits:
             self._wait(deed.seconds)
 
-    def _settle(self, queues: dict[str, deque[Deed]]) -> None:
+    def begin(self) -> None:
+        """Begin a step: what is told of it is told from here on."""
+        self.wiped, self.replies = set(), {}
+        self.before = {name: disk.data for name, disk in self.disks.items()}
+        for machine in self.machines.values():
+            machine.retries = 0
+
+    def _settle(self, queues: Queues) -> None:
         for _ in range(ACTIONS_MAX):
-            acts = self._possible(queues)
+            acts = self.possible(queues)
             if not acts:
                 return
             chosen = acts[self.choose(len(acts)) if self.choose is not None else 0]
@@ -157,54 +158,71 @@ class Sim:
             next="send the story: something repeats for ever",
         )
 
-    def _possible(self, queues: dict[str, deque[Deed]]) -> list[Act]:
+    def possible(self, queues: Queues) -> list[Act]:
         """Return what may happen now; without chance, the first: messages, boots, then polls."""
-        acts: list[Act] = [Act(self._deed, (queues, key)) for key in queues]
-        if acts and self._deeds is Deeds.FIRST:
+        acts: list[Act] = [Act(f"do {key}", self._deed, (queues, key)) for key in queues]
+        if acts and self.deeds_when is Deeds.FIRST:
             return acts
         deeds, acts = acts, []
-        acts += [Act(self._deliver, key) for key, link in self.links.items() if link]
+        acts += [
+            Act(f"{key[0]} to {key[1]}", self.deliver, key)
+            for key, link in self.links.items()
+            if link
+        ]
         if self.choose is None and acts:
             return acts
         up = [machine for _, machine in sorted(self.machines.items()) if machine.is_up]
-        acts += [Act(self._boot, (one,)) for one in up if one.boots is not None]
+        acts += [Act(f"boot {one.name}", self._boot, (one,)) for one in up if one.boots is not None]
         if self.choose is None and acts:
             return acts
-        if self._deeds is Deeds.BETWEEN:
+        if self.deeds_when is Deeds.BETWEEN:
             acts += deeds
         for one in up:
             state = one.state
             if state is None:
                 continue
-            if state.status in WAITING and state.round is None and one.seen != self.changes:
-                acts.append(Act(self._tick, (one,)))
+            if state.status in WAITING and state.round is None and one.stirred:
+                acts.append(Act(f"poll {one.name}", self._tick, (one,)))
             if state.status is Status.READY and any(
                 self._answers(one.name, name) for name in state.dead
             ):
-                acts.append(Act(self._step, (one, Poke())))
+                acts.append(Act(f"poke {one.name}", self.step, (one, Poke())))
         return acts or deeds
 
-    def _deed(self, queues: dict[str, deque[Deed]], key: str) -> None:
+    def _deed(self, queues: Queues, key: str) -> None:
         deed = queues[key].popleft()
         if not queues[key]:
             del queues[key]
-        self._do(deed)
+        do(self, deed)
 
     def _tick(self, machine: Machine) -> None:
-        machine.seen = self.changes
-        self.tokens += 1
-        self._step(machine, Tick(self.tokens, machine.disk.record))
+        machine.stirred = False
+        machine.token = (machine.token + 1) % TOKENS
+        self.step(machine, Tick(machine.token, machine.disk.record))
+
+    def stir(self) -> None:
+        """Let every node that waits look again."""
+        for machine in self.machines.values():
+            machine.stirred = True
 
     def _boot(self, machine: Machine) -> None:
         does, machine.boots = machine.boots, None
         if does is None:
             return
-        broker.boot(machine.name, does, self.disks, self.reaches, lambda: self._label(machine.name))
-        self._step(machine, Booted())
+        name = machine.name
+        broker.boot(name, does, self.disks, self.reaches, lambda: f"{name}/{self.count(name)}")
+        self.step(machine, Booted())
 
-    def _label(self, node: str) -> str:
-        self.made[node] = self.made.get(node, 0) + 1
-        return f"{node}/{self.made[node]}"
+    def count(self, what: str) -> int:
+        """Return how often this was asked for: labels and identities are numbered by it."""
+        self.made[what] = self.made.get(what, 0) + 1
+        return self.made[what]
+
+    def create(self, name: str) -> None:
+        """Put a blank machine there, unless there is one of this name."""
+        if name not in self.machines:
+            machine = Machine(name)
+            self.machines[name], self.disks[name] = machine, machine.disk
 
     # -- the network -------------------------------------------------------------------------
 
@@ -227,38 +245,41 @@ class Sim:
         if machine is None or not machine.is_up:
             return
         if isinstance(content, AskStatus | AskAwaited | AskLock):
-            self._step(machine, Silence(to, content.token))
+            self.step(machine, Silence(to, content.token))
         elif isinstance(content, NewConfig):
-            self._step(machine, Down(to))
+            self.step(machine, Down(to))
 
-    def _deliver(self, sender: str, to: str) -> None:
+    def deliver(self, sender: str, to: str) -> None:
         content = self.links[sender, to].popleft()
         if isinstance(content, NewConfig):
             self.events.append(f"{sender} tells {to} of {content.held.config}")
         machine = self.machines.get(to)
         if machine is not None and machine.is_up:
-            self._step(machine, Receive(sender, content))
+            self.step(machine, Receive(sender, content))
 
-    def _drop(self, lost: Callable[[str, str], bool]) -> None:
-        """Lose what is under way on these links; a question is answered by silence."""
+    def drop(self, lost: Callable[[str, str], bool]) -> None:
+        """Lose what is under way on these links; what was asked there is answered by silence."""
         for (sender, to), link in list(self.links.items()):
-            if not lost(sender, to):
-                continue
-            contents = list(link)
-            link.clear()
-            for content in contents:
-                self._lost(sender, to, content)
+            if lost(sender, to):
+                contents = list(link)
+                link.clear()
+                for content in contents:
+                    self._lost(sender, to, content)
         for machine in list(self.machines.values()):
             round_ = None if machine.state is None else machine.state.round
-            if round_ is None:
-                continue
-            for name in sorted(round_.left):
-                if lost(machine.name, name) or lost(name, machine.name):
-                    self._step(machine, Silence(name, round_.token))
+            for name in sorted(round_.left) if round_ is not None else ():
+                asked_in_vain = lost(machine.name, name) or lost(name, machine.name)
+                if asked_in_vain and not self._is_answered(machine.name, name):
+                    self.step(machine, Silence(name, round_.token if round_ is not None else 0))
+
+    def _is_answered(self, asker: str, name: str) -> bool:
+        """Say whether an answer is under way."""
+        link = self.links.get((name, asker), ())
+        return any(isinstance(one, Told | Awaited | Locked) for one in link)
 
     # -- a node ------------------------------------------------------------------------------
 
-    def _step(self, machine: Machine, event: Any) -> None:
+    def step(self, machine: Machine, event: Any) -> None:
         before = machine.state
         if before is None:
             return
@@ -267,15 +288,15 @@ class Sim:
         if after.status is not before.status:
             self.events.append(f"{machine.name}: {after.status.value} ({after.why.case})")
         if after is not before and _essence(after) != _essence(before):
-            self.changes += 1
+            self.stir()
         elif after.why.case == "a lock is held by another" and before.round is not None:
             machine.retries += 1
             if machine.retries <= RETRIES_MAX:
-                machine.seen = -1
+                machine.stirred = True
         for effect in step.effects:
-            self._perform(machine, effect)
+            self.perform(machine, effect)
 
-    def _perform(self, machine: Machine, effect: Any) -> None:
+    def perform(self, machine: Machine, effect: Any) -> None:
         disk = machine.disk
         match effect:
             case Send(to, content):
@@ -288,7 +309,7 @@ class Sim:
                 broker.wipe(disk)
             case StopBroker():
                 broker.stop(machine.name, self.disks)
-                self.changes += 1
+                self.stir()
             case BootBroker():
                 machine.boots = effect
             case Arm(seconds):
@@ -296,106 +317,23 @@ class Sim:
             case Answer(reply):
                 self.replies[machine.name] = reply.value
             case Off(why):
-                self._off(machine, why)
+                self.off(machine, why)
 
-    def _off(self, machine: Machine, why: str) -> None:
+    def off(self, machine: Machine, why: str, *, loses: bool = False) -> None:
+        """End the node.  `loses`: what it has sent is lost, too."""
         if machine.state is None:
             return
         machine.state, machine.why, machine.boots = None, why, None
         machine.ends_at = None
         broker.stop(machine.name, self.disks)
-        self.changes += 1
+        self.stir()
         name = machine.name
-        self._drop(lambda sender, to: name in (sender, to))
+        self.drop(lambda sender, to: to == name or (loses and sender == name))
         for other in self.machines.values():
             if other.is_up:
-                self._step(other, Down(name))
+                self.step(other, Down(name))
 
-    # -- deeds -------------------------------------------------------------------------------
-
-    def _create(self, name: str) -> None:
-        if name not in self.machines:
-            machine = Machine(name)
-            self.machines[name], self.disks[name] = machine, machine.disk
-
-    def _do(self, deed: Deed) -> None:
-        name = deed.node or ""
-        self.events.append(f"{deed.op.value} {name}".strip())
-        machine = self.machines.get(name)
-        match deed.op:
-            case Op.CREATE:
-                self._create(name)
-            case Op.CUT:
-                self._cut(deed)
-            case Op.HEAL:
-                self._heal(deed)
-            case _ if machine is None:
-                if deed.op is Op.APPLY:
-                    self.replies[name] = Reply.OFF.value
-            case Op.START:
-                self._start(machine, deed)
-            case Op.STOP | Op.CRASH:
-                self._off(machine, "stopped" if deed.op is Op.STOP else "crashed")
-            case Op.RESET:
-                self._off(machine, "reset")
-                machine.why = "reset"
-                machine.disk = self.disks[name] = Disk()
-            case Op.DELETE:
-                self._off(machine, "deleted")
-                del self.machines[name], self.disks[name]
-            case Op.APPLY:
-                self.replies[name] = Reply.OFF.value
-                self._step(machine, Apply(self._config(deed)))
-
-    def _start(self, machine: Machine, deed: Deed) -> None:
-        if machine.is_up:
-            return
-        machine.starts += 1
-        machine.seen, machine.retries = -1, 0
-        who = Who(machine.name, self.story.variant, self.story.release)
-        machine.state = State(who=who)
-        fresh = f"{machine.name}#{self._fresh(machine.name)}"
-        start = Start(record=machine.disk.record, given=self._config(deed), fresh=fresh)
-        self._step(machine, start)
-
-    def _fresh(self, name: str) -> int:
-        key = f"{name}#"
-        self.made[key] = self.made.get(key, 0) + 1
-        return self.made[key]
-
-    def _config(self, deed: Deed) -> Config | None:
-        if deed.config is None:
-            return None
-        try:
-            return of_json(deed.config, self.story.release).config
-        except NotConfig:
-            return None
-
-    def _cut(self, deed: Deed) -> None:
-        left, right = deed.between or ((), ())
-        pairs = {frozenset((one, other)) for one in left for other in right if one != other}
-        self.cut |= pairs
-        self.changes += 1
-        self._drop(lambda sender, to: frozenset((sender, to)) in pairs)
-        for one, other in (sorted(pair) for pair in pairs):
-            for name, gone in ((one, other), (other, one)):
-                disk = self.disks.get(name)
-                if disk is not None and disk.runs:
-                    disk.ran -= {gone}
-                machine = self.machines.get(name)
-                if machine is not None:
-                    self._step(machine, Down(gone))
-
-    def _heal(self, deed: Deed) -> None:
-        if deed.between is None:
-            self.cut.clear()
-        else:
-            left, right = deed.between
-            self.cut -= {frozenset((one, other)) for one in left for other in right}
-        self.changes += 1
-        for name, disk in self.disks.items():
-            if disk.runs:
-                disk.ran |= set(broker.cluster(name, self.disks, self.reaches))
+    # -- time --------------------------------------------------------------------------------
 
     def _wait(self, seconds: float) -> None:
         """Let story time pass; shutdown timers run out in their order."""
@@ -414,8 +352,17 @@ class Sim:
             machine = self.machines[name]
             machine.ends_at = None
             if machine.state is not None:
-                self._step(machine, TimeUp(machine.state.timer))
+                self.step(machine, TimeUp(machine.state.timer))
             self._settle({})
+
+
+def queued(deeds: tuple[Deed, ...]) -> Queues:
+    """Return the deeds of a step, waits excepted, by node: what is done to one keeps its order."""
+    queues: Queues = {}
+    for deed in deeds:
+        if deed.op is not Op.WAIT:
+            queues.setdefault(deed.node or f"{deed.op.value} {len(queues)}", deque()).append(deed)
+    return queues
 
 
 def _essence(state: State) -> tuple[Any, ...]:

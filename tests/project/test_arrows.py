@@ -68,6 +68,20 @@ OURS: Mapping[str, set[str]] = {
     # Questions and answers in JSON; it names the systems' questions and imports none of them
     # before one is asked.
     "joinproto.ask": {"joinproto.ask", "joinproto.json_form", ERRORS},
+    "joinproto.discovery": {
+        "joinproto.discovery",
+        "joinproto.ask",
+        "joinproto.json_form",
+        "joinproto.tables",
+        ERRORS,
+    },
+    "joinproto.standby": {
+        "joinproto.standby",
+        "joinproto.ask",
+        "joinproto.json_form",
+        "joinproto.tables",
+        ERRORS,
+    },
     "joinproto.reconcile": {
         "joinproto.reconcile",
         "joinproto.ask",
@@ -90,6 +104,8 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.tables",
         ERRORS,
     },
+    # What asks the servers; the register of the view chain keeps views as members write them.
+    "joinproto.discovery.clients": {"joinproto.discovery", "joinproto.join", ERRORS},
     # A member as a process; only `tools` imports it.
     "joinproto.node": {
         "joinproto.node",
@@ -138,6 +154,7 @@ OURS: Mapping[str, set[str]] = {
 
 # Taken back from the table above: place -> what it may not import after all.
 EXCEPT: Mapping[str, set[str]] = {
+    "joinproto.discovery": {"joinproto.discovery.clients"},
     "joinproto": {"joinproto.__main__", "joinproto.checking"},
     "joinproto.contrib": {"joinproto.__main__", "joinproto.checking", "joinproto.node"},
     "models": {"models.engine", "joinproto.checking"},
@@ -157,10 +174,12 @@ LAZY: Mapping[str, set[str]] = {
 
 PURE = (
     "joinproto.clusterer",
+    "joinproto.discovery",
     "joinproto.join",
     "joinproto.pick",
     "joinproto.reconcile",
     "joinproto.reference",
+    "joinproto.standby",
     "joinproto.tables",
 )
 """What decides: no I/O, clock or chance."""
@@ -181,6 +200,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.node": BASE | {"anyio", "prometheus_client", "uvicorn"},
     # From the base install alone: operators run it on broken machines.
     "joinproto.recovery": BASE,
+    "joinproto.discovery.clients": {"attr", "attrs", "anyio", "dns", "httpx"},
     "joinproto.contrib": BASE | {"amqtt", "anyio", "prometheus_client"},
     "joinproto.rooms": set(),
     "joinproto.json_form": {"attrs", "cattrs"},
@@ -196,7 +216,8 @@ THEIRS: Mapping[str, set[str]] = {
     "spark_explore": BASE | ARRAYS | {"pandas", "py4j", "pyarrow", "pyspark"},
     # `tools.mutate` runs the unit tests, and counts which lines they run.
     "tools": BASE
-    | {"anyio", "coverage", "hypothesis", "matplotlib", "prometheus_client", "pytest", "rich"},
+    | {"anyio", "coverage", "hypothesis", "matplotlib", "prometheus_client", "pyarrow", "pytest"}
+    | {"rich"},
 }
 
 # No I/O, clock or randomness in what decides: time and chance are arguments.

@@ -18,6 +18,8 @@ from attrs import frozen
 import joinproto
 from joinproto.ask.strict import DoesNotFit, parse
 from joinproto.clusterer.ask_config import AskRead, CompareAnswer, ReadAnswer, answer_read, compared
+from joinproto.clusterer.plan import Up
+from joinproto.clusterer.plan import plan as planned
 from joinproto.clusterer.play import Played, play, play_orders
 from joinproto.clusterer.reading import NotConfig, Read, Release, read
 from joinproto.clusterer.story import Story, story_of
@@ -111,6 +113,47 @@ def text_of(file: str) -> str:
         raise UsageProblem(f"{file}: {error.strerror}", next="name a file that is there") from None
     except UnicodeDecodeError:
         raise UsageProblem(f"{file}: not UTF-8", next="save it as UTF-8") from None
+
+
+@clusterer.command()
+@options
+@click.option("--status", metavar="FILE", help="JSON: node to ready, off or reset; else ready.")
+@click.argument("current")
+@click.argument("new")
+def plan(current: str, new: str, status: str | None, release: str, as_json: bool) -> int:
+    """Say what config NEW does to a cluster that has reached CURRENT.
+
+    Who is wiped, leaves, restarts or waits, and for whom. A node of NEW alone counts as one that
+    is up by itself, with data of its own.
+    """
+    era = Release(release)
+    before, after = (config_of(file, era).held.config for file in (current, new))
+    statuses = {} if status is None else statuses_of(status, before.nodes | after.nodes)
+    found = planned(before, after, statuses, release=era)
+    if as_json:
+        click.echo(printed(found))
+        return 0
+    click.echo(f"{new} is {found.result.value}; given to {found.applied_at}: {found.reply}")
+    for node in found.nodes:
+        lost = ", its data are LOST" if node.wiped else ""
+        waits = f", waits for {', '.join(node.waits_for)}" if node.waits_for else ""
+        click.echo(f"  {node.name:20} {node.does.value}{lost}{waits}: {node.why}")
+    return 0
+
+
+def statuses_of(file: str, nodes: frozenset[str]) -> dict[str, Up]:
+    """Return what a file says of the nodes; raises `DoesNotFit` with the node at fault."""
+    found = parse(text_of(file))
+    if not isinstance(found, dict):
+        raise DoesNotFit("", f"{file}: expected an object", next='{"a": "off"}')
+    known = {one.value: one for one in Up}
+    for name, said in found.items():
+        if name not in nodes:
+            raise DoesNotFit(name, f"{file}: {name} is in neither config", next="leave it out")
+        if said not in known:
+            words = ", ".join(known)
+            raise DoesNotFit(name, f"{file}: {name} is {said!r}", next=f"write one of {words}")
+    return {name: known[said] for name, said in found.items()}
 
 
 # -- stories -------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from joinproto.reconcile.plan import plan as planned
 from joinproto.reconcile.questions import AskQueue, QueueAnswer, answered
 from joinproto.reconcile.queue import Situation, titled
 from tools.cli.reconcile_run import run
+from tools.cli.reconcile_simulate import simulate
 
 EXAMPLE = """\b
 Example:
@@ -74,7 +75,7 @@ class Planned:
 
 @click.group(epilog=EXAMPLE)
 def reconcile() -> None:
-    """Keep a minimum of replicas: explained and planned.
+    """Keep a minimum of replicas: explained, planned, done, and simulated.
 
     STATE is a JSON object: `nodes`, `queues` (inputs of `joinproto ask reconcile.queue`; what
     one leaves out is taken from the state), `settings`, `variant`, `limits`.
@@ -82,6 +83,7 @@ def reconcile() -> None:
 
 
 reconcile.add_command(run)
+reconcile.add_command(simulate)
 
 
 def _options(command: Any) -> Any:

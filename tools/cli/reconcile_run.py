@@ -105,8 +105,6 @@ def run(**options: Any) -> int:
 
 def _run(options: dict[str, Any]) -> int:
     # httpx is loaded here, so that a missing extra is told by its name.
-    from prometheus_client import start_http_server
-
     from joinproto.reconcile.broker.api import Api
     from joinproto.reconcile.broker.commands import Tools
     from joinproto.reconcile.broker.journal import Journal
@@ -134,6 +132,8 @@ def _run(options: dict[str, Any]) -> int:
     tools = Tools((options["rabbitmq_queues"],), (options["rabbitmq_streams"],), options["timeout"])
     teller = Teller(_say)
     if options["metrics_port"] is not None:
+        from prometheus_client import start_http_server
+
         try:
             start_http_server(options["metrics_port"], "127.0.0.1", registry=teller.registry)
         except OSError as error:

@@ -63,7 +63,9 @@ class Loop:
             replicas = self._replicas(intent.key)
             ended = self.keeper.follow(intent, self.clock(), replicas)
         else:
-            ended = Ended.LOST
+            # A list that lacks it may be a broker that starts; after a while it was deleted.
+            is_old = self.clock() - intent.since >= self.keeper.rules.settle
+            ended = Ended.LOST if is_old else Ended.NOT_YET
         if ended is Ended.NOT_YET:
             return
         self.keeper = self.keeper.ended(intent)
