@@ -70,7 +70,7 @@ SCHEMAS = {
     "decide": DECIDE,
     "drawings": DRAWINGS,
     "drawn": DRAWN,
-    "compared": schema_of(CompareAnswer, "`clusterer compare --json`: what A is beside B."),
+    "weighed": schema_of(CompareAnswer, "`clusterer compare --json`: what A is beside B."),
     "validated": schema_of(Validated),
     "clusterer-plan": schema_of(ClustererPlan),
     "played": schema_of(Played),
