@@ -220,7 +220,8 @@ def _unchanged(value: Any, kind: type) -> Any:
 
 
 def _kind(kinds: Mapping[str, Kind], value: Any, _: type) -> Kind:
-    require("value", isinstance(value, str) and value in kinds, value, ", ".join(kinds))
+    require_type("value", value, str)
+    require("kind", value in kinds, value, ", ".join(kinds))
     return kinds[value]
 
 
@@ -252,7 +253,10 @@ def _at(at: int, converter: Converter, value: Any) -> View:
 
 def _seats(value: Any, _: type) -> frozenset[Seat]:
     require_type("value", value, dict)
-    return shared(frozenset(Seat(member, store_id) for member, store_id in value.items()))
+    try:
+        return shared(frozenset(Seat(member, store_id) for member, store_id in value.items()))
+    except Malformed as error:
+        raise Malformed("value", error.found, error.expected) from None
 
 
 def _seats_on_disk(seats: frozenset[Seat]) -> dict[str, str]:
@@ -276,8 +280,8 @@ def _first_fault(group: BaseValidationError) -> Malformed:
             elif isinstance(note, IterableValidationNote):
                 place += f"[{note.index}]"
     if isinstance(error, Malformed):
-        what = place if error.what == "value" else f"{place}, {error.what}"
-        return Malformed(what, error.found, error.expected)
+        # What a view, a position or a ballot refuses says itself what it is about.
+        return Malformed(place, error.found, error.expected) if error.what == "value" else error
     if isinstance(error, KeyError):
         return Malformed(place, Said("no such field"), "every field of this format")
     return Malformed(place, Said("something else"), "an object")
