@@ -6,6 +6,7 @@ variant.  Source: discovery, D1 and D6.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ from joinproto.discovery.keys import ETCD_V3, PREFIX, SETTINGS, V41, V43
 from joinproto.discovery.lint import Given, Linted, lint
 from joinproto.discovery.problem import Severity
 from joinproto.discovery.proxy import Proxies
+from joinproto.discovery.releases import Release
 from joinproto.discovery.unsafe import Configuration
 from joinproto.errors import UsageProblem
 
@@ -31,6 +33,8 @@ _CONSUL = (
     *("svc_addr", "svc_addr_auto", "svc_addr_nic", "svc_addr_use_nodename", "svc_ttl"),
     *("deregister_after", "domain_suffix", "include_nodes_with_warnings", "lock_prefix"),
 )
+V38 = Release(3, 8)
+"""It leaves out pods that are not ready, as the guide says; a later 3.8 counts them."""
 TLS = ("cacertfile", "certfile", "keyfile", "password", "verify")
 
 
@@ -49,9 +53,14 @@ class Chosen:
         return self.about.get(name)
 
     def labelled(self, name: str) -> dict[str, Any]:
-        """Return what stands below a key, by its labels; those that are numbers by number."""
+        """Return what stands below a key, by its labels; those that are numbers by number.
+
+        The environment has all in one variable, and wins over the file.
+        """
         below = self.about.below(name)
         labels = {key.removeprefix(f"{name}."): one for key, one in below.items()}
+        if "$" in labels:
+            labels = _of_variable(name, labels["$"])
         return dict(sorted(labels.items(), key=_number_first))
 
     @property
@@ -108,6 +117,7 @@ class Chosen:
             service_name=self.get("k8s.service_name"),
             address_type=AddressType(self.get("k8s.address_type")),
             hostname_suffix=self.get("k8s.hostname_suffix") or "",
+            not_ready=None if self.variant is Variant.OURS else self.given.release > V38,
         )
 
     @property
@@ -186,6 +196,25 @@ class Chosen:
             hostname_paths=paths or (tuple(self.get("aws.hostname_path")),),
             use_private_ip=self.get("aws.use_private_ip"),
         )
+
+
+def _of_variable(name: str, value: Any) -> dict[str, Any]:
+    """Return what one variable says: a JSON object, words with commas between, or a list."""
+    if not isinstance(value, str):
+        return {"1": value}
+    if not value.lstrip().startswith("{"):
+        words = [one.strip() for one in value.split(",") if one.strip()]
+        return {str(number): word for number, word in enumerate(words, 1)}
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+        raise UsageProblem(
+            f"the variable of {name} is not a JSON object of texts",
+            next='write it as {"key": "value"}',
+        )
+    return found
 
 
 def _number_first(pair: tuple[str, Any]) -> tuple[bool, int, str]:

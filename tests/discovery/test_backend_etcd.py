@@ -232,7 +232,9 @@ def test_the_register_compares_and_sets_in_one_transaction() -> None:
     register = EtcdRegister(Etcd3())
     first = play(register.set_once("x", "mine"), ok(HEADER | {"succeeded": True}))
     tree = json.loads(first.requests[0].body)
-    assert ("CREATE", "0") == (tree["compare"][0]["target"], tree["compare"][0]["create_revision"])
+    compared = {"key": tree["compare"][0]["key"], "target": "CREATE", "result": "EQUAL"}
+    assert [compared | {"create_revision": "0"}] == tree["compare"]
+    assert "mine" == text(tree["success"][0]["requestPut"]["value"])
 
     unknown = play(register.set_once("x", "mine"), BROKEN)
     assert Outcome.ERROR is unknown.outcome

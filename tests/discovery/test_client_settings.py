@@ -147,6 +147,26 @@ def test_all_settings_reach_their_backend() -> None:
     assert of(conf("aws"), "4.2").aws.states is None
 
 
+def test_one_variable_of_the_environment_holds_a_whole_map_or_list() -> None:
+    """AWS_EC2_TAGS (JSON), CONSUL_SVC_TAGS (comma list): they override the file."""
+    aws = of(conf("aws", aws__instance_tags__a="file"), AWS_EC2_TAGS='{"b": "c", "a": "d"}').aws
+    consul = of(conf("consul", consul__host="h"), CONSUL_SVC_TAGS="qa, 3.8").consul
+
+    assert [("a", "d"), ("b", "c")] == list(aws.instance_tags.items())
+    assert ("qa", "3.8") == consul.svc_tags
+    with pytest.raises(UsageProblem, match="not a JSON object"):
+        of(conf("aws"), AWS_EC2_TAGS='{"b": 1}').aws.states  # noqa: B018
+
+
+def test_pods_that_are_not_ready_count_from_a_release_on() -> None:
+    """notReadyAddresses[] from 3.8.x on; ours always."""
+    k8s = conf("k8s")
+    counts = [of(k8s, at, Variant.REAL).k8s.counts_not_ready for at in ("3.7", "3.8", "3.9")]
+
+    assert [False, False, True] == counts
+    assert of(k8s, "3.7").k8s.counts_not_ready
+
+
 def test_a_file_with_which_no_node_starts_is_refused_with_its_line() -> None:
     """Exit 2: what was found, and what to do next."""
     with pytest.raises(UsageProblem, match="line 2"):
