@@ -51,5 +51,5 @@ def guard(what: str, call: Callable[[], Any]) -> Any:
         hint = "it must answer for every state; stopped members show DOWN (see view.up)"
         said = f"{what} raised {type(error).__name__}: {error}"
         if isinstance(error, NoMember):
-            said, hint = f"{what} asks for {error.name!r}, which is no member", error.next
+            said, hint = f"{what} asks for {error.name!r}, which is not a member", error.next
         raise ModelProblem(said, next=hint, place=raised_at(error)) from error
