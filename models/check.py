@@ -58,7 +58,7 @@ def check(
 
 def conclude(search: Any, *, began: float, cpu: float, witnesses: bool = False) -> Report:
     """Return the report of a `Search` that ran; `began`, `cpu`: its clocks at the start."""
-    from models.engine import memory
+    from models import memory
     from models.engine.coverage import coverage_of
     from models.engine.findings import findings_of
 

@@ -6,7 +6,7 @@ property is asked in every state.  Nothing is numbered, packed or looked up.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 from attrs import Factory, define, evolve, frozen
@@ -71,7 +71,7 @@ class Reference:
         for code, local in zip(self.codes.members, state.locals, strict=True):
             for choice in code.choices(local):
                 yield from self._run(state, "choice", code.name, choice.event)
-        for message in sorted(state.messages, key=repr):
+        for message in self._in_order(state.messages):
             sender, to, content = message
             for name in (to,) if to is not None else self.codes.names:
                 meant = name != sender or to is not None
@@ -139,6 +139,9 @@ class Reference:
                     after = self._after(after, name, outcome)
             if after is not None:
                 yield Move("together", taken, together=step), after
+
+    def _in_order(self, messages: frozenset[Sent]) -> Iterable[Sent]:
+        return sorted(messages, key=repr)
 
     def _reaches(self, state: State, one: str, other: str) -> bool:
         split = state.around.split

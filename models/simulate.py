@@ -105,8 +105,8 @@ def simulate(
     where it breaks an `always`.  Raises `ModelProblem` for a model that cannot be explored.
     """
     from models.engine.coverage import coverage_of
-    from models.engine.memory import TooMany
     from models.engine.walks import Walker
+    from models.memory import TooMany
 
     began = time.perf_counter()
     walker = Walker(world, seed=seed, steps_max=steps_max, memory_bytes=memory_max_bytes)

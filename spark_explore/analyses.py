@@ -11,8 +11,8 @@ from attrs import frozen
 from models.engine.faults import Faults
 from models.engine.findings import Findings, add_result, judge_graph
 from models.engine.judge import Claim
-from models.engine.memory import available_bytes, resident_bytes
 from models.engine.search import Limits, Search
+from models.memory import available_bytes, resident_bytes
 from models.report import Trace
 from spark_explore.frontier import Frontier
 from spark_explore.keys import Rows, padded

@@ -17,9 +17,9 @@ from attrs import Factory, define, field
 
 from joinproto.errors import EnvironmentProblem
 from models.engine.layout import Layout
-from models.engine.memory import resident_bytes
 from models.engine.progress import Tick
 from models.engine.search import Search
+from models.memory import resident_bytes
 from spark_explore import step
 from spark_explore.keys import Rows, by_owner, keys_of, unique
 from spark_explore.layouts import roomy

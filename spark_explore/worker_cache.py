@@ -15,10 +15,10 @@ import numpy.typing as npt
 from attrs import define, field, frozen
 
 from models.engine.combos import Combos
-from models.engine.memory import Budget
 from models.engine.rowset import RowSet
 from models.engine.search import Expander
 from models.engine.watching import Fears, watch
+from models.memory import Budget
 from spark_explore import rpc
 from spark_explore.keys import Ints, Rows
 from spark_explore.table_updates import Parts, Replica

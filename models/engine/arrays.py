@@ -16,7 +16,7 @@ from models.engine.contents import Contents, Sets
 from models.engine.grids import Grids
 from models.engine.growing import Growing, Ragged
 from models.engine.layout import Layout
-from models.engine.memory import Budget
+from models.memory import Budget
 
 
 class Arrays(ABC):

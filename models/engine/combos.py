@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from models.engine.arrays import Arrays
 from models.engine.layout import Layout
-from models.engine.memory import Budget
 from models.engine.rowset import RowSet
 from models.engine.watching import combine
+from models.memory import Budget
 
 _BLOCK = 1 << 16
 

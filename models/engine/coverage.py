@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import enum
-from typing import Any
-
 from models.engine import kernel
 from models.engine.search import Search
+from models.exercised import exercised
 from models.report import Coverage
 from models.steps import Move, words
-from models.view import DOWN
 
 
 def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
@@ -38,20 +35,5 @@ def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
     ):
         if tables.event_taken[kind]:
             actions[name] = int(tables.event_taken[kind])
-    # In an order that is not that of numbering, which differs between engines.
-    never = [f"step: {name}" for name, count in sorted(actions.items()) if count == 0]
-    never += [f"case of a table: {rule}" for rule, count in rules.items() if count == 0]
-    for member, name in enumerate(tables.names):
-        never += [f"shown by {name}: {text}" for text in _unseen(search.judge.seen(member))]
-    return Coverage(dict(sorted(actions.items())), dict(sorted(rules.items())), tuple(never))
-
-
-def _unseen(seen: list[Any]) -> list[str]:
-    """Return values of an enum that a member never showed, where it shows an enum."""
-    kinds = {type(value) for value in seen if value is not DOWN}
-    if len(kinds) != 1:
-        return []
-    kind = kinds.pop()
-    if not issubclass(kind, enum.Enum):
-        return []
-    return [str(value.value) for value in kind if value not in seen]
+    seen = {name: search.judge.seen(member) for member, name in enumerate(tables.names)}
+    return exercised(actions, rules, seen)

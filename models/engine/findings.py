@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from attrs import Factory, define, evolve
 
 from models.engine.judge import Claim
-from models.engine.memory import TooMany
 from models.engine.paths import Way, path_to, uncounted
 from models.engine.search import Search
+from models.memory import TooMany
 from models.report import PropertyResult, Result, Trace
 
 if TYPE_CHECKING:

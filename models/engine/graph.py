@@ -19,12 +19,12 @@ from scipy.sparse.csgraph import connected_components
 from models.engine import kernel
 from models.engine.faults import Faults
 from models.engine.judge import Claim
-from models.engine.memory import TooMany
 from models.engine.paths import move_of, states_text
 from models.engine.search import Search
 from models.events import plain
 from models.freeze import thaw
 from models.local import thaw_event
+from models.memory import TooMany
 from models.report import Step
 from models.steps import Move, order_of, to_step
 

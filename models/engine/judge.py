@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define
 
-from models.engine.asking import ask, guard
+from models.asking import ask, guard
 from models.engine.combos import Combos
-from models.engine.memory import Budget
 from models.engine.pairs import Ids, Pairs, pairs_of
 from models.engine.tables import Tables
 from models.engine.watching import Fears, watch
 from models.engine.workers import Crew
 from models.local import freeze_event, rename_event
+from models.memory import Budget
 from models.problems import ModelProblem
 from models.properties import Property
 from models.view import DOWN, View

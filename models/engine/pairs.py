@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from models.engine.asking import ask_each
+from models.asking import ask_each
 from models.engine.growing import Growing
-from models.engine.memory import Budget
+from models.memory import Budget
 from models.properties import Property
 from models.view import DOWN
 

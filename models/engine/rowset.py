@@ -13,6 +13,7 @@ waits for memory once a block and not once a row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,19 @@ import numpy.typing as npt
 from numba import njit
 
 from models.engine.bits import mix
-from models.engine.memory import Budget, TooMany
+from models.memory import Budget, TooMany
 
 Words = npt.NDArray[np.uint64]
 
 _BLOCK = 1024
 _RECENT = 1 << 13
+
+_ALONE = 1 << 18
+"""Slots that are not worth being shared among threads."""
+
+
+def in_one(begin: int, end: int, call: Callable[[int, int], int]) -> list[int]:
+    return [call(begin, end)]
 
 
 @njit(cache=True)
@@ -164,23 +172,25 @@ def _refill_wide(rows: Any, filled: Any, table: Any, shift: Any) -> None:
         table[place] = ((h >> high) << high) | np.uint64(i + 1)
 
 
-@njit(cache=True)
-def _spread(table: Any, old: Any, shift: Any, left: Any, direct: Any) -> Any:
-    """Double the table in place: its first `old` slots are used, the rest is zero.
+@njit(cache=True, nogil=True)
+def _spread(table: Any, begin: Any, end: Any, shift: Any, left: Any, direct: Any) -> Any:
+    """Move slots begin to end of a table that is doubled in place to where they belong now.
 
     A key's place is the top bits of its hash, so keys move up to about twice their place:
     going down from the top, each lands where nothing is moved from any more.  The few that
-    would not are put into `left`; returns how many, or -1 where there are too many.
+    would not, or not between twice `begin` and twice `end`, are put into `left`; returns how
+    many, or -1 where there are too many.
     """
     aside = 0
-    for i in range(old - 1, -1, -1):
+    for i in range(end - 1, begin - 1, -1):
         key = table[i]
         if key == 0:
             continue
         place = np.int64((mix(key) if direct else key) >> shift)
-        while place < table.size and place > i and table[place] != 0:
+        least = max(i + 1, 2 * begin)
+        while place < 2 * end and place >= least and table[place] != 0:
             place += 1
-        if place > i and place < table.size:
+        if place >= least and place < 2 * end:
             table[place] = key
         else:
             if aside == len(left):
@@ -188,13 +198,17 @@ def _spread(table: Any, old: Any, shift: Any, left: Any, direct: Any) -> Any:
             left[aside] = key
             aside += 1
         table[i] = 0
+    return aside
+
+
+@njit(cache=True)
+def _put_back(table: Any, shift: Any, left: Any, count: Any, direct: Any) -> None:
     last = np.int64(table.size - 1)
-    for i in range(aside):
+    for i in range(count):
         place = np.int64((mix(left[i]) if direct else left[i]) >> shift)
         while table[place] != 0:
             place = (place + 1) & last
         table[place] = left[i]
-    return aside
 
 
 @njit(cache=True)
@@ -231,6 +245,7 @@ class RowSet:
 
     `is_direct`: the table holds the rows themselves.  `shift`: a hash without its place's bits.
     `numbered`: `insert` returns each candidate's row number (always the wide form).
+    `over`: calls what it is given with pieces of begin to end, by several threads or by one.
     `budget`: how much memory the process may take.  `room`: how many rows are expected;
     None reserves what the budget allows.
     """
@@ -243,6 +258,7 @@ class RowSet:
         self._budget = budget
         self._numbered = numbered
         self.is_direct = words == 1 and not numbered
+        self.over: Callable[[int, int, Callable[[int, int], int]], list[int]] = in_one
         self._places = np.empty(_BLOCK, np.int64)
         self._recent = np.zeros(_RECENT, np.uint64)
         self._none = np.empty(0, np.int64)
@@ -309,7 +325,7 @@ class RowSet:
         while size <= len(self._reserved) and self.table.size < size:
             old = self.table.size
             self._set_table(2 * old)
-            if self._spread(old) < 0:
+            if not self._spread(old):
                 break
         else:
             if self.table.size == size:
@@ -318,9 +334,27 @@ class RowSet:
         self._set_table(size)
         self._refill()
 
-    def _spread(self, old: int) -> int:
-        left = np.empty(1 << 12, np.uint64)
-        return int(_spread(self.table, old, self.shift, left, self.is_direct))
+    def _spread(self, old: int) -> bool:
+        """Move all to where they belong in a table of twice the size; False: it cannot be done."""
+        asides: list[tuple[Words, int]] = []
+
+        def piece(begin: int, end: int) -> int:
+            left = np.empty(1 << 12, np.uint64)
+            count = int(_spread(self.table, begin, end, self.shift, left, self.is_direct))
+            asides.append((left, count))
+            return count
+
+        # The upper half moves behind what was there; then its own room is free for the next.
+        end = old
+        while end > _ALONE:
+            self.over(end // 2, end, piece)
+            end //= 2
+        piece(0, end)
+        if any(count < 0 for _, count in asides):
+            return False
+        for left, count in asides:
+            _put_back(self.table, self.shift, left, count, self.is_direct)
+        return True
 
     def _refill(self) -> None:
         refill = _refill_single if self.is_direct else _refill_wide

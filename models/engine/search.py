@@ -19,12 +19,12 @@ from models.engine import kernel
 from models.engine.arrays import Arrays
 from models.engine.judge import Claim, Judge
 from models.engine.layout import Layout
-from models.engine.memory import Budget, TooMany, default_limit_bytes, resident_bytes
 from models.engine.progress import Tick
-from models.engine.rowset import RowSet
+from models.engine.rowset import RowSet, in_one
 from models.engine.symmetry import Restart, Symmetry
 from models.engine.tables import Tables
 from models.engine.workers import Crew, Together
+from models.memory import Budget, TooMany, default_limit_bytes, resident_bytes
 from models.problems import ModelProblem
 from models.world import World
 
@@ -268,6 +268,7 @@ class Search:
                 )
         self.states.insert(row, 1)
         if self._crew is not None:
+            self.states.over = self._crew.over
             self._together = Together(self._crew, self.expander, self.states)
 
     def _by_permutation(self) -> None:
@@ -346,6 +347,7 @@ class Search:
             self._may_number = False
             if self._crew is not None:
                 self._crew.close()
+                self.states.over = in_one
                 self._crew = self.judge.crew = self._together = None
 
     def _is_too_wide(self) -> bool:

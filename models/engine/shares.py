@@ -17,25 +17,88 @@ from models.engine.bits import mix
 
 
 @njit(cache=True, nogil=True)
-def sort_out(
+def sort_out_single(rows: Any, count: Any, shift: Any, recent: Any, keys: Any, counts: Any) -> None:
+    """List rows[:count], of one word, by the part of the table that they belong to.
+
+    `keys[part, :counts[part]]`: the rows.  What is found in `recent` (by hash, a power of two)
+    is left out: most duplicates follow soon after.  `shift`: as in the table.
+    """
+    lately = np.uint64(recent.size - 1)
+    parts = len(counts)
+    bits = np.int64(64) - np.int64(shift)
+    recent[:] = 0
+    counts[:] = 0
+    for i in range(count):
+        key = rows[i, 0]
+        h = mix(key)
+        slot = np.int64(h & lately)
+        part = (np.int64(h >> shift) * parts) >> bits
+        at = counts[part]
+        keys[part, at] = key
+        counts[part] = at + np.int64(recent[slot] != key)
+        recent[slot] = key
+
+
+@njit(cache=True, nogil=True)
+def insert_single(
+    keys: Any, counts: Any, part: Any, table: Any, shift: Any, end: Any, rows: Any, first: Any
+) -> Any:
+    """Insert all workers' rows of one part, `keys[worker, part]`; new ones from `first` on.
+
+    `end`: of the part, behind its last place; who would be put there or behind is listed at the
+    beginning of `keys[0, part]`.  Returns (new rows, listed).
+    """
+    touched = np.uint64(0)
+    places = np.empty(1024, np.int64)
+    new = first
+    aside = 0
+    for worker in range(keys.shape[0]):
+        n = counts[worker, part]
+        at = 0
+        while at < n:
+            upto = min(at + 1024, n)
+            # The look-ups of a block are started before the first is needed.
+            for j in range(at, upto):
+                place = np.int64(mix(keys[worker, part, j]) >> shift)
+                places[j - at] = place
+                touched ^= table[place]
+            for j in range(at, upto):
+                key = keys[worker, part, j]
+                place = places[j - at]
+                while True:
+                    if place == end:
+                        # Behind what was read of the first worker's, or of another's.
+                        keys[0, part, aside] = key
+                        aside += 1
+                        break
+                    entry = table[place]
+                    if entry == key:
+                        break
+                    if entry == 0:
+                        rows[new, 0] = key
+                        new += 1
+                        table[place] = key
+                        break
+                    place += 1
+            at = upto
+    return new - first, aside, touched
+
+
+@njit(cache=True, nogil=True)
+def sort_out_wide(
     rows: Any,
     count: Any,
     shift: Any,
-    parts: Any,
-    size: Any,
     recent: Any,
     hashes: Any,
     order: Any,
     counts: Any,
 ) -> None:
-    """List rows[:count] by the part of the table that they belong to.
-
-    `order[part, :counts[part]]`: numbers of candidates; `hashes`: of each of those.  What is
-    found in `recent` (numbers + 1 by hash, a power of two) is left out: most duplicates follow
-    soon after.  `size`: places of the table, `shift` as there.
-    """
+    """The same of wider rows: `order[part]` has their numbers, `hashes[part]` their hashes."""
     lately = np.uint64(recent.size - 1)
     words = rows.shape[1]
+    parts = len(counts)
+    bits = np.int64(64) - np.int64(shift)
     recent[:] = 0
     counts[:] = 0
     for i in range(count):
@@ -43,24 +106,23 @@ def sort_out(
         for w in range(words):
             h = mix(h ^ rows[i, w])
         slot = np.int64(h & lately)
-        other = recent[slot] - 1
-        same = other >= 0
-        if same:
+        other = np.int64(recent[slot]) - 1
+        if other >= 0:
+            differ = np.uint64(0)
             for w in range(words):
-                if rows[other, w] != rows[i, w]:
-                    same = False
-                    break
-        if same:
-            continue
-        recent[slot] = i + 1
-        hashes[i] = h
-        part = (np.int64(h >> shift) * parts) // size
-        order[part, counts[part]] = i
-        counts[part] += 1
+                differ |= rows[other, w] ^ rows[i, w]
+            if differ == 0:
+                continue
+        recent[slot] = np.uint64(i + 1)
+        part = (np.int64(h >> shift) * parts) >> bits
+        at = counts[part]
+        hashes[part, at] = h
+        order[part, at] = i
+        counts[part] = at + 1
 
 
 @njit(cache=True, nogil=True)
-def insert_share(
+def insert_wide(
     out: Any,
     hashes: Any,
     order: Any,
@@ -69,17 +131,15 @@ def insert_share(
     table: Any,
     shift: Any,
     end: Any,
-    direct: Any,
     rows: Any,
     first: Any,
     places: Any,
     left: Any,
 ) -> Any:
-    """Insert all workers' candidates of one part; new rows are written from `first` on.
+    """The same of wider rows; `out[worker]` has them.
 
-    `out`, `hashes`, `order`, `counts`: by worker.  `end`: of the part, behind its last place;
-    who would be put there or behind is listed in `left` (worker, number).  `places`: of the new
-    rows.  Returns (new rows, left).
+    `places`: of the new rows.  Who is to be put behind the part is listed in `left` (worker,
+    number).  Returns (new rows, listed).
     """
     high = np.uint64(32)
     low = np.uint64(0xFFFFFFFF)
@@ -91,19 +151,17 @@ def insert_share(
         n = counts[worker, part]
         at = 0
         while at < n:
-            upto = min(at + 512, n)
-            # The look-ups of a block are started before the first is needed.
+            upto = min(at + 256, n)
             for j in range(at, upto):
-                touched ^= table[np.int64(hashes[worker, order[worker, part, j]] >> shift)]
-            if not direct:
-                for j in range(at, upto):
-                    h = hashes[worker, order[worker, part, j]]
-                    entry = table[np.int64(h >> shift)]
-                    if entry != 0 and (entry >> high) == (h >> high):
-                        touched ^= rows[np.int64(entry & low) - 1, 0]
+                touched ^= table[np.int64(hashes[worker, part, j] >> shift)]
+            for j in range(at, upto):
+                h = hashes[worker, part, j]
+                entry = table[np.int64(h >> shift)]
+                if entry != 0 and (entry >> high) == (h >> high):
+                    touched ^= rows[np.int64(entry & low) - 1, 0]
             for j in range(at, upto):
                 i = order[worker, part, j]
-                h = hashes[worker, i]
+                h = hashes[worker, part, j]
                 tag = h >> high
                 place = np.int64(h >> shift)
                 while True:
@@ -118,15 +176,9 @@ def insert_share(
                             rows[new, w] = out[worker, i, w]
                         places[new - first] = place
                         new += 1
-                        if direct:
-                            table[place] = out[worker, i, 0]
-                        else:
-                            table[place] = (tag << high) | np.uint64(new)
+                        table[place] = (tag << high) | np.uint64(new)
                         break
-                    if direct:
-                        if entry == out[worker, i, 0]:
-                            break
-                    elif (entry >> high) == tag:
+                    if (entry >> high) == tag:
                         known = np.int64(entry & low) - 1
                         same = True
                         for w in range(words):

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from models.engine import kernel, shares
-from models.engine.memory import Budget
 from models.engine.rowset import RowSet
+from models.memory import Budget
 
 if TYPE_CHECKING:
     from models.engine.search import Expander
@@ -81,10 +81,11 @@ class Together:
     def _buffers(self) -> None:
         count, words = self._crew.count, self._states.words
         self._out = np.empty((count, ROOM, words), np.uint64)
-        self._hashes = np.empty((count, ROOM), np.uint64)
+        # Sorted by part: the rows themselves where they have one word.
+        self._hashes = np.empty((count, count, ROOM + 1), np.uint64)
         self._order = np.empty((count, count, ROOM), np.int32)
         self._counts = np.zeros((count, count), np.int64)
-        self._recent = np.zeros((count, _RECENT), np.int64)
+        self._recent = np.zeros((count, _RECENT), np.uint64)
         self._info = np.empty((count, ROOM), np.int64)
         self._source = np.empty((count, ROOM), np.int64)
         self._todo = np.zeros((count, ROOM, 5), np.int64)
@@ -130,6 +131,9 @@ class Together:
             nothing = np.empty(0, np.int64)
             numbers = nothing if joint is None else joint
 
+            # Who sorts out must know how large the table is.
+            self._states.room_for(crew.count * ROOM)
+
             def work(k: int) -> tuple[int, int, int, int]:
                 return self._expand(k, bounds[k], bounds[k + 1], numbers, begin)  # noqa: B023
 
@@ -142,7 +146,7 @@ class Together:
             self._add_up()
             found = sum(n for _, n, _, _ in done)
             expander.loops += sum(loops for *_, loops in done)
-            self.insert([n for _, n, _, _ in done])
+            self._insert()
             yield found
             expanded = sum(after - first for (after, *_), first in zip(done, bounds, strict=False))
             self._step = max(64, min(ROOM, int(0.8 * ROOM * expanded / max(found, expanded, 1))))
@@ -181,6 +185,7 @@ class Together:
             self._looped[k],
             expander.quiet,
         )
+        self._sort_out(k, n)
         return after, n, redone, loops
 
     def _add_up(self) -> None:
@@ -200,63 +205,67 @@ class Together:
 
     # -- the set of rows -----------------------------------------------------------------
 
-    def insert(self, found: list[int]) -> None:
-        """Insert what each worker found."""
+    def _insert(self) -> None:
+        """Insert what each worker sorted out."""
         states, parts = self._states, self._crew.count
-        states.room_for(sum(found))
-        table, shift = states.table, states.shift
-        size = table.size
-        self._crew.each(
-            lambda k: shares.sort_out(
-                self._out[k],
-                found[k],
-                shift,
-                parts,
-                size,
-                self._recent[k],
-                self._hashes[k],
-                self._order[k],
-                self._counts[k],
-            )
-        )
+        size = states.table.size
         # As if all were new, one part behind the other; then the gaps are closed.
         firsts = states.count + np.concatenate([[0], np.cumsum(self._counts.sum(axis=0))])
-        done = self._crew.each(
-            lambda k: shares.insert_share(
-                self._out,
-                self._hashes,
-                self._order,
-                self._counts,
-                k,
-                table,
-                shift,
-                -(-size * (k + 1) // parts),
-                states.is_direct,
-                states.rows,
-                int(firsts[k]),
-                self._places[k],
-                self._left[k],
-            )
-        )
-        for k, (new, _, _) in enumerate(done):
+        ends = [-(-size * (k + 1) // parts) for k in range(parts)]
+        done = self._crew.each(lambda k: self._insert_part(k, ends[k], int(firsts[k])))
+        for k, (new, _) in enumerate(done):
             first, count = int(firsts[k]), states.count
             if new and first > count:
                 states.rows[count : count + new] = states.rows[first : first + new]
                 if not states.is_direct:
-                    shares.renumber(table, self._places[k], new, first - count)
+                    shares.renumber(states.table, self._places[k], new, first - count)
             states.count = count + new
-        for k, (_, aside, _) in enumerate(done):
+        for k, (_, aside) in enumerate(done):
             if aside:
-                where = self._left[k, :aside]
-                rows = np.ascontiguousarray(self._out[where[:, 0], where[:, 1]])
-                states.insert(rows, aside)
+                states.insert(self._left_of(k, aside), aside)
+
+    def _sort_out(self, k: int, count: int) -> None:
+        states, recent, counts = self._states, self._recent[k], self._counts[k]
+        rows, shift, hashes = self._out[k], states.shift, self._hashes[k]
+        if states.is_direct:
+            shares.sort_out_single(rows, count, shift, recent, hashes, counts)
+        else:
+            order = self._order[k]
+            shares.sort_out_wide(rows, count, shift, recent, hashes, order, counts)
+
+    def _insert_part(self, k: int, end: int, first: int) -> tuple[int, int]:
+        states = self._states
+        where = (self._counts, k, states.table, states.shift, end, states.rows, first)
+        if states.is_direct:
+            new, aside, _ = shares.insert_single(self._hashes, *where)
+        else:
+            found = (self._out, self._hashes, self._order)
+            new, aside, _ = shares.insert_wide(*found, *where, self._places[k], self._left[k])
+        return new, aside
+
+    def _left_of(self, k: int, count: int) -> npt.NDArray[np.uint64]:
+        """Return the rows that part k had no place for."""
+        if self._states.is_direct:
+            return self._hashes[0, k, :count].reshape(-1, 1).copy()
+        where = self._left[k, :count]
+        return np.ascontiguousarray(self._out[where[:, 0], where[:, 1]])
+
+    def take_in(self, found: list[npt.NDArray[np.uint64]]) -> None:
+        """Insert rows that each worker is given."""
+        self._states.room_for(sum(map(len, found)))
+        for k, rows in enumerate(found):
+            self._out[k, : len(rows)] = rows
+            self._sort_out(k, len(rows))
+        self._insert()
 
 
 def touch() -> None:
     """Have the loops loaded, or compiled, that only several workers need."""
-    crew, states = Crew(2), RowSet(2, Budget(1 << 30), room=1 << 12)
+    crew = Crew(2)
     expander: Any = None
-    together = Together(crew, expander, states)
-    together.insert([0, 0])
-    shares.renumber(states.table, np.zeros(1, np.int64), 0, 1)
+    for words in (1, 2):
+        states = RowSet(words, Budget(1 << 30), room=1 << 12)
+        none = np.empty((0, words), np.uint64)
+        Together(crew, expander, states).take_in([none, none])
+        shares.renumber(states.table, np.zeros(1, np.int64), 0, 1)
     crew.close()

@@ -16,8 +16,8 @@ from attrs import define
 from models import Broadcast, Message, MessageBag, World, always, eventually, no_deadlock, sometimes
 from models.catalogue import load_world
 from models.check import check
-from models.engine.memory import parse_size, resident_bytes
 from models.engine.progress import Tick
+from models.memory import parse_size, resident_bytes
 from models.properties import always_pair
 
 
@@ -213,7 +213,7 @@ def test_the_peak_is_this_program_s_and_not_its_parent_s() -> None:
     """What the parent held when it started us is no memory of ours."""
     if "VmHWM:" not in Path("/proc/self/status").read_text():
         pytest.skip("this kernel keeps no peak for each program")
-    child = "from models.engine.memory import peak_bytes; print(peak_bytes())"
+    child = "from models.memory import peak_bytes; print(peak_bytes())"
     parent = (
         "import subprocess, sys\n"
         "held = bytearray(b'x') * (200 << 20)\n"

@@ -12,10 +12,11 @@ from hypothesis import assume, given
 from models import load_world
 from models.catalogue import ENTRIES
 from models.check import check
+from models.engine import rowset
 from models.engine import workers as room
-from models.engine.memory import Budget
 from models.engine.rowset import RowSet
 from models.engine.search import Limits, Search
+from models.memory import Budget
 from models.report import Report
 from tests.models.random_models import Plan, build, plans
 from tests.models.test_answers import without_costs
@@ -87,26 +88,29 @@ def test_random_models_are_reported_alike(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("words", [1, 2])
-def test_parts_of_a_table_hold_what_a_whole_one_holds(words: int) -> None:
+def test_parts_of_a_table_hold_what_a_whole_one_holds(
+    words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every row once, each found again, where parts meet, too."""
     from models.engine.workers import Crew, Together
 
     drawn = np.random.default_rng(7)
+    monkeypatch.setattr(rowset, "_ALONE", 1 << 8)
     crew = Crew(3)
     states = RowSet(words, Budget(1 << 30))
+    states.over = crew.over
     expander: Any = None
     together = Together(crew, expander, states)
     wanted = set()
     for _ in range(60):
         found = []
-        for k in range(3):
+        for _worker in range(3):
             count = int(drawn.integers(0, room.ROOM))
-            rows = drawn.integers(0, 40, (count, words), np.uint64)
+            rows = drawn.integers(0, 400, (count, words), np.uint64)
             rows[:, 0] = (rows[:, 0] * drawn.integers(1, 50, count).astype(np.uint64)) | (1 << 63)
-            together._out[k, :count] = rows
-            found.append(count)
+            found.append(rows)
             wanted |= {tuple(row) for row in rows.tolist()}
-        together.insert(found)
+        together.take_in(found)
 
     held = states.rows[: states.count]
     assert len(wanted) == states.count

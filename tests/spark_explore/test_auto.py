@@ -13,8 +13,8 @@ import pytest
 from joinproto.errors import EnvironmentProblem
 from models import check, load_world
 from models.engine import search as search_room
-from models.engine.memory import resident_bytes
 from models.engine.search import Limits
+from models.memory import resident_bytes
 from spark_explore import explore
 from spark_explore.explore import Plan, auto
 from tests.spark_explore.compare import FOUND

@@ -28,6 +28,7 @@ from models.answers import Answers
 from models.entry import Entry
 from models.loaded import Loaded
 from models.options import words_of
+from models.plain import check_small
 from models.report import Report
 from tools.cli import loading, results
 from tools.cli.estimate import estimate, smaller_reports
@@ -181,7 +182,7 @@ def check(
 def _size(text: str | None) -> int | None:
     if text is None:
         return None
-    from models.engine.memory import parse_size
+    from models.memory import parse_size
 
     try:
         return parse_size(text)
@@ -242,7 +243,8 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
         if settings.out is not None and not settings.resume:
             results.prepare(settings.out, _identity(loaded, settings))
         search = _on_spark if settings.engine == "spark" else _here
-        report, compiled = search(loaded, settings)
+        small = _as_small(loaded, settings)
+        report, compiled = search(loaded, settings) if small is None else (small, 0.0)
     found = Checked(report, compiled, loaded.options, tuple(findings.not_exercised(report)))
     if settings.as_json:
         click.echo(printed(found))
@@ -325,11 +327,26 @@ def _say_not_written(path: Path) -> None:
 # -- engines ---------------------------------------------------------------------------
 
 
+def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
+    """Return the report of a small world, searched without the engine; None: it is not one."""
+    asks_for_more = (
+        settings.engine == "spark"
+        or settings.symmetry
+        or settings.estimate
+        or settings.out is not None
+        or any(limit is not None for limit in settings.limits().values())
+    )
+    if asks_for_more:
+        return None
+    with loaded.at_work(), interruptible() as interrupt:
+        return check_small(loaded.world, interrupted=interrupt.was_asked)
+
+
 def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     """Return the report of the local engine, and the seconds spent compiling it."""
     from models.check import check as search_world
-    from models.engine.memory import resident_bytes
     from models.engine.workers import cores
+    from models.memory import resident_bytes
 
     with _watched() as (progress, compiled), loaded.at_work(), interruptible() as interrupt:
         answers = _answers(loaded, settings, partial(_say, progress))
@@ -394,7 +411,7 @@ def _refuse_too_little(limit_bytes: int | None, needed_bytes: int) -> None:
 
 
 def _say_estimate(loaded: Loaded, settings: Settings) -> None:
-    from models.engine.memory import default_limit_bytes, resident_bytes
+    from models.memory import default_limit_bytes, resident_bytes
 
     asked = settings.estimate is True
     wanted = asked or (settings.estimate is None and is_terminal() and not settings.as_json)
@@ -446,7 +463,7 @@ def _plan(loaded: Loaded, settings: Settings, progress: Progress, interrupt: Int
 
 def _check_tier(tier: Literal["quick", "long"], settings: Settings) -> int:
     from models.check import check as search_world
-    from models.engine.memory import resident_bytes
+    from models.memory import resident_bytes
 
     _refuse_too_little(settings.memory_bytes, resident_bytes())
     with _watched() as (progress, _):

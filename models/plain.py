@@ -1,0 +1,275 @@
+"""A small world in plain Python: done before the compiled loops of the engine are loaded.
+
+The search is the engine's, level by level up to the first violation, over the steps of
+`models/reference.py`; each question to a member's code is put once.  What a report says is the
+same but for what the search cost, and tests compare it on every small world that ships.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from attrs import Factory, define
+
+from models.answers import Known
+from models.asking import ask, guard
+from models.exercised import exercised
+from models.freeze import thaw
+from models.local import freeze_event
+from models.memory import peak_bytes
+from models.problems import ModelProblem
+from models.properties import Property
+from models.reference import Reference, State
+from models.report import Coverage, PropertyResult, Report, Result, Step, Trace
+from models.steps import Move, Sent, order_of, to_step, words
+from models.view import View
+from models.world import World
+
+STATES_MAX = 1_000
+STEPS_MAX = 20_000
+CALLS_MAX = 1_500
+"""Whatever has more is for the engine, and was looked at for a few tenths of a second."""
+
+KINDS = ("always", "sometimes")
+"""Claims about whole runs need the finished graph, and are for the engine, too."""
+
+
+class _TooLarge(Exception):
+    """The world is no small one."""
+
+
+def check_small(
+    world: World, *, witnesses: bool = False, interrupted: Callable[[], bool] | None = None
+) -> Report | None:
+    """Return the report of a small world; None where the engine shall search it.
+
+    That is so of a model that goes wrong, too: the engine says what is wrong with it.
+    """
+    if any(item.kind not in KINDS for item in world.properties):
+        return None
+    began, cpu = time.perf_counter(), time.process_time()
+    try:
+        small = _Small(_Steps(world), interrupted or (lambda: False))
+        small.run()
+        small.steps.codes.ask_again()
+        return small.report(witnesses, began, cpu)
+    except _TooLarge:
+        return None
+    except ModelProblem as problem:
+        if "has not come back" in problem.message:
+            raise
+        return None
+
+
+class _Steps(Reference):
+    """The steps of a world; no member is asked a question twice."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        every = (*self.codes.members, *([self.codes.monitor] if self.codes.monitor else ()))
+        for code in every:
+            code.known = Known()
+
+    def _in_order(self, messages: frozenset[Sent]) -> Iterable[Sent]:
+        return messages
+
+
+@define
+class _Small:
+    """`out_of`: the steps out of each state that was expanded.  `hits`: claim to level, states."""
+
+    steps: _Steps
+    interrupted: Callable[[], bool]
+    levels: list[list[State]] = Factory(list)
+    out_of: dict[State, list[tuple[Move, State]]] = Factory(dict)
+    hits: dict[str, tuple[int, list[State]]] = Factory(dict)
+    premises: set[str] = Factory(set)
+    generated: int = 1
+    violated: bool = False
+    _seen: set[State] = Factory(set)
+    _answers: dict[tuple[str, Any], bool] = Factory(dict)
+    _views: dict[Any, View] = Factory(dict)
+
+    def run(self) -> None:
+        """Explore level by level, to the end or to the first level with a violation."""
+        first = self.steps.initial()
+        for code in self.steps.codes.members:
+            # What was asked on the way to the first state is no step of the search.
+            assert code.known is not None
+            code.known.answers.pop("step", None)
+        self._seen.add(first)
+        level = [first]
+        while level:
+            self.levels.append(level)
+            self._judge(level)
+            if self.violated:
+                return
+            level = self._next(level)
+
+    def _next(self, level: list[State]) -> list[State]:
+        found = []
+        for state in level:
+            self.out_of[state] = self._out_of(state)
+            self.generated += len(self.out_of[state])
+            for _, after in self.out_of[state]:
+                if after not in self._seen:
+                    self._seen.add(after)
+                    found.append(after)
+            if (
+                len(self._seen) >= STATES_MAX
+                or self.generated > STEPS_MAX
+                or self.steps.codes.calls > CALLS_MAX
+                or self.interrupted()
+            ):
+                raise _TooLarge
+        return found
+
+    def _out_of(self, state: State) -> list[tuple[Move, State]]:
+        found: list[tuple[Move, State]] = guard(
+            "a step", lambda: list(self.steps.successors(state))
+        )
+        return found
+
+    # -- claims --------------------------------------------------------------------------
+
+    def _judge(self, level: list[State]) -> None:
+        depth = len(self.levels) - 1
+        for item in self.steps.world.properties:
+            if item.premise is not None and item.name not in self.premises:
+                premise = item.premise
+                if any(ask(item, premise, self._view(state)) for state in level):
+                    self.premises.add(item.name)
+            if item.name in self.hits:
+                continue
+            wanted = item.kind == "sometimes"
+            found = [state for state in level if self._holds(item, state) is wanted]
+            if found:
+                self.hits[item.name] = depth, found
+                self.violated |= not wanted
+
+    def _view(self, state: State) -> View:
+        shown = self._shown(state)
+        if shown not in self._views:
+            self._views[shown] = self.steps.view(state)
+        return self._views[shown]
+
+    def _shown(self, state: State) -> Any:
+        codes, disks = self.steps.codes, self.steps.world.show_disk is not None
+        members = zip(codes.members, state.locals, strict=True)
+        return (
+            tuple((code.shows(at), code.shows_disk(at) if disks else None) for code, at in members),
+            state.monitor,
+            state.around.split,
+        )
+
+    def _holds(self, item: Property, state: State) -> bool:
+        """Return what the claim says; asked once of what is shown."""
+        key = item.name, self._shown(state)
+        if key not in self._answers:
+            self._answers[key] = guard(
+                f"property {item.name!r}", lambda: self.steps.holds(item, state)
+            )
+        return self._answers[key]
+
+    # -- the report ----------------------------------------------------------------------
+
+    def report(self, witnesses: bool, began: float, cpu: float) -> Report:
+        world = self.steps.world
+        properties = tuple(self._result(item, witnesses) for item in world.properties)
+        broken = [item.trace for item in properties if item.result == "violated" and item.trace]
+        fails = any(item.result in ("violated", "not-reached") for item in properties)
+        dropped = () if world.expiry is None else ("messages of no use are dropped",)
+        return Report(
+            world=world.name,
+            result="violated" if fails else "holds",
+            distinct=sum(map(len, self.levels)),
+            generated=self.generated,
+            depth=len(self.levels),
+            levels=tuple(map(len, self.levels)),
+            seconds=time.perf_counter() - began,
+            cpu_seconds=time.process_time() - cpu,
+            peak_rss_bytes=peak_bytes(),
+            calls=self.steps.codes.calls,
+            engine="local",
+            reductions=dropped,
+            properties=properties,
+            coverage=self._coverage(),
+            members=world.size,
+            expected=world.expected,
+            trace=min(broken, key=lambda trace: len(trace.steps), default=None),
+        )
+
+    def _result(self, item: Property, witnesses: bool) -> PropertyResult:
+        level, trace = None, None
+        result: Result = "holds" if item.kind == "always" else "not-reached"
+        if item.name in self.hits:
+            level, states = self.hits[item.name]
+            result = "violated" if item.kind == "always" else "reached"
+            if item.kind == "always" or witnesses:
+                trace = self._way_to(item, level, states)
+        elif self.violated:
+            result = "unknown"
+        met = None if item.premise is None else item.name in self.premises
+        return PropertyResult(item.name, item.kind, result, level, premise_met=met, trace=trace)
+
+    def _way_to(self, item: Property, depth: int, targets: list[State]) -> Trace:
+        """Return the least of the shortest runs to one of `targets`."""
+        towards = [set(targets)]
+        for level in reversed(self.levels[:depth]):
+            onward = towards[0]
+            before = {s for s in level if any(after in onward for _, after in self.out_of[s])}
+            towards.insert(0, before)
+        steps, state = self.steps, self.levels[0][0]
+        initial = steps.states_text(state)
+        taken: list[Step] = []
+        for onward in towards[1:]:
+            options = [(move, to) for move, to in self.out_of[state] if to in onward]
+            move, state = min(options, key=lambda option: order_of(option[0], steps.codes))
+            taken.append(to_step(move, steps.states_text(state)))
+        return Trace(item.name, item.kind, initial, tuple(taken))
+
+    def _coverage(self) -> Coverage:
+        codes = self.steps.codes
+        actions: dict[str, int] = {}
+        rules = dict.fromkeys(self.steps.world.labels, 0)
+        # What could happen, whether or not a budget was left for it.
+        for code in codes.members:
+            assert code.known is not None
+            asked: dict[Any, Any] = code.known.answers.get("step", {})
+            for (_, event), outcomes in asked.items():
+                for outcome in outcomes or ():
+                    move = Move("choice", ((code.name, outcome),), event)
+                    actions.setdefault(f"{words(move)[0]} ({code.name})", 0)
+                    rules.update({rule: rules.get(rule, 0) for rule in outcome.rules})
+        for steps in self.out_of.values():
+            for move, _ in steps:
+                for name in _named(move):
+                    actions[name] = actions.get(name, 0) + 1
+                for _, outcome in move.outcomes:
+                    for rule in outcome.rules:
+                        rules[rule] = rules.get(rule, 0) + 1
+        seen = {
+            code.name: [thaw(value) for value in {code.shows(s.locals[at]) for s in self._states()}]
+            for at, code in enumerate(codes.members)
+        }
+        return exercised(actions, rules, seen)
+
+    def _states(self) -> Iterable[State]:
+        return (state for level in self.levels for state in level)
+
+
+def _named(move: Move) -> Iterable[str]:
+    """Yield what coverage calls a step: by each member that takes it."""
+    if move.kind in ("lose", "duplicate"):
+        yield move.kind
+    elif move.kind in ("split", "heal"):
+        yield "split or heal"
+    elif move.together is not None:
+        for name, outcome in move.outcomes:
+            event = move.together.events[name]
+            alone = Move("choice", ((name, outcome),), freeze_event(event))
+            yield f"{words(alone)[0]} ({name})"
+    else:
+        yield f"{words(move)[0]} ({move.member})"

@@ -1,0 +1,91 @@
+"""Small worlds in plain Python: the report is the engine's, but for what it cost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from attrs import evolve
+from hypothesis import assume, given, settings
+
+from models import load_world
+from models.catalogue import ENTRIES
+from models.check import check
+from models.plain import CALLS_MAX, KINDS, STATES_MAX, STEPS_MAX, check_small
+from models.report import Report
+from models.world import World
+from tests.models.random_models import Plan, build, plans
+from tests.models.test_answers import without_costs
+
+WAYS = [
+    (item.name, mutant)
+    for item in ENTRIES
+    if item.tier == "quick"
+    for mutant in (None, *item.mutants)
+    if not item.name.startswith("join") or mutant is None
+]
+
+
+def what_it_says(report: Report) -> Report:
+    return evolve(without_costs(report), row_bits=0, bytes_per_state=0)
+
+
+def alike(world: World) -> bool:
+    """Compare both reports; False: the world is for the engine."""
+    found = check_small(world, witnesses=True)
+    if found is None:
+        return False
+    assert what_it_says(check(world, witnesses=True)) == what_it_says(found)
+    return True
+
+
+@pytest.mark.parametrize(("name", "mutant"), WAYS)
+def test_a_small_world_is_reported_as_by_the_engine(name: str, mutant: str | None) -> None:
+    """Results, counts by level, shortest runs, coverage and what was never exercised."""
+    world = load_world(name, **({"mutant": mutant} if mutant else {}))
+    if alike(world) or any(item.kind not in KINDS for item in world.properties):
+        return
+    found = check(world)
+    assert (
+        found.distinct >= STATES_MAX // 2
+        or found.generated > STEPS_MAX // 2
+        or found.calls > CALLS_MAX // 2
+    )
+
+
+def test_most_quick_worlds_are_small() -> None:
+    """The comparison would prove nothing if everything were left to the engine."""
+    names = [item.name for item in ENTRIES if item.tier == "quick"]
+    small = [name for name in names if check_small(load_world(name)) is not None]
+
+    assert len(small) > len(names) // 2
+
+
+few = settings(max_examples=30)
+
+
+@few
+@given(plans())
+def test_random_models_are_reported_as_by_the_engine(plan: Plan) -> None:
+    """Any network, crashes, partitions, monitors and joint steps."""
+    world = build(plan)
+    claims = [item for item in world.properties if item.kind in KINDS]
+    assume(claims)
+    assume(alike(evolve(world, properties=claims)))
+
+
+def test_a_small_world_loads_no_compiled_loops() -> None:
+    """Importing numba alone takes longer than the search."""
+    program = (
+        "import sys; from joinproto.__main__ import main;"
+        "code = main(['check', 'join-founders', '--json']);"
+        "print(sorted({'numba', 'numpy', 'scipy'} & set(sys.modules)), file=sys.stderr);"
+        "sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert "[]" == done.stderr.strip()
+    assert '"distinct": 114' in done.stdout
