@@ -81,6 +81,7 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.tables",
         ERRORS,
     },
+    "joinproto.clusterer.keeping": {"joinproto.clusterer", "joinproto.store", ERRORS},
     # A member as a process; only `tools` imports it.
     "joinproto.node": {
         "joinproto.node",
@@ -163,6 +164,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.errors": set(),
     **{place: {"attr", "attrs", "transitions"} for place in PURE},
     "joinproto.store": {"attr", "attrs", "cattrs"},
+    "joinproto.clusterer.keeping": {"attr", "attrs"},
     "joinproto.drivers": BASE | {"anyio", "prometheus_client"},
     "joinproto.log": {"attr", "attrs"},
     "joinproto.swarm": {"attr", "attrs"},
