@@ -10,7 +10,9 @@ from joinproto.errors import UsageProblem
 
 SYSTEMS = {
     "clusterer": "joinproto.clusterer.questions",
+    "discovery": "joinproto.discovery.questions",
     "reconcile": "joinproto.reconcile.questions",
+    "standby": "joinproto.standby.questions",
 }
 """The first part of a question's name, and the module whose `QUESTIONS` it is among."""
 

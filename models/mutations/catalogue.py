@@ -5,6 +5,7 @@ from __future__ import annotations
 from joinproto.errors import UsageProblem
 from models.mutations.choosing import ANSWERING, CHOOSING
 from models.mutations.clusterer import CLUSTERER
+from models.mutations.discovering import DISCOVERING
 from models.mutations.mutation import Mutation
 from models.mutations.note import NOTE
 from models.mutations.picking import LOGGING, PICKING
@@ -27,6 +28,7 @@ MUTATIONS = {
         *WRITING,
         *PICKING,
         *LOGGING,
+        *DISCOVERING,
         *NOTE,
         *CLUSTERER,
     )

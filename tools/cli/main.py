@@ -62,6 +62,7 @@ COMMANDS: dict[str, Row] = {
     "draw": Row("tools.cli.draw:draw", "Draw state machines and decision tables."),
     "decide": Row("tools.cli.decide:decide", "Judge a given set of members."),
     "ask": Row("tools.cli.ask:ask", "Ask for one decision of a system, by JSON."),
+    "discovery": Row("tools.cli.discovery:discovery", "How nodes find their peers."),
     "reconcile": Row("tools.cli.reconcile:reconcile", "Why a queue has the replicas it has."),
     "clusterer": Row("tools.cli.clusterer:clusterer", "Cluster configs that nodes reach."),
     "node": Row("tools.cli.node:node", "Run a member on this machine."),
