@@ -109,7 +109,7 @@ def succeed(step: Step, how: Boot, *, wipes: bool = False, forget: frozenset[str
     """Return the step after a transition has succeeded: stored first, then the broker boots."""
     state = step.state
     rules, held, identity = state.who.rules, state.config_now, state.identity
-    if wipes and rules.renews:
+    if wipes and rules.renews and held.config.gospel is None:
         identity = renewed(identity)
         held = tidy(held, state.who.me, identity)
     if rules.carries and (how in (Boot.FOUND, Boot.FIRST) or not held.since.pairs):

@@ -54,7 +54,8 @@ def boot(
     disk = disks[me]
     if does.how is Boot.FOUND:
         disk.members = frozenset({me})
-    disk.members = (disk.members | {me}) - does.forget
+    # Who was left out meanwhile has data of its own by now.
+    disk.members = ((disk.members & does.nodes) | {me}) - does.forget
     wanted = does.nodes if disk.data is None and does.how is not Boot.FOUND else disk.members
     running = sorted(
         name

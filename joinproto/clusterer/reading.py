@@ -121,7 +121,7 @@ def checked(term: Term, release: Release, note: str = "") -> Read:
     ids = _ids(there.get("node_ids"))
     own = there.get("node_id")
     return Read(
-        Held(Config(version, disc, ram, gospel, timeout), ids),
+        Held(Config(version, disc, ram, gospel, timeout), ids, _since(there.get("since"))),
         own.text if isinstance(own, Binary | Text) else None,
         note,
     )
@@ -229,6 +229,16 @@ def _ids(found: Term | None) -> Notes[str]:
         match item:
             case Tuple((Atom(name), Binary(text) | Text(text) | Atom(text))):
                 known[name] = text
+    return Notes.of(known)
+
+
+def _since(found: Term | None) -> Notes[int]:
+    """Return since when nodes are members; only ours writes it, and only where it stores."""
+    known: dict[str, int] = {}
+    for item in found.items if isinstance(found, List) else ():
+        match item:
+            case Tuple((Atom(name), Number(version))) if isinstance(version, int):
+                known[name] = version
     return Notes.of(known)
 
 

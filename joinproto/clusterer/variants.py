@@ -28,8 +28,8 @@ class Rules:
 
     `carries`: a config keeps the identities that it came with, and from when on each node is a
     member; else they are copied from the last achieved one.  `believes_waiting`: a node that
-    waits takes over any identity that it is told.  `renews`: data that the protocol throws away
-    take their identity along.  `crashes`: on three messages that its maker did not expect.
+    waits takes over any identity that it is told.  `renews`: data that a reset throws away take
+    their identity along.  `crashes`: on three messages that its maker did not expect.
     """
 
     carries: bool

@@ -27,6 +27,9 @@ def as_erlang(held: Held, own: str | None = None) -> str:
     if held.ids.pairs:
         known = ", ".join(f"{{{Atom(name)}, {Binary(text)}}}" for name, text in held.ids.pairs)
         rows.append(f"{{node_ids, [{known}]}}")
+    if held.since.pairs:
+        since = ", ".join(f"{{{Atom(name)}, {version}}}" for name, version in held.since.pairs)
+        rows.append(f"{{since, [{since}]}}")
     if own is not None:
         rows.append(f"{{node_id, {Binary(own)}}}")
     return "[" + ",\n ".join(rows) + "].\n"

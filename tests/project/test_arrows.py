@@ -98,6 +98,7 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.tables",
         ERRORS,
     },
+    "joinproto.clusterer.keeping": {"joinproto.clusterer", "joinproto.store", ERRORS},
     # Its doing part: HTTP, the broker's tools, a file.
     "joinproto.reconcile.broker": {
         "joinproto.reconcile",
@@ -192,6 +193,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.errors": set(),
     **{place: {"attr", "attrs", "transitions"} for place in PURE},
     "joinproto.store": {"attr", "attrs", "cattrs"},
+    "joinproto.clusterer.keeping": {"attr", "attrs"},
     "joinproto.drivers": BASE | {"anyio", "prometheus_client"},
     "joinproto.log": {"attr", "attrs"},
     "joinproto.swarm": {"attr", "attrs"},

@@ -1,0 +1,1 @@
+"""The stored config on disk, beside the broker's data: the doing part of the Clusterer's room."""

@@ -1,0 +1,156 @@
+"""The stored config: whole after every crash, and never older than it was; Clusterer, U1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import define, evolve, frozen
+
+from joinproto.clusterer.config import Config, Held, Notes
+from joinproto.clusterer.keeping.stored import StoredConfig
+from joinproto.errors import StoreCorrupt, StoreError, StoreInUse, StoreUnreadable, StoreWriteFailed
+from joinproto.store.filesystem import RealFileSystem
+
+ONE = Held(
+    Config(1, frozenset("ab"), gospel="a", shutdown_timeout=30),
+    Notes.of({"a": "a#1", "b": "b#1"}),
+    Notes.of({"a": 1, "b": 1}),
+)
+TWO = evolve(ONE, config=evolve(ONE.config, version=2))
+
+
+def test_what_is_kept_is_loaded_again(tmp_path: Path) -> None:
+    """Config, identities, since when each is a member, and one's own identity."""
+    stored = StoredConfig(tmp_path / "data")
+    assert stored.load() is None
+    stored.keep(ONE, "a#1")
+    stored.keep(TWO, "a#1+1")
+    found = stored.load()
+
+    assert found is not None
+    assert (TWO, "a#1+1", 2) == (found.held, found.identity, found.generation)
+    assert tmp_path / "data-cluster.config" == stored.path
+
+
+def test_an_older_config_never_overwrites_a_younger_one(tmp_path: Path) -> None:
+    """Nor does another one of the same version; the same one with other identities does."""
+    stored = StoredConfig(tmp_path / "data")
+    stored.keep(TWO, "a#1")
+    other = evolve(TWO, config=evolve(TWO.config, gospel="b"))
+    for bad in (ONE, other):
+        with pytest.raises(StoreError, match="nothing was changed"):
+            stored.keep(bad, "a#1")
+    learned = evolve(TWO, ids=Notes.of({"a": "a#1", "b": "b#2"}))
+    stored.keep(learned, "a#1")
+    found = stored.load()
+
+    assert found is not None
+    assert learned == found.held
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@define
+class Dying(RealFileSystem):
+    """The disk of a process that is killed after so many operations, each byte one of them."""
+
+    left: int
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise Killed
+
+    def write(self, file: int, data: bytes) -> int:
+        self._count()
+        return super().write(file, data[:1])
+
+    def create(self, directory: int, name: str) -> int:
+        self._count()
+        return super().create(directory, name)
+
+    def sync(self, file: int) -> None:
+        self._count()
+        super().sync(file)
+
+    def sync_directory(self, directory: int) -> None:
+        self._count()
+        super().sync_directory(directory)
+
+    def rename(self, directory: int, old: str, new: str) -> None:
+        self._count()
+        super().rename(directory, old, new)
+
+
+def test_a_kill_at_every_byte_leaves_the_old_or_the_new_config(tmp_path: Path) -> None:
+    """Never a part, never none; and the next write goes through and clears up."""
+    seen = set()
+    for operations in range(10_000):
+        data = tmp_path / str(operations) / "data"
+        data.parent.mkdir()
+        stored = StoredConfig(data)
+        stored.keep(ONE, "a#1")
+        try:
+            StoredConfig(data, files=Dying(operations)).keep(TWO, "a#1")
+        except Killed:
+            found = stored.load()
+            assert found is not None
+            seen.add(found.held.config.version)
+            stored.keep(TWO, "a#1")
+            assert ["data-cluster.config", "data-cluster.config.lock"] == sorted(
+                path.name for path in data.parent.iterdir()
+            )
+            continue
+        break
+    else:
+        raise AssertionError("a write has more than 10,000 operations")
+
+    assert {1, 2} == seen
+    assert operations > 200
+
+
+def test_no_flipped_byte_goes_unnoticed(tmp_path: Path) -> None:
+    """A damaged file is refused, and not taken for a blank node."""
+    stored = StoredConfig(tmp_path / "data")
+    stored.keep(ONE, "a#1")
+    raw = stored.path.read_bytes()
+    for at in range(len(raw)):
+        stored.path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
+        with pytest.raises(StoreError):
+            stored.load()
+    stored.path.write_bytes(raw[:-1])
+    with pytest.raises(StoreCorrupt):
+        stored.keep(TWO, "a#1")
+
+
+@frozen
+class Failing(RealFileSystem):
+    """A disk whose fsync fails."""
+
+    def sync(self, file: int) -> None:
+        raise OSError(5, "Input/output error")
+
+
+def test_errors_of_the_disk_are_named(tmp_path: Path) -> None:
+    """What failed, and whether the new config may be there."""
+    with pytest.raises(StoreWriteFailed, match=r"fsync of .*Input/output error.* is not there"):
+        StoredConfig(tmp_path / "data", files=Failing()).keep(ONE, "a#1")
+    with pytest.raises(StoreUnreadable):
+        StoredConfig(tmp_path / "none" / "data").load()
+
+
+def test_one_process_at_a_time_writes(tmp_path: Path) -> None:
+    """The lock is the file system's, so a process that dies lets go of it."""
+    files: Any = RealFileSystem()
+    room = files.open_directory(tmp_path)
+    lock = files.open_to_lock(room, "data-cluster.config.lock")
+    assert files.lock(lock, shared=False)
+    with pytest.raises(StoreInUse):
+        StoredConfig(tmp_path / "data").keep(ONE, "a#1")
+    files.close(lock)
+    StoredConfig(tmp_path / "data").keep(ONE, "a#1")
+    files.close(room)
