@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from joinproto.errors import UsageProblem
-from joinproto.join.rules import At, ChainStatus
+from joinproto.join.given import At, ChainStatus
 from joinproto.tables.verdict import NEW
 from joinproto.tables.vocabulary import Options, Status, Store
 

@@ -120,7 +120,6 @@ EXTRA_OF = {
     "scipy": "check",
     "rich": "check",
     "z3": "prove",
-    "httpx": "reconcile",
     "pyspark": "spark",
     "py4j": "spark",
     "pandas": "spark",
@@ -128,6 +127,8 @@ EXTRA_OF = {
     "anyio": "run",
     "prometheus_client": "run",
     "uvicorn": "run",
+    "httpx": "discovery",
+    "dns": "discovery",
     "amqtt": "amqtt",
     "matplotlib": "bench",
 }

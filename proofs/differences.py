@@ -12,7 +12,8 @@ from itertools import combinations_with_replacement
 
 from attrs import evolve, frozen
 
-from joinproto.join.rules import CHAIN_RULES, ChainStatus
+from joinproto.join.given import ChainStatus
+from joinproto.join.rules import CHAIN_RULES
 from joinproto.reference.note.rules import note_rules
 from joinproto.tables.vocabulary import Phase, Status, Store
 from proofs.tables import Finding

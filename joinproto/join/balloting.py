@@ -28,7 +28,7 @@ from joinproto.join.draft import Draft
 from joinproto.join.greeting import hello, tell
 from joinproto.join.learning import learn
 from joinproto.join.malformed import Malformed, Said
-from joinproto.join.messages import CompareAndSet, ReadRegister, Waiting
+from joinproto.join.messages import CompareAndSet, ReadRegister, Ready, Waiting
 from joinproto.join.phases import Phase
 from joinproto.join.proposing import expected, proposal
 from joinproto.join.state import Known
@@ -168,10 +168,13 @@ def take(m: Draft, now: float, step: Step) -> None:
 
 
 def _tell_of_the_end(m: Draft, tip: View) -> None:
-    """A CLOSE is for whoever was about to be taken in, too: nobody is left to tell it later."""
-    if not tip.is_open:
-        known = {seat.member for seat in tip.members | tip.electors}
-        for name in sorted(m.heard.in_reach - known):
+    """A CLOSE is for who is not in the view, too: whoever ends now cannot tell it later."""
+    if m.is_done and not tip.is_open:
+        members = {seat.member for seat in tip.members}
+        for name in sorted(m.heard.in_reach - members):
+            if tip.parent is not None and m.ready_in == tip.parent:
+                # Or it takes itself for one that was started after the CLOSE.
+                m.send(name, Ready(tip.parent, m.seat))
             tell(m, name, tip.parent, tip.number - 1)
 
 

@@ -70,6 +70,10 @@ class Heard:
     def without_answers(self) -> Heard:
         return evolve(self, answers=frozenset(), apart=Apart())
 
+    def without_answer_of(self, name: str) -> Heard:
+        answers = frozenset(item for item in self.answers if item.seat.member != name)
+        return evolve(self, answers=answers)
+
     def asking(self) -> Heard:
         """A ballot begins: who hears whom is asked anew, for links come and go."""
         return evolve(self, apart=Apart()) if self.apart.pairs else self

@@ -18,58 +18,30 @@ cluster is refused here; a running member asks it for its views first (see `admi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from hashlib import sha256
-from typing import TypeAlias
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, frozen
 
 from joinproto.join.admission import Admit, admission, newcomer
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.config import Config
-from joinproto.join.lineage import Lineage
+from joinproto.join.given import ChainStatus, Given, Path, digest_of, ids_of, told_path
 from joinproto.join.malformed import Malformed
 from joinproto.join.messages import Hello
 from joinproto.join.phases import Facts, standing
 from joinproto.join.phases import Phase as ChainPhase
 from joinproto.join.succession import Next
 from joinproto.join.successor import Proposer
-from joinproto.join.view import Kind, Position, Seat, View
+from joinproto.join.view import Seat, View
 from joinproto.tables.sets import I
 from joinproto.tables.tables import Case
 from joinproto.tables.terms import ALWAYS, Group
 from joinproto.tables.verdict import NEW, RuleSet
-from joinproto.tables.vocabulary import Options, Phase, Reason, Signature, Status, Store
+from joinproto.tables.vocabulary import Phase, Reason, Signature, Status, Store
 
-# Where a store's data ends if nobody tells: no frame that anybody would name.
-SOMEWHERE = 2**62
 COUNT_MAX = 2**31
 GOES_ON = (Phase.READY, Phase.UPDATING)
-
-
-@frozen
-class At:
-    """A position as it is told: the view's name, and the number of the frame, from 1."""
-
-    view: str
-    seq: int
-
-
-@frozen
-class ChainStatus(Status):
-    """A status with what only these rules read.
-
-    `lineage`: names of views, the oldest first, the tip last; empty: not told.  The initial
-    signature, and the final one of a clean store, are added where they are left out.
-    `position`: None with `has_position`: no frame.  `electors`: ids of all who may vote, the
-    absent ones too; None: those who are there.
-    """
-
-    lineage: tuple[str, ...] = field(default=(), kw_only=True)
-    position: At | None = field(default=None, kw_only=True)
-    has_position: bool = field(default=False, kw_only=True)
-    electors: tuple[str, ...] | None = field(default=None, kw_only=True)
 
 
 @frozen
@@ -106,209 +78,6 @@ def _cases(members: tuple[Status, ...]) -> tuple[Case[Phase] | None, ...]:
             None if status.active else _joining(given, at) for at, status in enumerate(members)
         )
     return _initialization(given) if members else ()
-
-
-# -- what is given, as views ---------------------------------------------------------------
-
-Path: TypeAlias = tuple[Signature | None, ...]
-"""Names of views from the founding on; None: the running view, which has no name."""
-
-
-@define
-class Given:
-    """The members, with the way that each store has gone.
-
-    `closes`: for the id of each CLOSE, where it starts.
-    """
-
-    members: tuple[Status, ...]
-    paths: tuple[Path, ...]
-    closes: dict[str, Position | None]
-    _lineages: dict[tuple[object, ...], Lineage] = field(factory=dict, init=False)
-
-    @classmethod
-    def of(cls, members: tuple[Status, ...]) -> Given:
-        """Return the members with their ways, told or taken; see the head of this file."""
-        told = tuple(map(_told_path, members))
-        paths = tuple(
-            path or _taken_path(status, told) for status, path in zip(members, told, strict=True)
-        )
-        given = cls(members, paths, {})
-        given._find_closes()
-        return given
-
-    def _find_closes(self) -> None:
-        ends: dict[str, list[tuple[int, int]]] = {}
-        for at, (status, path) in enumerate(zip(self.members, self.paths, strict=True)):
-            final = status.final
-            if final is None or final not in path[1:]:
-                continue
-            number = len(path) - path[::-1].index(final)
-            ids = ids_of(path[:number])
-            self.closes.setdefault(ids[-1], Position(ids[-2], SOMEWHERE))
-            if status.store is Store.CLEAN and _has_position(status):
-                ends.setdefault(ids[-1], []).append((_age(path, status), at))
-        for close, told in ends.items():
-            # Two that tell different ends: whoever has less is not clean (S2).
-            _, at = max(told, key=lambda item: (item[0], _seq(self.members[item[1]]), -item[1]))
-            self.closes[close] = _told_position(self.members[at], self.paths[at])
-
-    def seat(self, at: int) -> Seat:
-        """Return the member's seat; seats are ordered as the members are."""
-        return Seat(f"{at:08}", f"{at:08}")
-
-    def seats_of(self, view_id: str) -> frozenset[Seat]:
-        """Return the seats whose stores know this view."""
-        return frozenset(
-            self.seat(at) for at, path in enumerate(self.paths) if view_id in ids_of(path)
-        )
-
-    def is_closed(self, path: Path) -> bool:
-        """Return whether the last view of this way is a CLOSE."""
-        return ids_of(path)[-1] in self.closes
-
-    def lineage(
-        self, path: Path, *, electors: frozenset[Seat], options: str, seats: frozenset[Seat] | None
-    ) -> Lineage:
-        """Return the views of a way.  `seats`: the members of each, None: who knows it."""
-        key = (path, electors, options, seats)
-        if key not in self._lineages:
-            self._lineages[key] = self._made(path, electors, options, seats)
-        return self._lineages[key]
-
-    def _made(
-        self, path: Path, electors: frozenset[Seat], options: str, seats: frozenset[Seat] | None
-    ) -> Lineage:
-        ids = ids_of(path)
-        views: list[View] = []
-        for number, view_id in enumerate(ids, start=1):
-            parent = views[-1] if views else None
-            who = self.seats_of(view_id) if seats is None else seats
-            kind = _kind(parent, view_id in self.closes)
-            position: Position | None = None
-            if kind is Kind.CLOSE:
-                position = self.closes[view_id]
-            elif parent is not None and kind is Kind.RESTART:
-                position = parent.position
-            elif parent is not None:
-                position = Position(parent.id, SOMEWHERE + number)
-            views.append(
-                View(
-                    id=view_id,
-                    parent=None if parent is None else parent.id,
-                    number=number,
-                    kind=kind,
-                    members=who | electors if parent is None else who,
-                    electors=electors,
-                    position=position,
-                    activated=kind in (Kind.CHANGE, Kind.CLOSE),
-                    wait_for=1,
-                    options_digest=options,
-                    cluster_name="cluster",
-                    nonce="-",
-                    time=0,
-                )
-            )
-        return Lineage(tuple(views), ids[0] if ids else None)
-
-    def answer(self, at: int, tip: View | None) -> Answer:
-        """Return what the member would say of itself, asked about `tip`."""
-        status, path = self.members[at], self.paths[at]
-        ids = ids_of(path)
-        held = next((view_id for view_id in reversed(ids) if view_id not in self.closes), None)
-        position: Position | None = None
-        unfinished = False
-        if _has_position(status):
-            position = _told_position(status, path)
-        elif status.store is Store.CLEAN:
-            position = self.closes[ids[-1]]
-        elif held is not None:
-            # Said to be dirty, and nothing shows that it has all that was closed.
-            position = Position(held, SOMEWHERE)
-            unfinished = tip is not None and not tip.is_open
-        return Answer(
-            seat=self.seat(at),
-            transient=status.store is Store.NONE,
-            held=held,
-            position=position,
-            update_unfinished=unfinished,
-            options=digest_of(status.options, status.wait_for),
-        )
-
-
-@lru_cache(maxsize=256)
-def ids_of(path: Path) -> tuple[str, ...]:
-    """Return the ids of the views on this way: each stands for all before it."""
-    found: list[str] = []
-    for name in path:
-        parent = found[-1] if found else ""
-        found.append(_hash(f"{parent} {name!r}"))
-    return tuple(found)
-
-
-def digest_of(options: Options, wait_for: int) -> str:
-    """Return what must be the same in all members: the options, and N (I2)."""
-    return _hash(f"{options!r} {wait_for}")
-
-
-def _hash(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _kind(parent: View | None, is_close: bool) -> Kind:
-    if parent is None:
-        return Kind.FOUND
-    if is_close:
-        return Kind.CLOSE
-    return Kind.CHANGE if parent.is_open else Kind.RESTART
-
-
-def _told_path(status: Status) -> Path:
-    names: Path = status.lineage if isinstance(status, ChainStatus) else ()
-    if not names or status.initial is None:
-        return ()
-    path = names if names[0] == status.initial else (status.initial, *names)
-    is_whole = len(path) > 1 and path[-1] == status.final
-    return path if status.store is not Store.CLEAN or is_whole else (*path, status.final)
-
-
-def _taken_path(status: Status, told: Iterable[Path]) -> Path:
-    if status.initial is None:
-        return ()
-    if status.final is None:
-        return (status.initial,)
-    for path in told:
-        if path and path[0] == status.initial and status.final in path[1:]:
-            return path[: len(path) - path[::-1].index(status.final)]
-    return (status.initial, status.final)
-
-
-def _has_position(status: Status) -> bool:
-    return isinstance(status, ChainStatus) and status.has_position
-
-
-def _told_position(status: Status, path: Path) -> Position | None:
-    at = status.position if isinstance(status, ChainStatus) else None
-    if at is None or at.seq == 0:
-        return None
-    if at.view in path:
-        return Position(ids_of(path)[_place(path, at.view)], at.seq)
-    return Position(_hash(f"a view elsewhere: {at.view!r}"), at.seq)
-
-
-def _place(path: Path, name: str) -> int:
-    return len(path) - 1 - path[::-1].index(name)
-
-
-def _age(path: Path, status: Status) -> int:
-    """Return the number of the view in which the told position lies, 0 for none."""
-    at = status.position if isinstance(status, ChainStatus) else None
-    return 0 if at is None or at.view not in path else _place(path, at.view) + 1
-
-
-def _seq(status: Status) -> int:
-    at = status.position if isinstance(status, ChainStatus) else None
-    return 0 if at is None else at.seq
 
 
 # -- nobody is active ----------------------------------------------------------------------
@@ -502,7 +271,7 @@ def _running_path(given: Given, at: int, newcomers: Path) -> Path:
     # A cluster whose signature nobody knows is none of those that were named.
     initial = given.members[at].initial or (signatures[0] if signatures else NEW)
     for place in (at, *active):
-        told = _told_path(given.members[place])
+        told = told_path(given.members[place])
         if told and told[0] == initial:
             return (*told, None) if given.is_closed(told) else told
     is_known = newcomers[:1] == (initial,)

@@ -50,7 +50,7 @@ from joinproto.join.proposing import say_who_is_silent
 from joinproto.join.settling import say_for_whom, settle
 from joinproto.join.state import Known, MemberState, Setup
 from joinproto.join.store import StoreRecord
-from joinproto.join.turns import patience, pause, turn, wishes_for
+from joinproto.join.turns import patience, pause, shutdown_patience, turn
 from joinproto.join.updating import hear_want_update, hear_welcome, require_thawed
 from joinproto.join.view import Position, View
 
@@ -119,6 +119,9 @@ def peer_up(m: Draft, now: float, peer: str) -> None:
 
 def peer_down(m: Draft, now: float, peer: str) -> None:
     m.heard = m.heard.down(peer)
+    if m.view is None:
+        # It may come back with another store, and a FOUND of the lost one binds all ballots.
+        m.heard = m.heard.without_answer_of(peer)
     if m.pace.holder == peer and m.patience_until is not None:
         m.wait_until(now + patience(m))
     m.pace = m.pace.without(peer)
@@ -216,7 +219,7 @@ def leave(m: Draft, now: float) -> None:
 
 def shutdown_cluster(m: Draft, now: float) -> None:
     if _is_in_open_view(m):
-        m.closes_until = now if _is_cut_off(m) else now + wishes_for(m)
+        m.closes_until = now if _is_cut_off(m) else now + shutdown_patience(m)
         m.patience_until = now
     else:
         _end(m, now)

@@ -15,7 +15,7 @@ from attrs import frozen
 from joinproto.join.view import Kind
 from joinproto.tables.tables import Case, Table
 from joinproto.tables.terms import ALWAYS, Members
-from joinproto.tables.vocabulary import Reason, Store
+from joinproto.tables.vocabulary import Reason
 
 
 class Next(Enum):
@@ -61,7 +61,6 @@ class Row:
     is_elector: bool = False
     is_founder: bool = False
     has_store: bool = True
-    store: Store = Store.DIRTY
     is_sure: bool = False
     covers: bool = False
     is_clean: bool = False
@@ -89,6 +88,7 @@ C = A.where(is_clean=True).named("C")  # clean stores
 STORES = A.where(fits=True, has_store=True)
 # Who keeps nothing is an elector only where nobody had a store when the cluster was founded.
 KEEPS_NOTHING = ~A.where(is_elector=True, has_store=False).is_empty
+NO_STORE = A.where(has_store=True).is_empty
 
 MANUAL = SEATS.fact("total failure is manual here", is_automatic=False)
 NOBODY_PERMITS = A.where(is_marked=True).is_empty & MANUAL
@@ -160,7 +160,10 @@ def going_on() -> Table[Next]:
             Case(
                 "S2",
                 "closing, and all have answered",
-                ~S.where(has_store=True).is_empty & ME_CLOSES & V.every(answered=True),
+                # Where nobody keeps anything, the CLOSE is in the register alone: the end of it.
+                (~S.where(has_store=True).is_empty | (~S.is_empty & NO_STORE))
+                & ME_CLOSES
+                & V.every(answered=True),
                 Next.CLOSE,
             ),
             Case(

@@ -5,7 +5,7 @@ Source: join protocol, 3.4 and 3.6.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from attrs import evolve, field, frozen
 
@@ -15,10 +15,9 @@ from joinproto.join.config import Config, TotalFailure
 from joinproto.join.ids import Digest, by_hash
 from joinproto.join.store import StoreRecord
 from joinproto.join.succession import Next, Row, founding, going_on, reopening
-from joinproto.join.together import Apart
+from joinproto.join.together import Apart, Together
 from joinproto.join.view import Kind, Position, Seat, View, change, close, found, restart
 from joinproto.tables.tables import Case, Table
-from joinproto.tables.vocabulary import Store
 
 
 @frozen(kw_only=True)
@@ -76,23 +75,15 @@ class Proposer:
             options=config.digest,
         )
         if answer is not None:
-            is_clean = evidence.is_clean(answer)
             is_empty = tip is None
             row = evolve(
                 row,
                 has_store=not answer.transient,
-                store=Store.NONE
-                if answer.transient
-                else Store.EMPTY
-                if is_empty
-                else Store.CLEAN
-                if is_clean
-                else Store.DIRTY,
                 is_sure=not is_empty
                 and evidence.is_sure(answer)
                 and self._may_stay(evidence, answer),
                 covers=not is_empty and evidence.covers(answer),
-                is_clean=is_clean,
+                is_clean=evidence.is_clean(answer),
                 fits=self._may_stay(evidence, answer),
                 is_marked=answer.is_marked,
                 leaves=answer.leaves,
@@ -135,7 +126,7 @@ class Proposer:
             stores = [item for item in sure if not item.transient]
             return close(
                 tip,
-                position=self._highest(evidence, stores),
+                position=self._highest(evidence, stores or sure),
                 activated=was_active,
                 nonce=self.nonce,
                 time=self.time,
@@ -230,54 +221,30 @@ class Proposer:
         *,
         was_active: bool,
     ) -> frozenset[Seat]:
-        """Return who goes on together: all that are `there`, unless some of these are apart.
+        """Return who goes on together: see `Together`.
 
         As in `_staying`, one of them feeds the others, and one of them has a store.  The others
         stay electors, and come in when they hear all members that one of them hears.
         """
-        seats = {seat.member: seat for seat in there}
-        if not self.apart.among(seats.keys()):
-            return there
-        sources = {item.seat for item in sure if item.seat in there}
-        stores = {item.seat for item in fit if not item.transient and item.seat in there}
+        sources = frozenset(item.seat for item in sure if item.seat in there)
+        stores = frozenset(item.seat for item in fit if not item.transient and item.seat in there)
         needs = [some for some in (sources, stores) if some]
-        groups = [
-            frozenset(seats[name] for name in names) for names in self.apart.groups(seats.keys())
-        ]
-        may = [group for group in groups if all(group & some for some in needs)]
-
-        def worth(group: frozenset[Seat]) -> tuple[bool, bool, bool, int, int]:
-            has_n = was_active or len(group) >= tip.wait_for
-            # One that hears no majority is suspended, and so are all if it orders the frames.
-            serve = all(self._hears_majority(tip, seat) for seat in group)
-            may = self._may_choose(tip, group)
-            return has_n, may, serve, len(group & tip.members), len(group)
-
-        # Of equal ones the first: `groups` has them in the same order each time.
-        return max(may, key=worth, default=there)
-
-    def _hears_majority(self, tip: View, seat: Seat) -> bool:
-        missed = {whom for who, whom in self.apart.pairs if who == seat.member}
-        return self._may_choose(tip, {one for one in tip.electors if one.member not in missed})
-
-    def _may_choose(self, tip: View, group: Collection[Seat]) -> bool:
-        return self.config.outside or tip.is_majority(group)
+        together = Together(tip, self.apart, self.config.outside)
+        return together.best(there, needs, was_active=was_active)
 
     def yields(self, view: View, evidence: Evidence, misses: frozenset[str]) -> bool:
         """Return whether others may hear each other that can choose alone, where `view` cannot.
 
-        Asked where some that answered are apart.  `misses`: whom this member does not hear.  What
-        nobody has said is taken for the best.
+        Asked where some that answered are apart.  `misses`: whom this member does not hear.
         """
         tip = evidence.lineage.tip
         answered = {item.seat.member for item in evidence.answers}
-        if tip is None or self._may_choose(tip, view.members) or not self.apart.among(answered):
+        if tip is None or not self.apart.among(answered):
             return False
-        names = {seat.member: seat for seat in tip.electors}
-        apart = self.apart.as_told_by(self.seat.member, misses)
-        return any(
-            tip.is_majority({names[name] for name in group}) for group in apart.groups(names.keys())
-        )
+        together = Together(tip, self.apart, self.config.outside)
+        if together.may_choose(view.members):
+            return False
+        return together.others_may_choose(self.seat.member, misses)
 
     def _found(self, answers: tuple[Answer, ...]) -> View:
         members = frozenset(item.seat for item in answers if not item.leaves)

@@ -15,6 +15,8 @@ from itertools import islice
 
 from attrs import frozen
 
+from joinproto.join.view import Seat, View
+
 GROUPS_MAX = 1_000
 """So many groups are looked at; with five members that are cut at random there are ten at most."""
 
@@ -51,6 +53,64 @@ class Apart:
                 deaf[who] = deaf.get(who, frozenset()) | {whom}
                 deaf[whom] = deaf.get(whom, frozenset()) | {who}
         return deaf
+
+
+@frozen
+class Together:
+    """Those behind one tip: who may go on together.  `apart`: who does not hear whom.
+
+    `outside`: an outside register chooses, and no majority is needed.
+    """
+
+    tip: View
+    apart: Apart
+    outside: bool
+
+    def best(
+        self,
+        there: frozenset[Seat],
+        needs: Collection[frozenset[Seat]],
+        *,
+        was_active: bool,
+    ) -> frozenset[Seat]:
+        """Return who goes on: all that are `there`, unless some of these are apart.
+
+        One of each of the `needs` is in it; where no group has them, all go on.
+        """
+        seats = {seat.member: seat for seat in there}
+        if not self.apart.among(seats.keys()):
+            return there
+        groups = [
+            frozenset(seats[name] for name in names) for names in self.apart.groups(seats.keys())
+        ]
+        may = [group for group in groups if all(group & some for some in needs)]
+
+        def worth(group: frozenset[Seat]) -> tuple[bool, bool, bool, int, int]:
+            has_n = was_active or len(group) >= self.tip.wait_for
+            # One that hears no majority is suspended, and so are all if it orders the frames.
+            serve = all(map(self._hears_majority, group))
+            may = self.may_choose(group)
+            return has_n, may, serve, len(group & self.tip.members), len(group)
+
+        # Of equal ones the first: `groups` has them in the same order each time.
+        return max(may, key=worth, default=there)
+
+    def may_choose(self, group: Collection[Seat]) -> bool:
+        """Return whether these can choose the next view alone."""
+        return self.outside or self.tip.is_majority(group)
+
+    def others_may_choose(self, me: str, misses: frozenset[str]) -> bool:
+        """Return whether electors may hear each other that are a majority.
+
+        `misses`: whom `me` does not hear.  What nobody has said is taken for the best.
+        """
+        names = {seat.member: seat for seat in self.tip.electors}
+        groups = self.apart.as_told_by(me, misses).groups(names.keys())
+        return any(self.tip.is_majority({names[name] for name in group}) for group in groups)
+
+    def _hears_majority(self, seat: Seat) -> bool:
+        missed = {whom for who, whom in self.apart.pairs if who == seat.member}
+        return self.may_choose({one for one in self.tip.electors if one.member not in missed})
 
 
 def _groups(deaf: dict[str, frozenset[str]]) -> Iterator[frozenset[str]]:

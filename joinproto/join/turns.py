@@ -29,8 +29,8 @@ def patience(it: Known) -> float:
     return pause(it) * (1 + rank(it)) * 2.0 ** min(max(0, it.tries - 1), TRIES_MAX)
 
 
-def wishes_for(it: Known) -> float:
-    """Return how long a member may be out of the view that is told to close it."""
+def shutdown_patience(it: Known) -> float:
+    """Return the seconds for which a shutdown outlives a view without the member that asked."""
     # Ballots of others, and one that takes it in again, end in that time where it is heard.
     return pause(it) * 2.0**TRIES_MAX
 

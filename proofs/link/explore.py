@@ -97,18 +97,6 @@ class Walk(Reference):
             self._texts[message] = f"{sender} {to} {type(said).__name__} {said}"
         return self._texts[message]
 
-    def breadth_first(self) -> Iterator[Taken]:
-        """Yield every step, those out of near states first."""
-        first = self.initial()
-        level_of = {first: 0}
-        queue = [first]
-        for state in queue:
-            for move, after in self.successors(state):
-                if after not in level_of:
-                    level_of[after] = level_of[state] + 1
-                    queue.append(after)
-                yield Taken(level_of[state], state, move, after)
-
     def at_random(self, seed: int, length: int) -> Iterator[Taken]:
         """Yield the steps of walks from the beginning, one after the other, without end."""
         dice = random.Random(seed)

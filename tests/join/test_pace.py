@@ -9,12 +9,13 @@ import heapq
 from itertools import count
 
 import pytest
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from joinproto.join.config import Config, TotalFailure
 from joinproto.join.member import Member
-from joinproto.join.messages import OpenForClients
+from joinproto.join.messages import Action, Closing, Event, OpenForClients, Sent
 from joinproto.join.pace import Pace
+from joinproto.join.perform import perform
 from joinproto.join.phases import RUNNING
 from joinproto.join.store import Ballot, StoreRecord
 
@@ -64,15 +65,12 @@ class Slow:
     def perform(self, name: str) -> None:
         member = self.members[name]
         while batch := member.poll():
-            if batch.persist is not None:
-                self.records[name] = batch.persist
-            for sent in batch.sends:
-                at = (self.now + self.latency, next(self._order), name, sent.to, sent.message)
-                heapq.heappush(self._wire, at)
-            for action in batch.actions:
-                if isinstance(action, OpenForClients):
-                    self.served[name] = action.view.number
+            perform(batch, Ports(self, name))
             member.advance(batch)
+
+    def send(self, sent: Sent, sender: str) -> None:
+        at = (self.now + self.latency, next(self._order), sender, sent.to, sent.message)
+        heapq.heappush(self._wire, at)
 
     def until(self, end: float) -> None:
         while True:
@@ -94,6 +92,31 @@ class Slow:
     def _due(self) -> dict[str, float]:
         running = {name: one for name, one in self.members.items() if one.phase in RUNNING}
         return {name: one.deadline for name, one in running.items() if one.deadline is not None}
+
+
+@frozen
+class Ports:
+    """What the batches of one of the members need."""
+
+    slow: Slow
+    name: str
+
+    def close(self, why: Closing) -> None:
+        """Nothing: only who begins to serve is asked here."""
+
+    def persist(self, record: StoreRecord) -> None:
+        self.slow.records[self.name] = record
+
+    def send_all(self, sends: tuple[Sent, ...]) -> None:
+        for sent in sends:
+            self.slow.send(sent, self.name)
+
+    def see(self, event: Event) -> None:
+        """Nothing."""
+
+    def act(self, action: Action) -> None:
+        if isinstance(action, OpenForClients):
+            self.slow.served[self.name] = action.view.number
 
 
 @pytest.mark.parametrize("victim", "abc")

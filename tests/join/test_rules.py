@@ -9,7 +9,8 @@ from attrs import asdict, evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joinproto.join.rules import CHAIN_RULES, At, ChainStatus
+from joinproto.join.given import At, ChainStatus
+from joinproto.join.rules import CHAIN_RULES
 from joinproto.reference.note.rules import note_rules
 from joinproto.tables.verdict import Outcome, Verdict, decide
 from joinproto.tables.vocabulary import Status, Store

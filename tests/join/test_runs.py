@@ -5,12 +5,15 @@ A world searches everything within small bounds; these runs are too long for one
 
 from __future__ import annotations
 
+import pytest
 from attrs import evolve
 
 from joinproto.join.choice_messages import Accept, Prepare
 from joinproto.join.config import TotalFailure
+from joinproto.join.messages import Waiting
 from joinproto.join.phases import Phase
 from joinproto.join.wire import decode
+from joinproto.tables.vocabulary import Reason
 from tests.join.bus import Bus, Data, Letter, cluster, config, start_all
 
 
@@ -147,6 +150,26 @@ def test_a_cluster_that_keeps_nothing_goes_on_without_those_that_left_or_crashed
     assert "a down, b stopped, c active" == bus.phases()
 
 
+def test_a_cluster_that_keeps_nothing_is_shut_down_and_ends() -> None:
+    """S2: nobody has a store to close, and whoever was asked made view after view instead."""
+    bus = Bus()
+    for name in "ab":
+        bus.start(config(name, electors="ab", wait_for=1, outside=True, is_transient=True))
+    bus.wait()
+    bus.tell("b", lambda member: member.shutdown_cluster(bus.now))
+    bus.wait()
+
+    assert "a stopped, b stopped" == bus.phases()
+
+    for name in "ab":
+        bus.start(config(name, electors="ab", wait_for=1, outside=True, is_transient=True))
+    bus.wait()
+
+    assert "a initializing, b initializing" == bus.phases()
+    said = [one for one in bus["a"].seen if isinstance(one, Waiting)]
+    assert Reason.NO_CLEAN_STORE is said[-1].reason
+
+
 def test_a_register_s_founding_may_have_electors_that_are_not_configured() -> None:
     """Nobody votes there: all members stand in their place where none of them has a store."""
     bus = Bus()
@@ -272,6 +295,36 @@ def test_a_shutdown_ends_one_that_was_about_to_be_taken_in() -> None:
     bus.wait()
 
     assert "a stopped, b stopped, c down, d stopped" == bus.phases()
+
+
+def test_a_shutdown_ends_an_elector_that_was_left_out() -> None:
+    """S2: the one that had the CLOSE chosen does not hear it, and the others told guests alone."""
+    bus = cluster()
+    bus.partition("ab", "bc")
+    bus.wait()
+    assert "a active, b active, c joining" == bus.phases()
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    bus.wait()
+
+    assert "a stopped, b stopped, c stopped" == bus.phases()
+
+
+def test_a_shutdown_ends_a_guest_that_never_saw_the_view_run() -> None:
+    """S2: it was to be taken in, so nobody had told it who was ready; it stayed."""
+    bus = cluster()
+    bus.start(config("d"))
+    while bus["d"].member.phase is not Phase.JOINING:
+        bus.step()
+    assert not bus["d"].member.state.saw_it_run
+    bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    for _ in range(200):
+        for letter in _letters(bus, "d", Prepare):
+            bus.wire.remove(letter)
+        if bus["a"].runs:
+            bus.step()
+    bus.wait()
+
+    assert "a stopped, b stopped, c stopped, d stopped" == bus.phases()
 
 
 def _unheard(bus: Bus, name: str, seconds: float) -> None:
@@ -421,6 +474,27 @@ def test_a_view_that_was_not_voted_for_is_asked_for_again() -> None:
     bus.wait()
 
     assert "a active, b active, c active" == bus.phases()
+
+
+@pytest.mark.parametrize(("replaced", "late"), [("bc", "d"), ("cd", "b")])
+def test_founders_that_come_back_with_other_stores_are_asked_again(
+    replaced: str, late: str
+) -> None:
+    """3.3: two of four answered and lost their disks; a FOUND of these never had a majority."""
+    bus = Bus()
+    start_all(bus, "abcd", electors="abcd", wait_for=3)
+    while not _asked(bus, late):
+        bus.step()
+    for letter in _letters(bus, late, Prepare):
+        bus.wire.remove(letter)
+    bus.settle()
+    for name in replaced:
+        bus.crash(name)
+        bus.wipe(name)
+    start_all(bus, replaced, electors="abcd", wait_for=3)
+    bus.wait(60)
+
+    assert "a active, b active, c active, d active" == bus.phases()
 
 
 def test_an_hour_apart_is_not_taken_for_the_way_of_a_message() -> None:

@@ -34,7 +34,7 @@ def patched(source: str) -> dict[str, str]:
         after = one.apply(content).decode()
         ast.parse(after)
         new = [line.strip() for line in after.splitlines() if line not in source.splitlines()]
-        found[one.name.removeprefix("chain/small:")] = " ".join(new)
+        found[one.name.removeprefix("small:")] = " ".join(new)
     return found
 
 
@@ -176,7 +176,7 @@ def tried(mutation: Mutation, *asked: Asked) -> Result:
     return Result(**json.loads(done.stdout))
 
 
-GUESTS = "chain/heard:Heard.in_view:drop-filter:1"
+GUESTS = "heard:Heard.in_view:drop-filter:1"
 HEARD_TEST = Asked(
     "unit", "tests/join/test_heard.py::test_a_close_leaves_no_guest", 0.01, lines_of(HEARD)
 )
@@ -222,7 +222,7 @@ def test_a_changed_count_alone_is_no_claim(more: int, by: str) -> None:
 @pytest.mark.slow
 def test_a_rule_of_the_tables_is_missed_by_a_small_world() -> None:
     """Serving before all are ready: the claim is named."""
-    mutation = named("chain/phases:standing/others-are-not-ready:drop-case:1")
+    mutation = named("phases:standing/others-are-not-ready:drop-case:1")
     world = Asked("world", "join-founders", 1.0, lines_of(mutation.path), [114, 1_042, 16])
 
     found = tried(mutation, world)
@@ -305,7 +305,7 @@ def test_bad_arguments_exit_with_2(options: list[str], said: str) -> None:
 
 def test_names_and_patches_are_shown_without_trying() -> None:
     """A sample is the same for the same seed."""
-    name = "chain/succession:founding/options-differ:drop-case:1"
+    name = "succession:founding/options-differ:drop-case:1"
 
     assert f"{name}\n" == CliRunner().invoke(main, ["--only", name, "--list"]).output
     assert (
