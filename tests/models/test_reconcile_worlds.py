@@ -14,6 +14,7 @@ COUNTS = {
     "reconcile-one": (1_582, 2_995, 18),
     "reconcile-two": (16_814, 38_827, 18),
     "reconcile-by-hand": (128_896, 334_085, 17),
+    "reconcile-removal": (5_588, 9_781, 19),
     "reconcile-growth": (16, 37, 3),
     "reconcile-clock": (15, 24, 9),
     "reconcile-one-timer": (15, 24, 9),
@@ -66,15 +67,18 @@ def test_a_group_that_takes_two_changes_at_once_is_found() -> None:
 @pytest.mark.parametrize(
     ("name", "mutant", "claim", "steps"),
     [
+        ("reconcile-removal", "applies-alone", "what is committed stays", 4),
+        ("reconcile-blank", None, "what is committed stays", 9),
         ("reconcile-growth", "argument-is-a-pair", "no more than wanted", 3),
         ("reconcile-starved", None, "it looks", 4),
         ("reconcile-two-timers", None, "one timer", 5),
     ],
 )
-def test_each_defect_of_the_shipped_rules_is_found(
+def test_each_defect_and_each_rule_left_out_is_found(
     name: str, mutant: str | None, claim: str, steps: int
 ) -> None:
-    """Growth without limit, starvation, two timers; ours has none of them in the same worlds."""
+    """Growth without limit, starvation, two timers; ours has none of them in the same worlds.
+    Incident 12, a change that its leader applies alone; 23, a disk that was lost under its name."""
     found = check(load_world(name, mutant=mutant))
 
     assert [claim] == [one.name for one in found.properties if one.result == "violated"]

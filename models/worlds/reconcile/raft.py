@@ -103,7 +103,8 @@ class Shown:
 class Replica:
     """A server of the group, or a node that has none yet (an empty log).
 
-    Mutant: `two-changes` accepts a change before the last one is committed.
+    Mutants: `two-changes` accepts a change before the last one is committed; `applies-alone` takes
+    a change for committed at once (incident 12).
     """
 
     persistent = ("term", "voted", "log")
@@ -121,10 +122,18 @@ class Replica:
     committed: int = 1
 
     def start(self) -> None:
-        self.role = "leader" if self.leads and self.term == 1 and self.voted is None else "follower"
+        is_first = self.leads and self.term == 1 and self.voted is None and bool(self.log)
+        self.role = "leader" if is_first else "follower"
         if self.role == "leader":
             self.voted = self.name
         self.votes, self.kept, self.committed = frozenset(), (), 1
+
+    def offline(self, event: Any) -> Any:
+        """Lose the disk: the log, the term and the vote."""
+        if event != "wipe" or not self.log:
+            return NOT_ENABLED
+        self.log, self.term, self.voted = (), 1, None
+        return None
 
     def choices(self) -> Iterator[str]:
         is_member = bool(self.log) and self.name in self.log[-1].members
@@ -195,6 +204,9 @@ class Replica:
         if not self._permits() or members == self.log[-1].members or self.name not in members:
             return NOT_ENABLED
         self.log = (*self.log, Entry(self.term, members))
+        if self.mutant == "applies-alone":
+            self.committed = len(self.log)
+            return [Record(self.log)]
         return None
 
     def _permits(self) -> bool:

@@ -16,6 +16,7 @@ from joinproto.reconcile.queue import Node, Placing, Queue, Settings, Situation,
 from joinproto.reconcile.tables import Action
 from models.events import NOT_ENABLED
 from models.faults import Faults
+from models.local import Offline
 from models.properties import Property, always, always_monitor, always_possible, sometimes
 from models.view import View
 from models.world import Together, World
@@ -43,6 +44,7 @@ class Office:
     nodes: frozenset[str]
     adds: int
     removes: int
+    wipes: int
 
 
 @define
@@ -53,6 +55,7 @@ class Operator:
     adds: int
     removes: int
     forgets: int
+    wipes: int
 
     def receive(self, event: Any) -> Any:
         match event:
@@ -66,10 +69,13 @@ class Operator:
             case "remove" if self.removes:
                 self.removes -= 1
                 return None
+            case "wipe" if self.wipes:
+                self.wipes -= 1
+                return None
         return NOT_ENABLED
 
     def shows(self) -> Office:
-        return Office(self.nodes, self.adds, self.removes)
+        return Office(self.nodes, self.adds, self.removes, self.wipes)
 
 
 def build(
@@ -83,13 +89,14 @@ def build(
     adds: int = 0,
     removes: int = 0,
     forgets: int = 0,
+    wipes: int = 0,
     restarts: bool = False,
     auto_remove: bool | None = None,
 ) -> World:
     """A queue on the nodes `first` in a cluster of `members` (3 to 5); a leads at first.
 
     `terms`: elections stop there.  `adds`, `removes`, `forgets`: what the operator may do by
-    hand, and how often.
+    hand, and how often; `wipes`: disks that are lost while their node is down.
     """
     nodes = frozenset("abcde"[:members])
     rules = Variant(variant)
@@ -107,7 +114,10 @@ def build(
     }
     return World(
         name="reconcile-repair",
-        members={**replicas, OPERATOR: partial(Operator, nodes, adds, removes, forgets)},
+        members={
+            **replicas,
+            OPERATOR: partial(Operator, nodes, adds, removes, forgets, wipes),
+        },
         beside=(OPERATOR,),
         faults=Faults(crashes=crashes, restarts=restarts, spared=frozenset({OPERATOR})),
         monitor=Committed,
@@ -142,6 +152,9 @@ def steps(variant: Variant, settings: Settings, view: View) -> Iterator[Together
                     change = Change(fewer=frozenset({other}))
                     yield Together("removes by hand", {name: change, OPERATOR: "remove"}, other)
     for name in sorted(office.nodes - replicas.keys()):
+        if office.wipes:
+            events = {name: Offline("wipe"), OPERATOR: "wipe"}
+            yield Together("loses its disk", events, name, fair=False, fault=True)
         yield Together("forgets", {OPERATOR: ("forget", name)}, name, fair=False, fault=True)
 
 
