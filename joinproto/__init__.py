@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from joinproto.drivers.addresses import Address
     from joinproto.drivers.cluster import Cluster
     from joinproto.drivers.failures import Aborted, NotActive
+    from joinproto.drivers.network import Network
     from joinproto.drivers.nodata import NoData
     from joinproto.drivers.outcome import Outcome
     from joinproto.drivers.ports import Host, Service, StateTransfer, Strand
-    from joinproto.drivers.tcp import Network, TcpTransport
+    from joinproto.drivers.tcp import TcpTransport
     from joinproto.drivers.threads import ThreadCluster
     from joinproto.drivers.tls import TlsFiles
     from joinproto.errors import JoinprotoError
@@ -157,7 +158,8 @@ _PLACES = {
     "drivers.nodata": "NoData",
     "drivers.outcome": "Outcome",
     "drivers.ports": "Host Service StateTransfer Strand",
-    "drivers.tcp": "Network TcpTransport",
+    "drivers.network": "Network",
+    "drivers.tcp": "TcpTransport",
     "drivers.threads": "ThreadCluster",
     "drivers.tls": "TlsFiles",
     "errors": "JoinprotoError",

@@ -127,6 +127,8 @@ EXTRA_OF = {
     "anyio": "run",
     "prometheus_client": "run",
     "uvicorn": "run",
+    "httpx": "discovery",
+    "dns": "discovery",
     "amqtt": "amqtt",
     "matplotlib": "bench",
 }

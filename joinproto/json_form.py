@@ -1,11 +1,11 @@
-"""The form of what commands print with `--json`: values as JSON, and their types as JSON Schema.
+"""The form of what is printed and kept as JSON: values both ways, and their types as JSON Schema.
 
-A class is printed by its annotations.  A field, or a property, that says what it is belongs to
-the object, and nothing else does:
+A class is printed and read by its annotations.  A field, or a property, that says what it is
+belongs to the object, and nothing else does:
 
     trace_length: Annotated[int | None, AtLeast(0), "steps of the shortest run; null: none"]
 
-So what is printed and what is documented cannot differ.  Keys are only ever added: a program
+So what is printed, read and documented cannot differ.  Keys are only ever added: a program
 ignores those it does not know, and no schema of what is printed forbids any.
 """
 
@@ -23,6 +23,8 @@ import attrs
 from attrs import frozen
 
 Schema = dict[str, Any]
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "a boolean"}
 
 
 @frozen
@@ -48,7 +50,19 @@ class Digits:
 
 @frozen
 class Absent:
-    """What is None is left out."""
+    """What is None is left out; what is left out is read as the default."""
+
+
+@frozen
+class Written:
+    """Stands there as another type: `put` makes it of the value, `take` the value of it.
+
+    `take` raises `ValueError` for what no `put` makes.
+    """
+
+    kind: Any
+    put: Callable[[Any], Any]
+    take: Callable[[Any], Any]
 
 
 @frozen
@@ -65,7 +79,7 @@ Seconds = Annotated[float, AtLeast(0), Digits(3)]
 
 @frozen
 class Part:
-    """A key of a printed object.  `name`: of the attribute; `kind`: its type without marks."""
+    """A key of a printed object.  `name`: of the attribute; `kind`: the type that stands there."""
 
     name: str
     kind: Any
@@ -74,6 +88,11 @@ class Part:
     def mark(self, kind: type) -> Any:
         """Return the mark of that kind, or None."""
         return next((mark for mark in self.marks if isinstance(mark, kind)), None)
+
+    @property
+    def written(self) -> Written | None:
+        found: Written | None = self.mark(Written)
+        return found
 
     @property
     def key(self) -> str:
@@ -91,8 +110,13 @@ def parts_of(cls: type) -> tuple[Part, ...]:
     hints = get_type_hints(cls, include_extras=True)
     names = [field.name for field in attrs.fields(cls)]
     told = [(name, hints[name]) for name in names] + [*_properties(cls)]
-    parts = (Part(name, *_stripped(hint)) for name, hint in told)
+    parts = (_part(name, *_stripped(hint)) for name, hint in told)
     return tuple(part for part in parts if part.mark(str) is not None or part.mark(Merged))
+
+
+def _part(name: str, kind: Any, marks: tuple[Any, ...]) -> Part:
+    written = next((mark for mark in marks if isinstance(mark, Written)), None)
+    return Part(name, kind if written is None else written.kind, marks)
 
 
 def _properties(cls: type) -> Iterator[tuple[str, Any]]:
@@ -149,6 +173,8 @@ def _hook(cls: type) -> Callable[[Any], dict[str, Any]]:
             found = getattr(value, part.name)
             if found is None and (part.mark(Absent) or part.mark(Merged)):
                 continue
+            if part.written is not None:
+                found = part.written.put(found)
             digits = part.mark(Digits)
             if digits is not None and found is not None:
                 found = round(found, digits.digits)
@@ -158,9 +184,76 @@ def _hook(cls: type) -> Callable[[Any], dict[str, Any]]:
     return hook
 
 
-# -- types --------------------------------------------------------------------------------
+# -- reading ------------------------------------------------------------------------------
 
-_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+
+def read(kind: Any, tree: Any) -> Any:
+    """Return the value of which `encoded` made these JSON values; keys it does not know are left.
+
+    Of classes without `Merged` parts; what is not printed has its default.
+    Nothing is converted: "5" is not a number, and True is none.  Raises `KeyError`, `TypeError`
+    or `ValueError` for what `encoded` makes of no such value.
+    """
+    return _reader().structure(tree, kind)
+
+
+@cache
+def _reader() -> Any:
+    import cattrs  # inside, as above
+
+    reader = cattrs.Converter(detailed_validation=False)
+    for kind in _WORDS:
+        reader.register_structure_hook(kind, _same)
+    reader.register_structure_hook_func(_is_a(tuple), _read_tuple)
+    reader.register_structure_hook_func(_is_a(Mapping), _read_mapping)
+    reader.register_structure_hook_factory(attrs.has, _read_hook)
+    return reader
+
+
+def _is_a(origin: Any) -> Callable[[Any], bool]:
+    return lambda kind: get_origin(kind) is origin
+
+
+def _same(value: Any, kind: type) -> Any:
+    is_kind = type(value) is kind or (kind is float and type(value) is int)
+    if not is_kind:
+        raise TypeError(f"{value!r} is not {_WORDS[kind]}")
+    return kind(value) if kind is float else value
+
+
+def _read_tuple(value: Any, kind: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is not a list")
+    parts = get_args(kind)
+    kinds = parts[:1] * len(value) if Ellipsis in parts else parts
+    return tuple(read(part, one) for one, part in zip(value, kinds, strict=True))
+
+
+def _read_mapping(value: Any, kind: Any) -> dict[Any, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is not an object")
+    key, item = get_args(kind)
+    return {read(key, name): read(item, one) for name, one in value.items()}
+
+
+def _read_hook(cls: type) -> Callable[[Any, type], Any]:
+    parts = {part.name: part for part in parts_of(cls)}
+    parts = {field.name: parts[field.name] for field in attrs.fields(cls) if field.name in parts}
+
+    def hook(tree: Any, _: type) -> Any:
+        if not isinstance(tree, dict):
+            raise TypeError(f"{tree!r} is not an object")
+        given: dict[str, Any] = {}
+        for name, part in parts.items():
+            if part.key in tree or not part.mark(Absent):
+                found = read(part.kind, tree[part.key])
+                given[name] = found if part.written is None else part.written.take(found)
+        return cls(**given)
+
+    return hook
+
+
+# -- types --------------------------------------------------------------------------------
 
 
 def schema_of(cls: type, about: str = "", *, read: bool = False) -> Schema:

@@ -26,6 +26,8 @@ from models.worlds import (
     join_entries_live,
     join_entries_special,
 )
+from models.worlds.clusterer.entries import ENTRIES as CLUSTERER
+from models.worlds.discovery.entries import ENTRIES as DISCOVERY
 from models.worlds.note_worlds import FAIL, HOLD
 from models.worlds.reconcile.entries import ENTRIES as RECONCILE
 
@@ -176,7 +178,7 @@ ENTRIES += (
     Entry(
         "chain-register-observer",
         REGISTER,
-        "a member that is no elector proposes, crashes, and proposes another view",
+        "a member that is not an elector proposes, crashes, and proposes another view",
         members=(3, 3),
         usual=3,
         tier="long",
@@ -217,7 +219,7 @@ ENTRIES += (
 
 ENTRIES += join_entries.ENTRIES + join_entries_special.ENTRIES
 ENTRIES += join_entries_live.ENTRIES + join_entries_deep.ENTRIES
-ENTRIES += RECONCILE
+ENTRIES += CLUSTERER + DISCOVERY + RECONCILE
 
 
 def entry(name: str) -> Entry:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from models.answers import Answers
 from models.report import Coverage, Report
 from models.world import World
 
@@ -24,13 +25,15 @@ def check(
     interrupted: Callable[[], bool] | None = None,
     progress: Callable[[Any], None] | None = None,
     witnesses: bool = False,
+    answers: Answers | None = None,
+    workers: int = 1,
 ) -> Report:
     """Return what a breadth-first search of `world` found.
 
     `symmetry`: one state for each renaming of the world's interchangeable members.  The
     limits end the search early; the report then says `incomplete`.  `witnesses`: rebuild the
-    shortest run to every `sometimes` too.  Raises `ModelProblem` for a model that cannot be
-    explored.
+    shortest run to every `sometimes` too.  `answers`: what members are known to answer.
+    `workers`: threads.  Raises `ModelProblem` for a model that cannot be explored.
     """
     from models.engine.search import Limits, Search
 
@@ -41,7 +44,14 @@ def check(
         seconds=seconds_max,
         interrupted=interrupted,
     )
-    search = Search(world, limits=limits, symmetry=symmetry, progress=progress)
+    search = Search(
+        world,
+        limits=limits,
+        symmetry=symmetry,
+        progress=progress,
+        answers=answers,
+        workers=workers,
+    )
     search.run()
     return conclude(search, began=began, cpu=cpu, witnesses=witnesses)
 
@@ -53,6 +63,9 @@ def conclude(search: Any, *, began: float, cpu: float, witnesses: bool = False) 
     from models.engine.findings import findings_of
 
     search.tables.codes.ask_again()
+    answers = search.answers
+    if answers is not None:
+        answers.keep()
     coverage = coverage_of(search)
     found = findings_of(search, witnesses=witnesses)
     starts = search.found.levels
@@ -96,6 +109,7 @@ def report_of(
         row_bits=search.row_bits,
         trace=found.shown(),
         stopped_by=found.stopped_by,
+        notes=() if search.answers is None else tuple(filter(None, [search.answers.note()])),
         **measured,
     )
 

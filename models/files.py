@@ -108,7 +108,7 @@ def _existing(path: str) -> Path:
             raise ModelProblem(
                 f"{path} is a folder, not a file"
                 if file.is_dir()
-                else f"{path} is no regular file",
+                else f"{path} is not a regular file",
                 next=f"name the file in it that defines {EXPECTED}",
             )
         file.open("rb").close()

@@ -368,6 +368,8 @@ class _Record(_Way):
         found = Frozen(self.kind, tuple(parts), value)
         if len(_memory) >= _MEMORY_MAX:
             _memory.clear()
+            _equal.clear()
+        found = _equal.setdefault(found, found)
         _memory[id(value)] = value, found
         return found
 
@@ -404,6 +406,8 @@ _MEMORY_MAX = 1 << 16
 _memory: dict[int, tuple[Any, Frozen]] = {}
 """Objects that cannot change, by identity, with what they are when frozen: a member's parts
 go from state to state, and most are the same objects as before."""
+_equal: dict[Frozen, Frozen] = {}
+"""The first of those that are equal: whoever compares values is done at the first part."""
 
 
 def _float_parts(value: float) -> str:

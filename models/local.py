@@ -13,6 +13,7 @@ from typing import Any, Literal, NoReturn
 
 from attrs import evolve, field, frozen
 
+from models.answers import Known
 from models.endless import WATCH
 from models.events import (
     NOT_ENABLED,
@@ -156,6 +157,8 @@ class MemberCode:
         self.name = name
         self.others = tuple(other for other in world.members if other != name)
         self.calls = 0
+        # What it answered in another run, where somebody keeps that.
+        self.known: Known | None = None
         self._make = make
         self._show = world.show
         self._show_disk = world.show_disk
@@ -264,14 +267,62 @@ class MemberCode:
             object.__setattr__(member, name, value)
         return member
 
+    # -- questions -----------------------------------------------------------------------
+
+    def choices(self, local: LocalState) -> tuple[Choice, ...]:
+        """Return the steps the member may take by itself, the world's faults included."""
+        found: tuple[Choice, ...] = self._once("choices", local)
+        return found
+
+    def run(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
+        """Return the outcomes of `event` in `local`, or None where it cannot happen.
+
+        The first is the step itself; the others are crashes in the middle of it.
+        """
+        found: tuple[Outcome, ...] | None = self._once("step", (local, event))
+        return found
+
+    def shows(self, local: LocalState) -> Hashable:
+        """Return what properties see of the running member, or `DOWN`, frozen."""
+        found: Hashable = self._once("shown", local)
+        return found
+
+    def shows_disk(self, local: LocalState) -> Hashable:
+        """Return what properties see of the disk, frozen; None where the world shows none."""
+        found: Hashable = None if self._show_disk is None else self._once("disk", local)
+        return found
+
+    def horizon(self, local: LocalState) -> int:
+        """Return how far the member has come, for messages that expire; 0 without the method."""
+        return int(self._once("horizon", local)) if self._has_horizon else 0
+
+    def _once(self, kind: str, question: Any) -> Any:
+        if self.known is None:
+            return self.answer(kind, question)
+        return self.known.once(kind, question, lambda: self.answer(kind, question))
+
+    def answer(self, kind: str, question: Any) -> Any:
+        """Return what the member's code answers, whatever is known of it."""
+        match kind:
+            case "step":
+                return self._stepped(*question)
+            case "choices":
+                return self._chosen(question)
+            case "shown":
+                return self._shown(question)
+            case "disk":
+                return self._shown_disk(question)
+            case "horizon":
+                return self._come_so_far(question)
+        raise AssertionError(kind)
+
     # -- what can happen ---------------------------------------------------------------
 
     def before_start(self) -> LocalState:
         """Return the member as it lies on disk before anything happened."""
         return LocalState(False, (), self._empty)
 
-    def choices(self, local: LocalState) -> tuple[Choice, ...]:
-        """Return the steps the member may take by itself, the world's faults included."""
+    def _chosen(self, local: LocalState) -> tuple[Choice, ...]:
         found: list[Choice] = []
         if not local.up:
             if not local.ended:
@@ -308,11 +359,7 @@ class MemberCode:
             found.append(Choice(event, fair=not whim))
         return found
 
-    def run(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
-        """Return the outcomes of `event` in `local`, or None where it cannot happen.
-
-        The first is the step itself; the others are crashes in the middle of it.
-        """
+    def _stepped(self, local: LocalState, event: Hashable) -> tuple[Outcome, ...] | None:
         calls = self.calls
         what = f"member {self.name}: {_method(event)}"
         outcomes: tuple[Outcome, ...] | None
@@ -596,8 +643,7 @@ class MemberCode:
 
     # -- what it shows -----------------------------------------------------------------
 
-    def shows(self, local: LocalState) -> Hashable:
-        """Return what properties see of the running member, or `DOWN`, frozen."""
+    def _shown(self, local: LocalState) -> Hashable:
         if not local.up:
             return freeze(DOWN)
         if self._show is None and not self._has_shows:
@@ -613,18 +659,13 @@ class MemberCode:
         self._again(what, "", shown, ask, between_shown)
         return shown
 
-    def horizon(self, local: LocalState) -> int:
-        """Return how far the member has come, for messages that expire; 0 without the method."""
-        if not self._has_horizon:
-            return 0
+    def _come_so_far(self, local: LocalState) -> int:
         member = self._object(local.values) if local.up else self._from_disk(local.disk)
         return int(self._guarded("horizon()", member.horizon))
 
-    def shows_disk(self, local: LocalState) -> Hashable:
-        """Return what properties see of the disk, frozen; None where the world shows none."""
-        if self._show_disk is None:
-            return None
+    def _shown_disk(self, local: LocalState) -> Hashable:
         show, seen = self._show_disk, thaw(_seen(self.persistent, local.disk))
+        assert show is not None
         what = "show_disk(disk)"
         return self._value(self._guarded(what, lambda: show(seen)), what)
 

@@ -17,7 +17,7 @@ from models.properties import Kind, Property
 from models.report import Coverage, Trace
 from models.world import World
 
-NO_PROOF = "a simulation is no proof: it says nothing of the runs it did not take"
+NO_PROOF = "a simulation is not a proof: it says nothing of the runs it did not take"
 
 
 MetResult = Literal["violated", "not-violated", "untested", "reached", "not-reached", "not-judged"]
@@ -60,7 +60,7 @@ class Simulation:
     """The result of random runs."""
 
     world: Annotated[str, "its name"]
-    result: Annotated[Literal["violated", "not-violated"], "`not-violated` is no proof"]
+    result: Annotated[Literal["violated", "not-violated"], "`not-violated` is not a proof"]
     seed: Annotated[Count, "the same seed gives the same runs"]
     runs: Annotated[Count, "taken; fewer than `runs_wanted` if a limit came first"]
     runs_wanted: Annotated[Count, "asked for"]

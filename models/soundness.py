@@ -81,7 +81,7 @@ def _unsound_splits(splits: Any, members: set[str]) -> Iterator[tuple[str, str]]
     for side in splits:
         strangers = sorted(map(str, side - members))
         if strangers:
-            yield f"a split names {strangers[0]!r}, which is no member", wanted
+            yield f"a split names {strangers[0]!r}, which is not a member", wanted
 
 
 def _a(value: object) -> str:

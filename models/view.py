@@ -45,7 +45,7 @@ class NoMember(LookupError):
     def __init__(self, name: object, names: Iterable[str]) -> None:
         self.name = name
         self.next = f"members are {', '.join(names)}"
-        super().__init__(f"{name!r} is no member; {self.next}")
+        super().__init__(f"{name!r} is not a member; {self.next}")
 
 
 class View:

@@ -84,7 +84,7 @@ class World:
             unknown = [name for name in getattr(self, field_name) if name not in self.members]
             if unknown:
                 raise ModelProblem(
-                    f"{field_name} names {', '.join(unknown)}, which are no members",
+                    f"{field_name} names {', '.join(unknown)}, which are not members",
                     next=f"members are {', '.join(self.members)}",
                 )
         names = [item.name for item in self.properties]
@@ -102,7 +102,7 @@ class World:
             for name in item.among or ():
                 if name not in self.members:
                     raise ModelProblem(
-                        f"property {item.name!r} is among {name!r}, which is no member",
+                        f"property {item.name!r} is among {name!r}, which is not a member",
                         next=f"members are {', '.join(self.members)}",
                     )
 

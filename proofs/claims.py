@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from joinproto.errors import UsageProblem
-from proofs import chain, register, serving
+from proofs import chain, reconcile, register, serving
 from proofs.layer import Claim, Layer
 
-LAYERS: tuple[Layer, ...] = (register.LAYER, chain.LAYER, serving.LAYER)
+LAYERS: tuple[Layer, ...] = (register.LAYER, chain.LAYER, serving.LAYER, reconcile.LAYER)
 """From the bottom: what a layer claims, the next ones assume."""
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from attrs import evolve, field, frozen
 
 from joinproto.errors import UsageProblem
-from proofs.logic import Formula, Function, Relation, Sort, Var
+from proofs.logic import FALSE, Formula, Function, Relation, Sort, Var
 
 
 @frozen
@@ -68,8 +68,10 @@ class Claim:
 
 @frozen(kw_only=True)
 class Layer:
-    """`axioms`: by name, of rigid relations alone.  `assumes`: in words, for the page and
-    the report.  `lively`: a state that is worth something; some state of the invariant is so."""
+    """`axioms`: by name, of rigid relations alone.  `initial`: what is so at first of those that
+    change; nothing, where it is not given.  `assumes`: in words, for the page and the report.
+    `lively`: a state that is worth something; some state of the invariant is so.
+    """
 
     name: str
     about: str
@@ -77,12 +79,16 @@ class Layer:
     relations: tuple[Relation, ...]
     functions: tuple[Function, ...] = ()
     axioms: Mapping[str, Formula]
-    initial: Mapping[Relation, Formula]
+    initial: Mapping[Relation, Formula] = field()
     steps: tuple[Step, ...]
     conjuncts: tuple[Conjunct, ...]
     claims: tuple[Claim, ...]
     lively: Formula
     assumes: tuple[str, ...] = field(default=())
+
+    @initial.default
+    def _nothing(self) -> Mapping[Relation, Formula]:
+        return dict.fromkeys(self.changing, FALSE)
 
     @property
     def changing(self) -> tuple[Relation, ...]:

@@ -179,7 +179,7 @@ FALSE = Or(())
 
 def same(left: Term, right: Term) -> Formula:
     if left.sort != right.sort:
-        raise MisuseError(f"{left} is no {right.sort.name}", next="compare two of one sort")
+        raise MisuseError(f"{left} is not a {right.sort.name}", next="compare two of one sort")
     return Same(left, right)
 
 

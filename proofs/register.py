@@ -11,7 +11,6 @@ need no step: a step may come late, again, or never.
 
 from proofs.layer import Claim, Conjunct, Guard, Layer, Step, Update
 from proofs.logic import (
-    FALSE,
     Formula,
     Function,
     Relation,
@@ -309,22 +308,6 @@ LAYER = Layer(
             (q, r), some(s, within(s, q) & within(s, r) & elector(s))
         ),
     },
-    initial=dict.fromkeys(
-        (
-            promised,
-            beyond,
-            accepted,
-            accepted_from,
-            gone,
-            is_open,
-            answered,
-            told,
-            told_from,
-            proposed,
-            vote,
-        ),
-        FALSE,
-    ),
     steps=(BEGIN, PROMISE, PROPOSE_FREE, PROPOSE_BOUND, GIVE_UP, VOTE, LEAVE, LOSE_ANSWER),
     conjuncts=CONJUNCTS,
     claims=(
@@ -335,7 +318,7 @@ LAYER = Layer(
         ),
         Claim(
             "stranger_never_votes",
-            "3.6: who has lost its disk, or is no elector, has no vote",
+            "3.6: who has lost its disk, or is not an elector, has no vote",
             every((s, b, v), vote(s, b, v) >> elector(s)),
         ),
     ),

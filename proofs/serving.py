@@ -8,7 +8,6 @@ and `successor.py` have the tables.
 
 from proofs.layer import Claim, Conjunct, Guard, Layer, Step, Update
 from proofs.logic import (
-    FALSE,
     Formula,
     Function,
     Relation,
@@ -96,14 +95,14 @@ RESTART = Step(
     "restart",
     "I7, R3: a cluster that stopped begins again",
     (w, v, q),
-    (*_BEHIND, _NEW, Guard("it is no CLOSE", ~close(w))),
+    (*_BEHIND, _NEW, Guard("it is not a CLOSE", ~close(w))),
     _CHOSEN,
 )
 CHANGE = Step(
     "change",
     "3.4: members join or leave, and the cluster goes on",
     (w, v, q),
-    (*_GOES_ON, Guard("it is no CLOSE", ~close(w))),
+    (*_GOES_ON, Guard("it is not a CLOSE", ~close(w))),
     _CHOSEN,
 )
 CLOSE = Step(
@@ -169,7 +168,7 @@ SERVE = Step(
         Guard("v is on the disk", written(s, v)),
         _MEMBER,
         _NOT_ANSWERED,
-        Guard("v is no CLOSE", ~close(v)),
+        Guard("v is not a CLOSE", ~close(v)),
         Guard("all members of v are ready", every(t, member(v, t) >> said(t, v))),
         Guard("they are N, or N was reached before", enough(v) | activated(v)),
         Guard("it runs with v's options", runs(s, options(v))),
@@ -385,7 +384,6 @@ LAYER = Layer(
             (majority_of(q, v) & majority_of(r, v)) >> some(t, within(t, q) & within(t, r)),
         ),
     },
-    initial=dict.fromkeys((chosen, knows, serves, written, answered, said, opened, runs), FALSE),
     steps=(FOUND, RESTART, CHANGE, CLOSE, START, LEARN, WRITE, ANSWER, READY, SERVE, STOP),
     conjuncts=CONJUNCTS,
     claims=CLAIMS,

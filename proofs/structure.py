@@ -6,7 +6,7 @@ other: Z3's counterexamples are judged here again, and explored states are judge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -73,11 +73,6 @@ class Structure:
             for relation, update in step.updates.items()
         }
         return evolve(self, rows={**self.rows, **changed})
-
-    def instances(self, variables: tuple[Var, ...]) -> Iterator[Env]:
-        """Yield all values for these variables."""
-        for row in product(*(self.things[var.sort] for var in variables)):
-            yield dict(zip(variables, row, strict=True))
 
 
 _COMPILED: dict[int, tuple[Formula, Test]] = {}

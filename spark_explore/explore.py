@@ -13,6 +13,7 @@ from typing import Any
 from attrs import field, frozen
 
 from joinproto.errors import EnvironmentProblem, UsageProblem
+from models.answers import Answers
 from models.check import conclude
 from models.engine.progress import Tick
 from models.engine.search import Limits, Search
@@ -39,7 +40,8 @@ class Plan:
 
     `seed`: the frontier from which on Spark takes over.  `owners`: shares of the states; None:
     one for each core.  `keeps_states`: write the dataset to `out`.  `tell`: hears what a person
-    should know while it runs.
+    should know while it runs.  For a search here: `answers`, what members are
+    known to answer; `workers`, how many threads.
     """
 
     limits: Limits = field(factory=Limits)
@@ -53,6 +55,8 @@ class Plan:
     keeps_states: bool = True
     progress: Callable[[Tick], None] | None = None
     tell: Callable[[str], None] | None = None
+    answers: Answers | None = None
+    workers: int = 1
 
     def say(self, text: str) -> None:
         if self.tell is not None:
@@ -102,7 +106,14 @@ def explore(world: World, plan: Plan, context: Any, watch: cost.Watch) -> Report
 def here(world: World, plan: Plan) -> Report:
     """Search here and nowhere else, and write the states of a run that has a folder."""
     began, cpu = time.perf_counter(), time.process_time()
-    search = Search(world, limits=plan.limits, symmetry=plan.symmetry, progress=plan.progress)
+    search = Search(
+        world,
+        limits=plan.limits,
+        symmetry=plan.symmetry,
+        progress=plan.progress,
+        answers=plan.answers,
+        workers=plan.workers,
+    )
     search.run()
     return _concluded(search, plan, began, cpu)
 
@@ -144,7 +155,14 @@ def _keep_states(plan: Plan, write: Callable[[Path], Any]) -> str:
 def auto(world: World, plan: Plan) -> Report:
     """Search here, and hand over to Spark when memory, or a cluster, asks for it."""
     began, cpu = time.perf_counter(), time.process_time()
-    search = Search(world, limits=plan.limits, symmetry=plan.symmetry, progress=plan.progress)
+    search = Search(
+        world,
+        limits=plan.limits,
+        symmetry=plan.symmetry,
+        progress=plan.progress,
+        answers=plan.answers,
+        workers=plan.workers,
+    )
     cluster = plan.master is not None and cores_of(plan.master) is None
     seeding = Seeding(search, frontier_max=FRONTIER_MAX if cluster else None)
     search.run()

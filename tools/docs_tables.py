@@ -3,9 +3,12 @@
 NAME of `<!-- drawing: NAME -->` is one that `joinproto draw` lists, or `sets`, or `chain-sets`.
 """
 
+from joinproto.clusterer.tables import SETS as CLUSTERER
+from joinproto.discovery import boot, cleanup
 from joinproto.errors import UsageProblem
 from joinproto.join import succession
 from joinproto.reconcile.tables import SETS as RECONCILE
+from joinproto.standby.tables import SETS as STANDBY
 from joinproto.tables import sets
 from joinproto.tables.markdown import legend
 from tools.diagrams.catalog import drawings
@@ -21,7 +24,11 @@ SETS = {
         succession.C,
         succession.STAYING,
     ),
+    "discovery-sets": boot.SETS,
+    "discovery-cleanup-sets": cleanup.SETS,
+    "clusterer-sets": CLUSTERER,
     "reconcile-sets": RECONCILE,
+    "standby-sets": STANDBY,
 }
 
 

@@ -8,7 +8,12 @@ from typing import Any
 from joinproto.ask.question import Question
 from joinproto.errors import UsageProblem
 
-SYSTEMS = {"reconcile": "joinproto.reconcile.questions"}
+SYSTEMS = {
+    "clusterer": "joinproto.clusterer.questions",
+    "discovery": "joinproto.discovery.questions",
+    "reconcile": "joinproto.reconcile.questions",
+    "standby": "joinproto.standby.questions",
+}
 """The first part of a question's name, and the module whose `QUESTIONS` it is among."""
 
 

@@ -37,8 +37,9 @@ from amqtt.contexts import Action
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.eventlog import EventLog, NoLog
 from joinproto.drivers.failures import NotActive
+from joinproto.drivers.network import Network
 from joinproto.drivers.ports import Host
-from joinproto.drivers.tcp import Network, TcpTransport
+from joinproto.drivers.tcp import TcpTransport
 from joinproto.join.config import Config
 from joinproto.join.messages import Abort, Closing, Stop
 from joinproto.join.view import Position, View

@@ -13,21 +13,20 @@ the others have to notice.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from secrets import token_hex
 from types import TracebackType
 from typing import TypeVar
 
 import anyio
-from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from joinproto.drivers.engine import Engine
 from joinproto.drivers.failures import Aborted, NotActive, only_one
-from joinproto.drivers.hand import Hand
-from joinproto.drivers.inbox import Bell, Inbox
+from joinproto.drivers.inbox import Inbox
 from joinproto.drivers.outcome import Outcome
-from joinproto.drivers.ports import Brief, Call, Gathering, Host, Work
+from joinproto.drivers.ports import Call, Host
+from joinproto.drivers.stepper import Stepper
 from joinproto.errors import MisuseError
 from joinproto.join.config import Config
 from joinproto.join.messages import Abort, Closing, Stop
@@ -38,37 +37,6 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 INBOX_ITEMS = 256
-STEP_ITEMS = 512
-QUICK_SECONDS = 0.02
-SLOW_SECONDS = 0.25
-"""So long nothing is waited for after something took longer than `QUICK_SECONDS`."""
-
-
-class Alarm:
-    """Rings when the engine is to be asked, although nothing has happened."""
-
-    def __init__(self) -> None:
-        self._set_to: float | None = None
-        self._other = Bell()
-
-    def look(self, due: float | None) -> None:
-        """Be told after each step; a later time than before is seen when the former comes."""
-        if due is not None and (self._set_to is None or due < self._set_to):
-            self._set_to = due
-            self._other.ring()
-
-    async def run(self, engine: Engine, bell: Bell) -> None:
-        """Ring when the time has come, until cancelled."""
-        while True:
-            due = self._set_to
-            if due is None:
-                await self._other.wait()
-                continue
-            with anyio.move_on_after(max(0.0, due - engine.now())):
-                await self._other.wait()
-            if self._set_to == due and engine.now() >= due:
-                self._set_to = None
-                bell.ring()
 
 
 class Cluster:
@@ -86,17 +54,6 @@ class Cluster:
         self._tasks: TaskGroup | None = None
         self._inbox = Inbox(INBOX_ITEMS)
         self._changed: anyio.Event | None = None
-        self._alarm = Alarm()
-        self._hand = Hand()
-        self._slow_until = 0.0
-        # Asked once: with each message it would take as long as the message.
-        transport = host.transport
-        self._gathering = transport if isinstance(transport, Gathering) else None
-        self._steps: Iterator[Work] | None = None
-        self._is_stepping = False
-        self._blocks: Work | None = None  # what a step waits for that was begun outside the task
-        self._step_failure: Exception | None = None
-        self._told: tuple[object, object] = (None, None)
         self._calls: set[anyio.Event] = set()
         self._run_scope: anyio.CancelScope | None = None
         self._failure: Exception | None = None
@@ -152,7 +109,6 @@ class Cluster:
             self._tell_waiters(all_of_them=True)
             self.host.events.close()
             self._inbox.close()
-            self._hand.close()
 
     # -- what a program asks -------------------------------------------------------------------
 
@@ -290,14 +246,15 @@ class Cluster:
         record = host.store.record if self._record is None else self._record
         engine = Engine.start(self.config, host, seed=token_hex(16), record=record)
         self._engine = engine
+        stepper = Stepper(engine, self._inbox, self._tell_waiters)
         assert self._tasks is not None
-        self._tasks.start_soon(self._alarm.run, engine, self._inbox.bell)
+        self._tasks.start_soon(stepper.ring_when_due)
         task_status.started()
         try:
             with anyio.CancelScope() as self._run_scope:
-                await self._work(engine)
+                await stepper.run()
                 # Whoever still speaks to the member is not heard, and does not wait for it.
-                self._hear_no_more()
+                self._inbox.close()
                 # The others need what was said last: that the cluster is closed, or why not.
                 await host.transport.farewell()
                 host.events.write("end", how=type(engine.ended).__name__)
@@ -308,86 +265,15 @@ class Cluster:
             raise
         finally:
             self._close()
-            self._hear_no_more()
+            stepper.close()
+            self._inbox.close()
             self._tell_waiters(all_of_them=True)
-
-    async def _work(self, engine: Engine) -> None:
-        """Step when there is something to do; raises what a step raised."""
-        self._inbox.turn = self._turn
-        while True:
-            work = self._blocks or self._step_on(engine)
-            while work is not None:
-                # Not abandoned when cancelled: who ends here knows what is on the disk.
-                await to_thread.run_sync(work)
-                work = self._step_on(engine)
-            self._blocks = None
-            if self._step_failure is not None:
-                raise self._step_failure
-            if not engine.runs:
-                return
-            await self._inbox.bell.wait()
-
-    def _turn(self) -> bool:
-        """Step at once, where the transport has something; return whether that was possible.
-
-        The task, which does the rest, would have its turn later, and an empty one before.
-        """
-        if self._is_stepping or self._step_failure is not None or not self.engine.runs:
-            return False
-        self._blocks = self._step_on(self.engine)
-        if self._blocks or self._step_failure is not None or not self.engine.runs:
-            self._inbox.bell.ring()
-        return True
-
-    def _step_on(self, engine: Engine) -> Work | None:
-        """Do a step, or go on with one; return what is to be done before that is called again."""
-        gathering = self._gathering
-        try:
-            if self._steps is None:
-                self._steps = engine.step(self._inbox.take(STEP_ITEMS))
-            self._is_stepping = True
-            while True:
-                if gathering is not None:
-                    gathering.gather()
-                work = next(self._steps, None)
-                if gathering is not None:
-                    gathering.flush()
-                if work is None:
-                    break
-                rest = self._rest_of(work)
-                if rest is not None:
-                    return rest
-        except Exception as error:  # noqa: BLE001  raised by the task
-            self._step_failure = error
-            return None
-        self._steps = None
-        self._is_stepping = False
-        if (engine.opened, engine.ended) != self._told:
-            self._told = engine.opened, engine.ended
-            self._tell_waiters()
-        self._alarm.look(engine.deadline)
-        return None
-
-    def _rest_of(self, work: Work) -> Work | None:
-        """Begin it, where that may be enough; return what is to be waited for, None: it is done."""
-        if not isinstance(work, Brief):
-            return work
-        began = self.host.clock.now()
-        patience = QUICK_SECONDS if began >= self._slow_until else 0.0
-        if self._hand.does(work, patience):
-            return None
-        if patience:
-            self._slow_until = began + SLOW_SECONDS
-        return self._hand.wait
 
     # -- small parts ---------------------------------------------------------------------------
 
     def _close(self) -> None:
         if self._engine is not None:
             self._engine.close(Closing.STOPPED)
-
-    def _hear_no_more(self) -> None:
-        self._inbox.close()
 
     async def _next_change(self) -> None:
         if self._changed is None:

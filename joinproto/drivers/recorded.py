@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import define, evolve
+from cattrs import Converter
 
 from joinproto.drivers.eventlog import EventLog
 from joinproto.join.choice_messages import Chosen
@@ -26,6 +27,8 @@ from joinproto.store.contents import Contents
 
 FORMAT = 2
 """Version of the lines; a reader refuses a later one."""
+
+_CONVERTER = Converter(unstruct_collection_overrides={frozenset: sorted})
 
 
 @define
@@ -146,19 +149,7 @@ def position_as_json(position: Position | None) -> Any:
 
 def config_as_json(config: Config) -> dict[str, Any]:
     """Return what a member was started with, field by field."""
-    return {
-        "member": config.member,
-        "electors": sorted(config.electors),
-        "wait_for": config.wait_for,
-        "options": config.options,
-        "cluster_name": config.cluster_name,
-        "is_transient": config.is_transient,
-        "total_failure": config.total_failure.value,
-        "found_with": config.found_with,
-        "outside": config.outside,
-        "patience": config.patience,
-        "heartbeat": config.heartbeat,
-    }
+    return dict(_CONVERTER.unstructure(config))
 
 
 def step_as_json(record: StoreRecord, member: str) -> Any:

@@ -250,7 +250,7 @@ class Session:
         try:
             return json.loads(body)
         except (ValueError, RecursionError):
-            raise Refused("a greeting that is no JSON") from None
+            raise Refused("a greeting that is not JSON") from None
 
 
 def _fields(said: Any, *names: str) -> dict[str, Any]:

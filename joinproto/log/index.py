@@ -63,7 +63,7 @@ class Index:
         try:
             index._file = os.open(index.path, flags, 0o640)
             if not stat.S_ISREG(os.fstat(index._file).st_mode):
-                index._give_up("is no regular file")
+                index._give_up("is not a regular file")
         except OSError as error:
             index._give_up(error.strerror or str(error))
         return index

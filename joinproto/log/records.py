@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Sequence
+from typing import Any
 from zlib import crc32
 
 from attrs import frozen
@@ -54,6 +55,11 @@ class Run:
     last: int
 
 
+def listed(runs: Sequence[Run]) -> list[list[Any]]:
+    """Return runs as they stand in JSON."""
+    return [[run.view, run.first, run.last] for run in runs]
+
+
 @frozen
 class Base:
     """What a journal begins with whose first frames were dropped.
@@ -97,7 +103,7 @@ def parsed(raw: bytes) -> tuple[Frame, int, int] | None:
 
 def base_line(runs: Sequence[Run], kind: str) -> bytes:
     """Return what stands before the state in a base."""
-    tree = {"kind": kind, "runs": [[run.view, run.first, run.last] for run in runs]}
+    tree = {"kind": kind, "runs": listed(runs)}
     line = json.dumps(tree).encode()
     return _LINE.pack(len(line)) + line
 

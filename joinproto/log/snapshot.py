@@ -96,7 +96,7 @@ def _load(path: Path, runs: Sequence[Run], kind: str) -> Snapshot | str:
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            return "is no regular file"
+            return "is not a regular file"
         base = base_of(lambda at, length: read_at(file, at, length))
         if isinstance(base, str):
             return "is damaged"

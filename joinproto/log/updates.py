@@ -41,6 +41,7 @@ from joinproto.log.letters import (
     write,
 )
 from joinproto.log.rebasing import BasePieces
+from joinproto.log.records import listed
 
 log = logging.getLogger(__name__)
 
@@ -176,8 +177,7 @@ class Updates:
             self.strand.give_up_on(update.source, pieces.problem)
             return
         self.based(pieces.common)
-        runs = [[run.view, run.first, run.last] for run in self.journal.runs]
-        self.strand.note("based", runs=runs)
+        self.strand.note("based", runs=listed(self.journal.runs))
         self._go_on(update)
 
     def _append(self, update: StartUpdate, piece: Piece) -> Iterator[Work]:

@@ -16,7 +16,7 @@ from cattrs.errors import ClassValidationError
 
 from joinproto.drivers.addresses import Address
 from joinproto.drivers.eventlog import BYTES_MAX
-from joinproto.drivers.tcp import Network
+from joinproto.drivers.network import Network
 from joinproto.drivers.tls import TlsFiles
 from joinproto.errors import JoinprotoError, MisuseError, UsageProblem
 from joinproto.join.config import Config, TotalFailure

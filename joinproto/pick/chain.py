@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.ids import ViewId, short
@@ -20,25 +20,11 @@ from joinproto.join.lineage import Comparison, Lineage, Order, compare
 from joinproto.join.malformed import Malformed
 from joinproto.join.outside import ONE as REGISTER
 from joinproto.join.position import PositionOrder, compare_positions
-from joinproto.join.store import StoreRecord
-from joinproto.join.view import Kind, Position, Seat, View
+from joinproto.join.view import Seat, View
 from joinproto.pick.candidate import Candidate
+from joinproto.pick.chain_words import Store, lines_of, of_empty_stores, position_text
 from joinproto.pick.findings import Findings, Fork, Missing, Place, row_of
 from joinproto.pick.table import Row
-
-
-@frozen
-class _Store:
-    """A store that can be read, with how it stands to the newest chain that is known."""
-
-    candidate: Candidate
-    record: StoreRecord
-    seat: Seat
-    comparison: Comparison
-
-    @property
-    def is_on_chain(self) -> bool:
-        return self.comparison.order in (Order.EQUAL, Order.BEHIND)
 
 
 def examine(
@@ -59,7 +45,7 @@ def examine(
     if newest.tip is None or wrong:
         return Findings(
             rows=tuple(evolve(row, contradicts=name in wrong) for name, row in rows.items()),
-            lines=tuple(wrong.values()) or _of_empty_stores(stores),
+            lines=tuple(wrong.values()) or of_empty_stores(stores),
             lineage=newest,
         )
 
@@ -114,7 +100,7 @@ def examine(
     ]
     return Findings(
         rows=(*rows.values(), *absent),
-        lines=tuple(_lines(stores, copies, evidence, active, covering, latest, newest)),
+        lines=tuple(lines_of(stores, copies, evidence, active, covering, latest, newest)),
         lineage=newest,
         active=active,
         covering=tuple(covering),
@@ -142,11 +128,9 @@ def _newest(candidates: Sequence[Candidate]) -> Lineage:
     return max(lineages, key=lambda one: (one.length, len(one.views)), default=Lineage())
 
 
-def _stores(
-    candidates: Sequence[Candidate], newest: Lineage
-) -> tuple[list[_Store], dict[str, str]]:
+def _stores(candidates: Sequence[Candidate], newest: Lineage) -> tuple[list[Store], dict[str, str]]:
     """Return the readable stores, and what is wrong with those that cannot be compared."""
-    stores: list[_Store] = []
+    stores: list[Store] = []
     wrong: dict[str, str] = {}
     # Stores that were read together share their lineages, and most are the same one.
     compared: dict[int, Comparison] = {}
@@ -167,11 +151,11 @@ def _stores(
             wrong[item.name] = f"{item.name}: {malformed}"
             continue
         compared[id(lineage)] = comparison
-        stores.append(_Store(item, item.record, item.seat, comparison))
+        stores.append(Store(item, item.record, item.seat, comparison))
     return stores, wrong
 
 
-def _copies(stores: Sequence[_Store]) -> set[str]:
+def _copies(stores: Sequence[Store]) -> set[str]:
     """Return the names of stores of which there is another one of the same member."""
     by_member: dict[str, set[str]] = {}
     by_store: dict[str, set[str]] = {}
@@ -182,7 +166,7 @@ def _copies(stores: Sequence[_Store]) -> set[str]:
     return set().union(*found)
 
 
-def _gone_back(stores: Sequence[_Store], newest: Lineage) -> set[str]:
+def _gone_back(stores: Sequence[Store], newest: Lineage) -> set[str]:
     """Return the names of stores that say less than they must once have said.
 
     Frames are sent in a view only after all its members were ready in it, which each wrote
@@ -205,7 +189,7 @@ def _gone_back(stores: Sequence[_Store], newest: Lineage) -> set[str]:
     return found
 
 
-def _answer(item: _Store) -> Answer:
+def _answer(item: Store) -> Answer:
     record = item.record
     return Answer(
         seat=item.seat,
@@ -259,8 +243,8 @@ def _needed(active: View, supplied: frozenset[Seat], without: Collection[str]) -
 
 def _beyond(
     tip: View,
-    stores: Sequence[_Store],
-    believed: Sequence[_Store],
+    stores: Sequence[Store],
+    believed: Sequence[Store],
     supplied: frozenset[Seat],
     without: Collection[str],
     *,
@@ -275,7 +259,7 @@ def _beyond(
 
 
 def _may_have_gone_on(
-    tip: View, stores: Sequence[_Store], supplied: frozenset[Seat]
+    tip: View, stores: Sequence[Store], supplied: frozenset[Seat]
 ) -> frozenset[Seat]:
     """Return the electors that may have gone on from the tip; empty if they are too few.
 
@@ -300,7 +284,7 @@ def _may_have_gone_on(
     return frozenset()
 
 
-def _accepted(stores: Sequence[_Store], tip: View) -> Iterator[View]:
+def _accepted(stores: Sequence[Store], tip: View) -> Iterator[View]:
     seen: set[ViewId] = set()
     for item in stores:
         accepted = item.record.accepted
@@ -310,11 +294,11 @@ def _accepted(stores: Sequence[_Store], tip: View) -> Iterator[View]:
         yield accepted.view
 
 
-def _accepts(item: _Store, view: View) -> bool:
+def _accepts(item: Store, view: View) -> bool:
     return item.record.accepted is not None and item.record.accepted.view.id == view.id
 
 
-def _pending(stores: Sequence[_Store], tip: View) -> tuple[str, ...]:
+def _pending(stores: Sequence[Store], tip: View) -> tuple[str, ...]:
     """Return the successors of the tip that were accepted: starting completes them."""
     return tuple(
         f"{view} was accepted by"
@@ -328,7 +312,7 @@ def _pending(stores: Sequence[_Store], tip: View) -> tuple[str, ...]:
 
 
 def _forks(
-    stores: Sequence[_Store],
+    stores: Sequence[Store],
     newest: Lineage,
     incomparable: Collection[str],
     answers: dict[str, Answer],
@@ -347,7 +331,7 @@ def _forks(
             other_beyond=tuple(map(str, at.other_beyond)),
         )
     for name in incomparable:
-        where = _position(answers[name].position, newest)
+        where = position_text(answers[name].position, newest)
         found.setdefault(
             name,
             Fork(
@@ -362,7 +346,7 @@ def _forks(
     return found
 
 
-def _place(item: _Store, evidence: Evidence, answers: dict[str, Answer]) -> Place:
+def _place(item: Store, evidence: Evidence, answers: dict[str, Answer]) -> Place:
     """Return how far a store is, as a person compares it with the others."""
     name = item.candidate.name
     newest = evidence.lineage
@@ -373,110 +357,6 @@ def _place(item: _Store, evidence: Evidence, answers: dict[str, Answer]) -> Plac
         views_behind=max(0, ahead) if item.is_on_chain else None,
         covers=name in answers and evidence.covers(answers[name]),
     )
-
-
-def _lines(
-    stores: Sequence[_Store],
-    copies: Collection[str],
-    evidence: Evidence,
-    active: View,
-    covering: Sequence[str],
-    latest: Collection[str],
-    newest: Lineage,
-) -> Iterator[str]:
-    tip = newest.tip
-    assert tip is not None
-    yield (
-        f"the newest view that any of these stores knows is {_view(tip)}"
-        + ("; clients may have been served in it" if active == tip else "")
-    )
-    for view in reversed(newest.views):
-        if view.number <= active.number:
-            break
-        yield _why_never_served(view, evidence)
-    if active != tip:
-        yield f"the newest view in which clients may have been served is {_view(active)}"
-    is_forked = any(item.comparison.order is Order.DIVERGED for item in stores)
-    for item in sorted(stores, key=lambda one: one.candidate.name):
-        yield _line(item, copies, covering, latest, newest, is_forked=is_forked)
-
-
-def _why_never_served(view: View, evidence: Evidence) -> str:
-    if not view.is_open:
-        return f"{_view(view)} is an orderly stop: nobody was served in it"
-    shown = [
-        answer.seat.member
-        for answer in evidence.answers
-        if Evidence(evidence.lineage, (answer,)).was_never_served(view)
-    ]
-    return (
-        f"nobody was served in {_view(view)}: {', '.join(shown)}, a member of it, was never ready"
-    )
-
-
-def _line(
-    item: _Store,
-    copies: Collection[str],
-    covering: Sequence[str],
-    latest: Collection[str],
-    newest: Lineage,
-    *,
-    is_forked: bool,
-) -> str:
-    name, record = item.candidate.name, item.record
-    where = f"{item.seat.member} ({name})"
-    if name in copies:
-        return f"{where} is a copy, or was put back from a backup: what it says counts for nothing"
-    if record.tip is None:
-        return f"{where} is empty"
-    if item.comparison.order is Order.DIVERGED:
-        at = item.comparison.common_number
-        return f"{where} left the chain of the others behind view {at}"
-    if item.comparison.order is Order.UNKNOWN:
-        return f"{where} stopped so long ago that the others have forgotten the views between"
-    position = _position(record.position, newest)
-    if record.update_unfinished:
-        return f"{where} was being updated: its position means nothing, and it is never picked"
-    frames = "every committed frame" + (" of its branch" if is_forked else "")
-    if name in latest:
-        others = len(latest) - 1
-        same = f", the same as {others} other{'s' if others > 1 else ''}" if others else ""
-        return f"{where} has {frames}, and ends at {position}{same}"
-    if name in covering:
-        return f"{where} has {frames}, and ends at {position}, before the latest"
-    held = "no view" if record.held is None else _numbered(record.held, newest)
-    return f"{where} was last ready in {held}, so committed frames may be missing in it"
-
-
-def _of_empty_stores(stores: Sequence[_Store]) -> tuple[str, ...]:
-    lines = [f"{item.seat.member} ({item.candidate.name}) is empty" for item in stores]
-    views = {
-        item.record.accepted.view.id: item.record.accepted.view
-        for item in stores
-        if item.record.accepted is not None
-    }
-    lines += [
-        f"{view} was accepted: a start that reaches its voters completes the founding"
-        for view in views.values()
-        if view.kind is Kind.FOUND
-    ]
-    return tuple(lines)
-
-
-def _view(view: View) -> str:
-    members = ", ".join(sorted(seat.member for seat in view.members))
-    return f"view {view.number} ({view.kind.name} {short(view.id)} of {members})"
-
-
-def _numbered(view_id: ViewId, lineage: Lineage) -> str:
-    number = lineage.number_of(view_id)
-    return f"view {short(view_id)}" if number is None else f"view {number}"
-
-
-def _position(position: Position | None, lineage: Lineage) -> str:
-    if position is None:
-        return "the beginning, without a frame"
-    return f"frame {position.seq} of {_numbered(position.view, lineage)}"
 
 
 def _by_name(seat: Seat) -> tuple[str, str]:

@@ -15,7 +15,7 @@ Source: recovery, "Foreign formats"; Skeen 1985.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 
 from attrs import evolve
@@ -67,34 +67,17 @@ def examine(
         for other in latest
         if item is not other and ages[item.name, other.name] is Age.UNKNOWN
     }
-    ran = frozenset().union(*(_ran(item) for item in latest))
-    older: frozenset[str] = frozenset()
     graph = _graph([item for item in candidates if item.name not in copies])
+    if graph is not None and graph.start in (Start.SPLIT, Start.UNORDERED, Start.UNKNOWN):
+        unordered |= {item.name for item in latest}
     if graph is not None and graph.start is Start.UNKNOWN and not stores:
         # Only nodes that keep nothing: their cluster is none that is empty.
         rows = {name: evolve(row, has_data=row.is_readable) for name, row in rows.items()}
-        ran |= set(graph.unheard)
-    if graph is not None and graph.start in (Start.SPLIT, Start.UNORDERED, Start.UNKNOWN):
-        unordered |= {item.name for item in latest}
-    if graph is not None and graph.start is Start.SUPPLY:
-        ran |= set(graph.later)
-    if graph is not None:
-        # That it stopped before others it would not tell if it was forced to start after them.
-        older = frozenset(graph.unheard) - ran
-        ran |= older
+    ran, older = _ran(latest, graph, is_nothing_kept=not stores)
     absent = sorted(ran - {item.member for item in believed} - set(without))
-    # Whose files are gone, cut off or blank may have been the last of all, whatever it says.
-    unknown = {
-        item.name
-        for item in candidates
-        if item.state is State.UNFINISHED
-        or not (item.state.is_readable or item.state is State.IN_USE)
-    }
-    cluster = next((item.cluster for item in stores if item.cluster is not None), None)
-    for name in unknown:
-        row = rows[name]
-        # One that is blank does not say whose it was; that it is of no other is all that is known.
-        rows[name] = evolve(row, is_needed=True, may_know_more=True, cluster=row.cluster or cluster)
+    missing = tuple(_missing(absent, older, len(candidates), nodes))
+    clusters_known = (item.cluster for item in stores if item.cluster is not None)
+    rows |= _of_unknown(candidates, rows, next(clusters_known, None))
     silent = [item for item in latest if item.last_view is None and not item.stopped_last]
     # Without an order, all that is known of several clean stores is that they are equal.
     is_quiet = all(item.state is State.CLEAN for item in believed) and not unordered
@@ -106,24 +89,10 @@ def examine(
             is_diverged=item.name in forks,
             covers=item in latest,
             is_latest=item in latest,
-            is_unordered=item.name in unordered
-            or (item in silent and not is_shown and len(stores) > 0),
+            is_unordered=item.name in unordered or (item in silent and not is_shown),
             is_clean=item in latest and item.state is State.CLEAN and (is_shown or not silent),
         )
-    missing = tuple(
-        Missing(
-            member,
-            "",
-            is_member=True,
-            may_have_data=False,
-            may_know_more=True,
-            was_older=member in older,
-        )
-        for member in absent
-    )
-    more = 0 if nodes is None else nodes - len(candidates) - len(missing)
-    if more > 0:
-        missing += (Missing(f"{more} of {nodes} nodes", "", may_know_more=True, was_older=True),)
+    names = tuple(item.name for item in latest)
     return Findings(
         rows=(
             *rows.values(),
@@ -133,8 +102,8 @@ def examine(
             ),
         ),
         lines=tuple(_line(item, copies, latest, ages, believed) for item in stores),
-        latest=tuple(item.name for item in latest),
-        covering=tuple(item.name for item in latest),
+        latest=names,
+        covering=names,
         clean=tuple(item.name for item in latest if item.state is State.CLEAN),
         missing=missing,
         forks=tuple(
@@ -151,6 +120,67 @@ def examine(
             for item in stores
         ),
     )
+
+
+def _ran(
+    latest: Collection[Candidate], graph: WaitGraph | None, *, is_nothing_kept: bool
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return who may have run when the latest stores stopped, or later; and who only by a force."""
+    ran = frozenset[str]().union(
+        *(
+            item.last_view.members
+            for item in latest
+            if not item.stopped_last and item.last_view is not None
+        )
+    )
+    if graph is None:
+        return ran, frozenset()
+    if graph.start is Start.UNKNOWN and is_nothing_kept:
+        ran |= set(graph.unheard)
+    if graph.start is Start.SUPPLY:
+        ran |= set(graph.later)
+    # That it stopped before others it would not tell if it was forced to start after them.
+    older = frozenset(graph.unheard) - ran
+    return ran | older, older
+
+
+def _missing(
+    absent: Sequence[str], older: Collection[str], here: int, nodes: int | None
+) -> Iterator[Missing]:
+    """Yield those that are not here; also the rest, of a cluster that has so many nodes."""
+    for member in absent:
+        yield Missing(
+            member,
+            "",
+            is_member=True,
+            may_have_data=False,
+            may_know_more=True,
+            was_older=member in older,
+        )
+    more = 0 if nodes is None else nodes - here - len(absent)
+    if more > 0:
+        yield Missing(f"{more} of {nodes} nodes", "", may_know_more=True, was_older=True)
+
+
+def _of_unknown(
+    candidates: Sequence[Candidate], rows: Mapping[str, Row], cluster: str | None
+) -> dict[str, Row]:
+    """Return the rows of those whose files are gone, cut off or blank.
+
+    Each may have been the last of all, whatever it says.  One that is blank does not say whose it
+    was; that it is of no other cluster is all that is known.
+    """
+    return {
+        item.name: evolve(
+            rows[item.name],
+            is_needed=True,
+            may_know_more=True,
+            cluster=rows[item.name].cluster or cluster,
+        )
+        for item in candidates
+        if item.state is State.UNFINISHED
+        or not (item.state.is_readable or item.state is State.IN_USE)
+    }
 
 
 def compare(one: Candidate, other: Candidate) -> Age:
@@ -207,13 +237,6 @@ def _by_number(mine: int, theirs: int) -> Age:
     if mine == theirs:
         return Age.SAME
     return Age.OLDER if mine < theirs else Age.NEWER
-
-
-def _ran(item: Candidate) -> frozenset[str]:
-    """Return who may have run when this store stopped, or later."""
-    if item.stopped_last or item.last_view is None:
-        return frozenset()
-    return item.last_view.members
 
 
 def _copies(stores: Sequence[Candidate]) -> set[str]:

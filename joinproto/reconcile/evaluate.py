@@ -83,7 +83,7 @@ def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
                 takes=node is not None and name not in members and _takes(situation, node),
                 behind=name in queue.behind,
                 knows_nodes=bool(nodes),
-                knows_members=queue.members is not None,
+                knows_members=bool(queue.members),
                 leads=queue.leader in (None, here),
                 removes=situation.removes,
                 changing=queue.changing is not None,

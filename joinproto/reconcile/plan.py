@@ -20,7 +20,7 @@ from joinproto.json_form import AtLeast, Count
 from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.explain import why
 from joinproto.reconcile.placement import Placement
-from joinproto.reconcile.queue import Situation, Variant
+from joinproto.reconcile.queue import Situation, Variant, titled
 from joinproto.reconcile.tables import Action
 
 STEPS_MAX = 100
@@ -50,6 +50,10 @@ class Change:
     bytes: Annotated[Count, "that are copied"]
     rule: Annotated[str, "the rule that decided"]
     why: Annotated[str, "the reason, in a sentence"]
+
+    @property
+    def title(self) -> str:
+        return titled(self.queue, self.vhost)
 
 
 @frozen(kw_only=True)

@@ -62,9 +62,33 @@ class AskQueue(Queue):
         """Return what is evaluated; raises `UsageProblem` for nodes or members told twice."""
         _once("nodes", [node.name for node in self.nodes])
         _once("members", list(self.members or ()))
+        self._check_names()
         told = asdict(self, recurse=False)
         more = {one: told.pop(one) for one in ("nodes", "settings", "variant", "at", "dice")}
         return Situation(queue=Queue(**told), **more)
+
+    def _check_names(self) -> None:
+        """Refuse names that are empty, and a leader or evaluating node that is nowhere else."""
+        told = {
+            **{f"nodes[{at}].name": node.name for at, node in enumerate(self.nodes)},
+            **{f"members[{at}]": name for at, name in enumerate(self.members or ())},
+            "leader": self.leader,
+            "at": self.at,
+        }
+        for place, name in told.items():
+            if name == "":
+                raise DoesNotFit(place, "the name is empty", next="give the name of a node")
+        if self.leader is not None and self.members and self.leader not in self.members:
+            raise DoesNotFit(
+                "leader",
+                f"{self.leader!r} leads and has no replica",
+                next=f"one of {', '.join(self.members)}, or null",
+            )
+        known = {*(node.name for node in self.nodes), *(self.members or ())}
+        if self.at is not None and self.nodes and self.at not in known:
+            raise DoesNotFit(
+                "at", f"there is no node {self.at!r}", next=f"one of {', '.join(sorted(known))}"
+            )
 
 
 @frozen(kw_only=True)

@@ -92,6 +92,15 @@ class Queue:
     changing: Annotated[str | None, "a change of members that is not committed, in words"] = None
     size: Annotated[int, AtLeast(0), "bytes that a new replica copies"] = 0
 
+    @property
+    def title(self) -> str:
+        return titled(self.name, self.vhost)
+
+
+def titled(name: str, vhost: str) -> str:
+    """Return a queue's name, with its virtual host where that is not the usual one."""
+    return name if vhost == "/" else f"{name} in {vhost}"
+
 
 @frozen(kw_only=True)
 class Situation:
@@ -111,8 +120,15 @@ class Situation:
 
     @property
     def evaluates(self) -> str | None:
-        """Return the node that evaluates: the leader, where nobody says otherwise."""
-        return self.at or self.queue.leader or (self.members[0] if self.members else None)
+        """Return the node that evaluates: the leader, where nobody says otherwise.
+
+        Nobody says who leads: the first member that runs, as one that does not run cannot.
+        """
+        told = self.at or self.queue.leader
+        if told is not None or not self.members:
+            return told
+        running = {node.name for node in self.nodes if node.running}
+        return next((name for name in self.members if name in running), self.members[0])
 
     @property
     def removes(self) -> bool:

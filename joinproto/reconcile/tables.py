@@ -68,6 +68,7 @@ _here = NODES.fact
 _KNOWS_NO_NODES = _here("the cluster's nodes are not known", knows_nodes=False)
 _KNOWS_NO_MEMBERS = _here("the queue's members are not known", knows_members=False)
 _NOT_LEADER = _here("another node leads", leads=False)
+_NO_LEADER = _here("the leader does not run", running=False)
 _ENOUGH_MEMBERS = ~M.fewer_than(NODES.mine("target"))
 _TOO_FEW = KEPT.fewer_than(NODES.mine("target"))
 _NOBODY_ASKS = _here("nobody says how many", target=0)
@@ -84,6 +85,7 @@ REAL = _table(
     Case("Q2", "the nodes are not known", _KNOWS_NO_NODES, Action.NOTHING),
     Case("Q2", "the members are not known", _KNOWS_NO_MEMBERS, Action.WAIT),
     Case("Q2", "another node leads", _NOT_LEADER, Action.NOTHING),
+    Case("Q2", "nobody leads", _NO_LEADER, Action.WAIT),
     Case("Q2", "in maintenance", _here("this node is drained", drained=True), Action.NOTHING),
     Case("Q4", "drop who left", _REMOVES & ~GONE.is_empty, Action.REMOVE),
     Case("Q4", "enough", _ENOUGH_MEMBERS, Action.NOTHING),
@@ -104,6 +106,7 @@ SEED = _table(
     Case("Q2", "the nodes are not known", _KNOWS_NO_NODES, Action.NOTHING),
     Case("Q2", "the members are not known", _KNOWS_NO_MEMBERS, Action.WAIT),
     Case("Q2", "another node leads", _NOT_LEADER, Action.NOTHING),
+    Case("Q2", "nobody leads", _NO_LEADER, Action.WAIT),
     Case("Q1", "nobody asks", _NOBODY_ASKS, Action.NOTHING),
     Case("Q4", "one more", _TOO_FEW & ~CANDIDATES.is_empty, Action.ADD),
     Case("Q3", "nobody takes it", _TOO_FEW, Action.NOTHING),
@@ -126,6 +129,7 @@ OURS = _table(
         Action.WAIT,
     ),
     Case("Q4", "no majority", _here("no majority runs", has_majority=False), Action.WAIT),
+    Case("Q2", "nobody leads", _NO_LEADER, Action.WAIT),
     Case("Q4", "one catches up", ~CATCHING_UP.is_empty, Action.WAIT),
     Case("Q4", "one more", _TOO_FEW & ~CANDIDATES.is_empty, Action.ADD),
     Case("Q3", "nobody takes it", _TOO_FEW, Action.NOTHING),

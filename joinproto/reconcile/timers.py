@@ -11,6 +11,7 @@ Source: reconciliation, Q2 and Q5; the real machine as read from the code that s
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from enum import Enum
 from typing import Annotated
@@ -174,6 +175,14 @@ class Clock:
         rest = sorted(self.looks_at)[1:]
         pause = self.pace.trigger_interval if changed else self.pace.between(self.variant)
         return evolve(clock, looks_at=(*rest, now + pause))
+
+    def idle(self, until: float) -> Clock:
+        """Return the machine after all looks before `until`, each of which found nothing."""
+        between = self.pace.between(self.variant)
+        if self.next is None or self.next >= until or between <= 0:
+            return self
+        missed = math.ceil((until - self.next) / between)
+        return evolve(self, looks_at=(self.next + missed * between,))
 
     def _step(self, trigger: str, tick: Tick) -> Clock:
         model = _Model(self.phase)

@@ -49,14 +49,17 @@ in `joinproto/pick/`, from `Found.candidate`.
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from enum import Enum
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any
 
 from attrs import field, frozen
 
 from joinproto.join.store import StoreRecord
+from joinproto.json_form import Written
 from joinproto.pick.candidate import Candidate, LastView, State
 from joinproto.pick.wait_graph import NodeList
 from joinproto.recovery.frames import Journal
@@ -77,6 +80,32 @@ class Format(Enum):
     RABBITMQ = "rabbitmq"
 
 
+def _packed(data: bytes | None) -> str | None:
+    # A store repeats itself, view after view: it gets ten times smaller even so fast.
+    return None if data is None else base64.b64encode(zlib.compress(data, level=1)).decode()
+
+
+def _unpacked(text: str | None) -> bytes | None:
+    if text is None:
+        return None
+    stream = zlib.decompressobj()
+    try:
+        data = stream.decompress(base64.b64decode(text, validate=True), FILE_BYTES_MAX)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if not stream.eof:
+        raise ValueError(f"a file of more than {FILE_BYTES_MAX} bytes, or cut off")
+    return data
+
+
+_DEFLATED = Written(str | None, _packed, _unpacked)
+_BASE64 = Written(
+    str,
+    lambda data: base64.b64encode(data).decode(),
+    lambda text: base64.b64decode(text, validate=True),
+)
+
+
 @frozen
 class RawFile:
     """One file as it was read.  `modified`: seconds since 1970, shown and never compared.
@@ -84,10 +113,10 @@ class RawFile:
     `errno`: of the system, where it did not give the file; known on this machine only.
     """
 
-    name: str
-    data: bytes | None = field(default=None, repr=False)
-    problem: str = ""
-    modified: float | None = None
+    name: Annotated[str, "below its directory"]
+    data: Annotated[bytes | None, _DEFLATED, "its bytes"] = field(default=None, repr=False)
+    problem: Annotated[str, "why it could not be read"] = ""
+    modified: Annotated[float | None, "when it was written"] = None
     errno: int | None = field(default=None, eq=False, repr=False)
 
     @property
@@ -107,18 +136,18 @@ class Raw:
     refused beside the files, known on this machine only.
     """
 
-    path: str
-    host: str
-    format: Format | None
-    files: tuple[RawFile, ...] = ()
-    in_use: str = ""
-    lock_problem: str = ""
-    problem: str = ""
-    called: str = ""
-    leftovers: tuple[str, ...] = ()
-    journal: Journal | None = None
-    recovered: bytes = b""
-    read_at: float = 0.0
+    path: Annotated[str, "the directory"]
+    host: Annotated[str, "where it was read"]
+    format: Annotated[Format | None, "who wrote it"]
+    in_use: Annotated[str, "who has it open"] = ""
+    lock_problem: Annotated[str, "why that could not be found out"] = ""
+    problem: Annotated[str, "why it could not be read"] = ""
+    called: Annotated[str, "the last part of its path as it was typed"] = ""
+    leftovers: Annotated[tuple[str, ...], "files that were being written"] = ()
+    journal: Annotated[Journal | None, "of joinproto's own log"] = None
+    recovered: Annotated[bytes, _BASE64, "what the operator gave with it"] = b""
+    read_at: Annotated[float, "when it was read"] = 0.0
+    files: Annotated[tuple[RawFile, ...], "those that matter"] = ()
     errnos: frozenset[int | None] = field(default=frozenset(), eq=False, repr=False)
 
     @property

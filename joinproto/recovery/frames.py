@@ -8,11 +8,13 @@ Of other brokers' frames nothing is known here: their operators say it with --po
 from __future__ import annotations
 
 from hashlib import sha256
+from typing import Annotated
 
 from attrs import field, frozen
 
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position
+from joinproto.json_form import Absent, Written
 from joinproto.log.journal import FILE, Run, holds, start_from, survey
 from joinproto.store.filesystem import FileSystem, let_go, reason
 
@@ -21,7 +23,14 @@ __all__ = ["FILE", "Journal", "Run", "look_at_journal", "with_frames"]
 CHUNK_BYTES = 4 << 20
 
 
-@frozen
+_RUNS = Written(
+    tuple[tuple[str, int, int], ...],
+    lambda runs: [[run.view, run.first, run.last] for run in runs],
+    lambda found: tuple(Run(*one) for one in found),
+)
+
+
+@frozen(kw_only=True)
 class Journal:
     """What a journal holds: runs of frames, in order.
 
@@ -30,11 +39,12 @@ class Journal:
     `sha256`: of all its bytes, "" where it was not read to its end.
     """
 
-    runs: tuple[Run, ...] = ()
-    problem: str = ""
-    is_unread: bool = False
-    sha256: str = ""
-    is_torn: bool = False
+    problem: Annotated[str, "why it cannot be believed"] = ""
+    # Earlier versions did not say these three.
+    is_unread: Annotated[bool, Absent(), "whether the system did not give it"] = False
+    sha256: Annotated[str, Absent(), "of all its bytes"] = ""
+    is_torn: Annotated[bool, Absent(), "whether it ends in a part of a frame"] = False
+    runs: Annotated[tuple[Run, ...], _RUNS, "of frames"] = ()
     errno: int | None = field(default=None, eq=False, repr=False)
 
     @property
@@ -69,7 +79,9 @@ def look_at_journal(files: FileSystem, directory: int) -> Journal | None:
     finally:
         let_go(files, file)
     is_torn = found.end < found.size
-    return Journal(found.runs, found.problem, sha256=total.hexdigest(), is_torn=is_torn)
+    return Journal(
+        runs=found.runs, problem=found.problem, sha256=total.hexdigest(), is_torn=is_torn
+    )
 
 
 def with_frames(record: StoreRecord, journal: Journal | None) -> tuple[StoreRecord, str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Annotated
 
 from attrs import evolve, field, frozen
 
@@ -22,7 +22,7 @@ from joinproto.join.ids import short
 from joinproto.join.lineage import Lineage
 from joinproto.join.malformed import Malformed
 from joinproto.join.view import Position, Seat, View, restart
-from joinproto.json_form import Absent, Key, canonical_hash, encoded
+from joinproto.json_form import Absent, Key, Written, canonical_hash, encoded, read
 from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Format, Found, Raw
 from joinproto.recovery.judgement import Judgement
@@ -41,6 +41,26 @@ class Refused(JoinprotoError):
     """There is no plan for these stores; the verdict's exit code says why."""
 
 
+def _shown(text: str) -> str:
+    """Return a text that messages repeat: nothing in it that a terminal obeys."""
+    if not text.isprintable():
+        raise ValueError(f"{text!r} cannot be shown")
+    return text
+
+
+Shown = Annotated[str, Written(str, str, _shown)]
+_SEATS = Written(
+    Mapping[str, str],
+    lambda seats: {seat.member: seat.store_id for seat in seats},
+    lambda found: tuple(Seat(member, store_id) for member, store_id in found.items()),
+)
+_POSITION = Written(
+    tuple[str, int] | None,
+    lambda position: None if position is None else [str(position.view), position.seq],
+    lambda found: None if found is None else Position(*found),
+)
+
+
 @frozen(kw_only=True)
 class Input:
     """A store that the plan rests on, and the hash of all that was read of it.
@@ -52,7 +72,7 @@ class Input:
     name: Annotated[str, "of the store"]
     host: Annotated[str, "where it was read"]
     path: Annotated[str, "its directory there"]
-    format: Annotated[str | None, "who wrote it"]
+    format: Annotated[Format | None, "who wrote it"]
     recovered: Annotated[str, "positions that were given with it"]
     sha256: Annotated[str, "of all that was read"]
     previous: Annotated[str, "of the generation before"]
@@ -66,7 +86,7 @@ class Input:
             name=name,
             host=raw.host,
             path=raw.path,
-            format=None if raw.format is None else raw.format.value,
+            format=raw.format,
             recovered=raw.recovered.decode("latin-1"),
             sha256=rest.digest,
             previous=before.problem if before.data is None else sha256(before.data).hexdigest(),
@@ -81,21 +101,13 @@ class Force:
     so that applying it twice makes one view and not two.
     """
 
-    electors: tuple[Seat, ...]
-    position: Position | None
     parent: Annotated[str, "id of the view before"]
     wait_for: Annotated[int, "members that must be there"]
     options_digest: Annotated[str, "of the options of the cluster"]
     nonce: Annotated[str, "of the new view"]
     time: Annotated[int, "of the new view, milliseconds"]
-
-    @property
-    def stores(self) -> Annotated[Mapping[str, str], Key("electors"), "member to store"]:
-        return {seat.member: seat.store_id for seat in self.electors}
-
-    @property
-    def place(self) -> Annotated[list[Any] | None, Key("position"), "view and number"]:
-        return None if self.position is None else [str(self.position.view), self.position.seq]
+    electors: Annotated[tuple[Seat, ...], _SEATS, "member to store"]
+    position: Annotated[Position | None, _POSITION, "view and number"]
 
 
 @frozen(kw_only=True)
@@ -105,9 +117,9 @@ class Step:
     `before`: SHA-256 of the metadata file as it was inspected.  `tip`: of the mark.
     """
 
-    host: Annotated[str, "where it is done"]
+    host: Annotated[Shown, "where it is done"]
     path: Annotated[str, "of the store"]
-    member: Annotated[str, "whose store it is"]
+    member: Annotated[Shown, "whose store it is"]
     store_id: Annotated[str, "its id"]
     before: Annotated[str, "what is replaced"]
     tip: Annotated[str, "of the mark"]
@@ -124,7 +136,7 @@ class Plan:
     """What `apply` does, and what it rests on.  `lineage`: of a force; the chain it goes on."""
 
     cluster: Annotated[str, "its initial signature"]
-    cluster_name: Annotated[str, "its name"]
+    cluster_name: Annotated[Shown, "its name"]
     verdict: Annotated[str, "of `pick`"]
     is_proven: Annotated[bool, "whether it is proven"]
     loses_nothing: Annotated[bool, "whether nothing acknowledged can be lost"]
@@ -344,8 +356,8 @@ def load(data: bytes, *, name: str) -> Plan:
     if tree[MAGIC] != VERSION:
         raise StoreNewer(f"{name}: a plan of a newer version", next="use the version that made it")
     try:
-        plan = _plan_of(tree)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        plan: Plan = evolve(read(Plan, tree), made=read(Mapping[str, str], tree.get("made", {})))
+    except (KeyError, TypeError, ValueError) as error:
         raise StoreCorrupt(
             f"{name}: lacks a field, or has a wrong one: {error}", next=again
         ) from None
@@ -354,71 +366,6 @@ def load(data: bytes, *, name: str) -> Plan:
             f"{name}: is not as it was made: its hash is not of what it says", next=again
         )
     return plan
-
-
-def _plan_of(tree: Mapping[str, Any]) -> Plan:
-    said = tree["step"]
-    forced = said.get("force")
-    step = Step(
-        host=_plain(said["host"]),
-        path=_text(said["path"]),
-        member=_plain(said["member"]),
-        store_id=_text(said["store_id"]),
-        before=_text(said["before"]),
-        tip=_text(said["tip"]),
-        accepted=None if said["accepted"] is None else _text(said["accepted"]),
-        force=None if forced is None else _force(forced),
-    )
-    return Plan(
-        cluster=_text(tree["cluster"]),
-        cluster_name=_plain(tree["cluster_name"]),
-        verdict=_text(tree["verdict"]),
-        is_proven=tree["is_proven"] is True,
-        loses_nothing=tree["loses_nothing"] is True,
-        step=step,
-        inputs=tuple(
-            Input(
-                name=_text(one["name"]),
-                host=_text(one["host"]),
-                path=_text(one["path"]),
-                format=None if one["format"] is None else Format(one["format"]).value,
-                recovered=_text(one["recovered"]),
-                sha256=_text(one["sha256"]),
-                previous=_text(one["previous"]),
-            )
-            for one in tree["inputs"]
-        ),
-        evidence=tuple(map(_text, tree["evidence"])),
-        missing=tuple(map(_text, tree["missing"])),
-        made={_text(key): _text(value) for key, value in tree.get("made", {}).items()},
-    )
-
-
-def _force(tree: Mapping[str, Any]) -> Force:
-    position = tree["position"]
-    return Force(
-        electors=tuple(Seat(member, store) for member, store in tree["electors"].items()),
-        position=None if position is None else Position(_text(position[0]), int(position[1])),
-        parent=_text(tree["parent"]),
-        wait_for=int(tree["wait_for"]),
-        options_digest=_text(tree["options_digest"]),
-        nonce=_text(tree["nonce"]),
-        time=int(tree["time"]),
-    )
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not text")
-    return value
-
-
-def _plain(value: object) -> str:
-    """Return a text that messages repeat: nothing in it that a terminal obeys."""
-    text = _text(value)
-    if not text.isprintable():
-        raise ValueError(f"{text!r} cannot be shown")
-    return text
 
 
 def describe(plan: Plan) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ def check(plan: Plan, *, host: str, files: FileSystem = REAL) -> Done | None:
         return done
     _require_target_same(plan, files)
     for one in beside(plan, host):
-        kind = None if one.format is None else Format(one.format)
+        kind = one.format
         raw = gather(Path(one.path), host=host, kind=kind, files=files)
         require_permitted(raw)
         if raw.in_use:

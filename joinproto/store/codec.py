@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from functools import partial
+from operator import attrgetter, eq
+from typing import Any, NoReturn, TypeAlias
 
-from attrs import frozen
+from attrs import fields, frozen
 from cattrs import (
     AttributeValidationNote,
     BaseValidationError,
@@ -24,58 +26,37 @@ from cattrs import (
     IterableValidationNote,
 )
 
-from joinproto.join.ids import ViewId
-from joinproto.join.lineage import Lineage, lineage_of
+from joinproto.join.ids import Name
+from joinproto.join.lineage import lineage_of
 from joinproto.join.malformed import Malformed, Said, require, require_type, shown
 from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Kind, Position, Seat, View, shared, verify_id
 from joinproto.store.contents import Contents, Json, verify_carried
 from joinproto.store.unknown import with_unknown
 
+Id: TypeAlias = str | Name
+"""As `ViewId`: a name has no form in a file, and is refused."""
+
 # -- the file's classes --------------------------------------------------------------------
-
-
-@frozen
-class PositionOnDisk:
-    """A frame."""
-
-    view: str
-    seq: int
-
-
-@frozen
-class BallotOnDisk:
-    """A ballot."""
-
-    round: int
-    store_id: str
 
 
 @frozen(kw_only=True)
 class ViewOnDisk:
     """A view.  `members` and `electors`: each member's name with the id of its store."""
 
-    id: str
+    id: Id
     number: int
-    kind: str
-    parent: str | None
+    kind: Kind
+    parent: Id | None
     members: frozenset[Seat]
     electors: frozenset[Seat]
-    position: PositionOnDisk | None
+    position: Position | None
     activated: bool
     wait_for: int
     options_digest: str
     cluster_name: str
     nonce: str
     time: int
-
-
-@frozen
-class AcceptedOnDisk:
-    """The view that was accepted, and the ballot in which it was."""
-
-    ballot: BallotOnDisk
-    view: ViewOnDisk
 
 
 @frozen(kw_only=True)
@@ -87,15 +68,15 @@ class ContentsOnDisk:
     frames: str | None = None  # not written where it is None
     frames_dropped: bool = False  # nor this where it is not so
     store_id: str
-    initial: str | None
-    held: str | None
-    position: PositionOnDisk | None
+    initial: Id | None
+    held: Id | None
+    position: Position | None
     update_unfinished: bool
-    promised: BallotOnDisk | None
-    accepted: AcceptedOnDisk | None
-    mark: str | None
+    promised: Ballot | None
+    accepted: Accepted | None
+    mark: Id | None
     history: tuple[Any, ...]
-    views: tuple[ViewOnDisk, ...]
+    views: tuple[View, ...]
 
 
 # -- between the two -----------------------------------------------------------------------
@@ -157,46 +138,35 @@ def _no_number(text: str) -> NoReturn:
 
 def _to_disk(contents: Contents) -> ContentsOnDisk:
     record = contents.record
-    accepted = record.accepted
     return ContentsOnDisk(
         member=contents.member,
         cluster_name=contents.cluster_name,
         frames=contents.frames,
         frames_dropped=contents.frames_dropped,
         store_id=record.store_id,
-        initial=_id_or_none(record.lineage.initial),
-        held=_id_or_none(record.held),
-        position=_position_to_disk(record.position),
+        initial=record.lineage.initial,
+        held=record.held,
+        position=record.position,
         update_unfinished=record.update_unfinished,
-        promised=_ballot_to_disk(record.promised),
-        accepted=None
-        if accepted is None
-        else AcceptedOnDisk(
-            BallotOnDisk(accepted.ballot.round, accepted.ballot.store_id),
-            _view_to_disk(accepted.view),
-        ),
-        mark=_id_or_none(record.mark),
+        promised=record.promised,
+        accepted=record.accepted,
+        mark=record.mark,
         history=contents.history,
-        views=tuple(_view_to_disk(view) for view in record.lineage.views),
+        views=record.lineage.views,
     )
 
 
 def _from_disk(found: ContentsOnDisk, source: Mapping[str, Json]) -> Contents:
-    accepted = None
     if found.accepted is not None:
-        ballot = Ballot(found.accepted.ballot.round, found.accepted.ballot.store_id)
-        accepted = Accepted(ballot, _view_from_disk(found.accepted.view))
-        verify_id(accepted.view)
-    lineage: Lineage = lineage_of(map(_view_from_disk, found.views), found.initial)
-    promised = found.promised
+        verify_id(found.accepted.view)
     record = StoreRecord(
         store_id=found.store_id,
-        lineage=lineage,
+        lineage=lineage_of(found.views, found.initial),
         held=found.held,
-        position=_position_from_disk(found.position),
+        position=found.position,
         update_unfinished=found.update_unfinished,
-        promised=None if promised is None else Ballot(promised.round, promised.store_id),
-        accepted=accepted,
+        promised=found.promised,
+        accepted=found.accepted,
         mark=found.mark,
     )
     return Contents(
@@ -210,84 +180,37 @@ def _from_disk(found: ContentsOnDisk, source: Mapping[str, Json]) -> Contents:
     )
 
 
-def _view_to_disk(view: View) -> ViewOnDisk:
-    return ViewOnDisk(
-        id=_id(view.id),
-        number=view.number,
-        kind=view.kind.value,
-        parent=_id_or_none(view.parent),
-        members=view.members,
-        electors=view.electors,
-        position=_position_to_disk(view.position),
-        activated=view.activated,
-        wait_for=view.wait_for,
-        options_digest=view.options_digest,
-        cluster_name=view.cluster_name,
-        nonce=view.nonce,
-        time=view.time,
-    )
-
-
-def _view_from_disk(found: ViewOnDisk) -> View:
-    kinds = {kind.value: kind for kind in Kind}
-    require("kind", found.kind in kinds, found.kind, ", ".join(kinds))
-    return View(
-        id=found.id,
-        number=found.number,
-        kind=kinds[found.kind],
-        parent=found.parent,
-        members=found.members,
-        electors=found.electors,
-        position=_position_from_disk(found.position),
-        activated=found.activated,
-        wait_for=found.wait_for,
-        options_digest=found.options_digest,
-        cluster_name=found.cluster_name,
-        nonce=found.nonce,
-        time=found.time,
-    )
-
-
-def _position_to_disk(position: Position | None) -> PositionOnDisk | None:
-    return None if position is None else PositionOnDisk(_id(position.view), position.seq)
-
-
-def _position_from_disk(found: PositionOnDisk | None) -> Position | None:
-    return None if found is None else Position(found.view, found.seq)
-
-
-def _ballot_to_disk(ballot: Ballot | None) -> BallotOnDisk | None:
-    return None if ballot is None else BallotOnDisk(ballot.round, ballot.store_id)
-
-
-def _id_or_none(view_id: ViewId | None) -> str | None:
-    return None if view_id is None else _id(view_id)
-
-
-def _id(view_id: ViewId) -> str:
-    # A name of a searched world; there is no file for those.
-    require_type("id of a view on disk", view_id, str)
-    return str(view_id)
-
-
 # -- how cattrs takes a value --------------------------------------------------------------
 
 
 def _converter() -> Converter:
-    """Return a converter that converts nothing: `"5"` is no number, and True is none."""
+    """Return a converter that converts nothing: `"5"` is not a number, and True is none."""
     converter = Converter()
     for kind in (int, str, bool):
         converter.register_structure_hook(kind, _unchanged)
+    converter.register_structure_hook(Kind, partial(_kind, {kind.value: kind for kind in Kind}))
 
-    def views(value: Any, _: type) -> tuple[ViewOnDisk, ...]:
+    def view(value: Any, _: type) -> View:
+        found = converter.structure(value, ViewOnDisk)
+        return View(**dict(zip(_NAMES, _values(found), strict=True)))
+
+    def views(value: Any, _: type) -> tuple[View, ...]:
         require_type("value", value, list)
-        return tuple(_structured(one, at, converter) for at, one in enumerate(value))
+        return tuple(_at(at, converter, one) for at, one in enumerate(value))
 
-    converter.register_structure_hook_func(lambda kind: kind == frozenset[Seat], _seats)
-    converter.register_structure_hook_func(lambda kind: kind == tuple[ViewOnDisk, ...], views)
-    converter.register_structure_hook_func(lambda kind: kind == tuple[Any, ...], _history)
-    converter.register_unstructure_hook_func(lambda kind: kind == frozenset[Seat], _seats_on_disk)
-    converter.register_unstructure_hook_func(lambda kind: kind == tuple[Any, ...], list)
+    for kinds, there, back in (
+        (frozenset[Seat], _seats, _seats_on_disk),
+        (tuple[Any, ...], _history, list),
+        (Id, _text, _id),
+        (Id | None, _text_or_none, _id_or_none),
+    ):
+        converter.register_structure_hook_func(partial(eq, kinds), there)
+        converter.register_unstructure_hook_func(partial(eq, kinds), back)
+    # What reads the fields of the file's class reads those of a view, which has them, too.
+    of_view = converter.get_unstructure_hook(ViewOnDisk)
+    converter.register_unstructure_hook_func(partial(eq, View), of_view)
+    converter.register_structure_hook_func(partial(eq, View), view)
+    converter.register_structure_hook_func(partial(eq, tuple[View, ...]), views)
     return converter
 
 
@@ -296,12 +219,35 @@ def _unchanged(value: Any, kind: type) -> Any:
     return value
 
 
-def _structured(value: Any, at: int, converter: Converter) -> ViewOnDisk:
+def _kind(kinds: Mapping[str, Kind], value: Any, _: type) -> Kind:
+    require("value", isinstance(value, str) and value in kinds, value, ", ".join(kinds))
+    return kinds[value]
+
+
+def _text(value: Any, _: Any) -> Any:
+    return _unchanged(value, str)
+
+
+def _text_or_none(value: Any, _: Any) -> Any:
+    return None if value is None else _unchanged(value, str)
+
+
+def _id(view_id: Id) -> str:
+    # A name of a searched world; there is no file for those.
+    require_type("id of a view on disk", view_id, str)
+    return str(view_id)
+
+
+def _id_or_none(view_id: Id | None) -> str | None:
+    return None if view_id is None else _id(view_id)
+
+
+def _at(at: int, converter: Converter, value: Any) -> View:
     try:
-        return converter.structure(value, ViewOnDisk)
+        return converter.structure(value, View)
     except BaseValidationError as error:
-        error.add_note(IterableValidationNote("a view", at, ViewOnDisk))
-        raise IterableValidationError("views", [error], ViewOnDisk) from None
+        error.add_note(IterableValidationNote("a view", at, View))
+        raise IterableValidationError("views", [error], View) from None
 
 
 def _seats(value: Any, _: type) -> frozenset[Seat]:
@@ -330,10 +276,13 @@ def _first_fault(group: BaseValidationError) -> Malformed:
             elif isinstance(note, IterableValidationNote):
                 place += f"[{note.index}]"
     if isinstance(error, Malformed):
-        return Malformed(place, error.found, error.expected)
+        what = place if error.what == "value" else f"{place}, {error.what}"
+        return Malformed(what, error.found, error.expected)
     if isinstance(error, KeyError):
         return Malformed(place, Said("no such field"), "every field of this format")
     return Malformed(place, Said("something else"), "an object")
 
 
+_NAMES = tuple(field.name for field in fields(ViewOnDisk))
+_values = attrgetter(*_NAMES)
 _CONVERTER = _converter()

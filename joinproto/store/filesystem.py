@@ -40,7 +40,7 @@ class FileSystem(Protocol):
         """Open a file for writing that was not there before."""
 
     def open_to_read(self, directory: int, name: str) -> int:
-        """Open a file for reading; a link is refused, and so is what is no regular file."""
+        """Open a file for reading; a link is refused, and so is what is not a regular file."""
 
     def open_to_lock(self, directory: int, name: str) -> int:
         """Open a file for reading and writing, made if it is not there; a link is refused."""
@@ -101,7 +101,7 @@ class RealFileSystem:
         return os.open(name, flags, 0o644, dir_fd=directory)
 
     def open_to_read(self, directory: int, name: str) -> int:
-        """Open a file for reading; a link is refused, and so is what is no regular file."""
+        """Open a file for reading; a link is refused, and so is what is not a regular file."""
         return _regular(os.open(name, os.O_RDONLY | PLAIN, dir_fd=directory), name)
 
     def open_to_lock(self, directory: int, name: str) -> int:
@@ -161,7 +161,7 @@ class RealFileSystem:
 REAL = RealFileSystem()
 
 
-NO_FILE = "is no regular file"
+NO_FILE = "is not a regular file"
 
 
 def _regular(file: int, name: str) -> int:

@@ -27,6 +27,8 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from models.folders import cache_folder, can_write
+
 _GENERATIONS = 4
 """So many folders of other versions stay, for whoever changes between them."""
 
@@ -63,27 +65,16 @@ def _places() -> Iterator[Path]:
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
         yield Path(chosen)
-    with suppress(RuntimeError):  # nobody knows where this user's home is
-        own = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        if Path(own).is_absolute():
-            yield Path(own) / "joinproto"
+    own = cache_folder()
+    if own is not None:
+        yield own
     yield Path(__file__).parent / "__pycache__"
-
-
-def _can_write(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-        os.utime(folder)
-    except OSError:
-        return False
-    return True
 
 
 def _settle() -> Kept:
     name = f"engine-{_fingerprint()}"
     for place in _places():
-        if _can_write(place / name):
+        if can_write(place / name):
             _forget_old(place, keep=name)
             return Kept(place / name, lasting=True)
     # Not shared between runs: what lies in a folder that others may write to is not
@@ -129,6 +120,7 @@ def _load_loops() -> Kept:
             layout,
             merging,
             rowset,
+            shares,
             watching,
         )
     finally:

@@ -56,7 +56,7 @@ class Expiry:
         for name, _ in stamps:
             if name not in self._number_of:
                 raise ModelProblem(
-                    f"a message expires with {name!r}, which is no member",
+                    f"a message expires with {name!r}, which is not a member",
                     next="members are " + ", ".join(self._number_of),
                 )
         self._stamps.append(tuple((self._number_of[name], stamp) for name, stamp in stamps))

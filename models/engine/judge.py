@@ -8,7 +8,7 @@ of their own.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,16 +16,17 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define
 
-from models.endless import WATCH
+from models.engine.asking import ask, guard
 from models.engine.combos import Combos
-from models.engine.growing import Growing
 from models.engine.memory import Budget
+from models.engine.pairs import Ids, Pairs, pairs_of
 from models.engine.tables import Tables
 from models.engine.watching import Fears, watch
+from models.engine.workers import Crew
 from models.local import freeze_event, rename_event
-from models.problems import ModelProblem, place_of, raised_at
+from models.problems import ModelProblem
 from models.properties import Property
-from models.view import DOWN, NoMember, View
+from models.view import DOWN, View
 from models.world import Together
 
 
@@ -40,24 +41,6 @@ class Claim:
 
 
 Ints = npt.NDArray[np.int64]
-
-UNASKED, HOLDS, BROKEN = range(3)
-
-
-class Pairs:
-    """What a claim about two said of each pair of observations; grows by doubling."""
-
-    def __init__(self) -> None:
-        self._answers = np.full((64, 64), UNASKED, np.int8)
-
-    def room_for(self, count: int) -> npt.NDArray[np.int8]:
-        """Return the answers, shape (one, other), for at least so many observations."""
-        before = len(self._answers)
-        if count > before:
-            grown = np.full((max(count, 2 * before),) * 2, UNASKED, np.int8)
-            grown[:before, :before] = self._answers
-            self._answers = grown
-        return self._answers
 
 
 def _listed(together: Callable[[View], Any], view: View) -> list[Any]:
@@ -114,6 +97,7 @@ class Judge:
         self.combines = bool(self.whole) or world.together is not None
         # Members, monitor, environment: what a view is made of.
         self.parts = tables.queue_field
+        self._budget = budget
         self._combos = Combos(self.parts, budget)
         self.flags: npt.NDArray[np.uint64] = np.zeros(64, np.uint64)
         self._known = 0
@@ -123,12 +107,11 @@ class Judge:
         # What breaks a claim about one or two, in the order in which it was found, and which.
         self.broken: dict[tuple[int, int, int, int], list[str]] = {}
         self._pairs: dict[str, Pairs] = {}
-        self._ids: dict[Hashable, int] = {}
-        self._ids_of = [Growing(np.int64) for _ in range(self.watched)]
+        self._ids = Ids(tables.shown, self.watched)
         self.fears = Fears.of([0] * self.watched, ())
         self._seen_sets: list[set[int]] = [set() for _ in range(self.watched)]
         self._seen_now = np.zeros(1, np.bool_)
-        self.asked = 0
+        self.crew: Crew | None = None
         self.renamed: Callable[[View], list[tuple[dict[str, str], View]]] | None = None
 
     @property
@@ -157,42 +140,13 @@ class Judge:
             for field in among if item.scope == "each" else monitor:
                 for number in range(before[field], counts[field]):
                     shown = self._shown(field, number)
-                    if shown is not DOWN and not self._ask(item, item.holds, shown):
+                    if shown is not DOWN and not ask(item, item.holds, shown):
                         self._fear(item, (field, number, field, number))
             return
-        for field, other in itertools.product(among, among if item.scope == "pair" else monitor):
-            if field != other:
-                self._ask_about_pairs(item, field, other, before, counts)
-
-    def _ask_about_pairs(
-        self, item: Property, field: int, other: int, before: list[int], counts: list[int]
-    ) -> None:
-        # What two members show is often the same: each pair of observations is asked once.
-        known = self._pairs.setdefault(item.name, Pairs())
-        ids, others = self._shown_ids(field), self._shown_ids(other)
-        answers = known.room_for(len(self._ids))
-        for number in range(counts[field]):
-            first = before[other] if number < before[field] else 0
-            if ids[number] < 0 or first == counts[other]:
-                continue
-            row, wanted = answers[ids[number]], others[first : counts[other]]
-            looked_at = (wanted >= 0) & (row[wanted] != HOLDS)
-            for other_number in (first + np.flatnonzero(looked_at)).tolist():
-                at = others[other_number]
-                if row[at] == UNASKED:
-                    pair = self._shown(field, number), self._shown(other, other_number)
-                    row[at] = HOLDS if self._ask(item, item.holds, *pair) else BROKEN
-                if row[at] == BROKEN:
-                    self._fear(item, (field, number, other, other_number))
-
-    def _shown_ids(self, field: int) -> Ints:
-        """Return a number for what each observation shows, whoever shows it; -1: `DOWN`."""
-        values, ids = self.tables.shown[field].values, self._ids_of[field]
-        for number in range(ids.count, len(values)):
-            is_down = self._shown(field, number) is DOWN
-            shown = values[number][0]
-            ids.append(-1 if is_down else self._ids.setdefault(shown, len(self._ids)))
-        return ids.array[: ids.count]
+        pairs = self._pairs.setdefault(item.name, Pairs(item, self._ids, self._budget))
+        for field, other in pairs_of(item, among, monitor):
+            for number, other_number in pairs.broken(field, other, before, counts):
+                self._fear(item, (field, number, other, other_number))
 
     def _fear(self, item: Property, key: tuple[int, int, int, int]) -> None:
         self.broken.setdefault(key, []).append(item.name)
@@ -207,7 +161,7 @@ class Judge:
     def watch(self, rows: npt.NDArray[np.uint64], begin: int, end: int) -> npt.NDArray[np.int64]:
         """Return rows that break a claim about one member or a pair (at most 65,536)."""
         self.refresh()
-        bad, seen = watch(self.tables, self.fears, rows, begin, end)
+        bad, seen = watch(self.tables, self.fears, rows, begin, end, self.crew)
         self.mark(self.fears.by_field(seen))
         self._seen_now = seen
         return bad
@@ -222,7 +176,7 @@ class Judge:
         item = claim.property
         monitor = range(self.tables.members, self.watched)
         return any(
-            (shown := self._shown(field, number)) is not DOWN and self._ask(item, item.holds, shown)
+            (shown := self._shown(field, number)) is not DOWN and ask(item, item.holds, shown)
             for field in (monitor if item.scope == "monitor" else self._among(item))
             for number in seen[field]
         )
@@ -249,7 +203,7 @@ class Judge:
                 for number in range(self._tables_for[member])
                 if self._seen_now[int(self.fears.base[member]) + number]
                 and (seen := self._shown(member, number)) is not DOWN
-                and self._ask(item, item.holds, seen)
+                and ask(item, item.holds, seen)
             ]
             if not wanted:
                 continue
@@ -277,12 +231,12 @@ class Judge:
         match item.scope:
             case "each" | "monitor":
                 alone = members if item.scope == "each" else monitor
-                return any(not self._ask(item, item.holds, value) for value in alone)
+                return any(not ask(item, item.holds, value) for value in alone)
             case "beside":
                 pairs = itertools.product(members, monitor)
-                return any(not self._ask(item, item.holds, *pair) for pair in pairs)
+                return any(not ask(item, item.holds, *pair) for pair in pairs)
         return any(
-            i != j and not self._ask(item, item.holds, one, other)
+            i != j and not ask(item, item.holds, one, other)
             for i, one in enumerate(members)
             for j, other in enumerate(members)
         )
@@ -342,13 +296,13 @@ class Judge:
                 item = claim.property
                 if at and not self._is_fixed(number):
                     view = self.view(number)  # the last claim may have changed what it saw
-                if self._ask(item, item.holds, view):
+                if ask(item, item.holds, view):
                     flags |= 1 << claim.bit
-                if item.premise is not None and self._ask(item, item.premise, view):
+                if item.premise is not None and ask(item, item.premise, view):
                     flags |= 1 << claim.premise_bit
                     claim.premise_met = True
                 for _, other in self.renamed(view) if self.renamed is not None else ():
-                    if bool(self._ask(item, item.holds, other)) != bool(flags >> claim.bit & 1):
+                    if bool(ask(item, item.holds, other)) != bool(flags >> claim.bit & 1):
                         raise ModelProblem(
                             f"property {item.name!r} changes when members are renamed",
                             next="make it the same for interchangeable members, "
@@ -356,36 +310,13 @@ class Judge:
                         )
             self.flags[number] = flags
             if together is not None:
-                steps = self._guard("together(view)", partial(_listed, together, view))
+                steps = guard("together(view)", partial(_listed, together, view))
                 self.tables.add_joint(steps)
                 for names, other in self.renamed(view) if self.renamed is not None else ():
-                    moved = self._guard("together(view)", partial(_listed, together, other))
+                    moved = guard("together(view)", partial(_listed, together, other))
                     if _deeds(steps, names) != _deeds(moved, {}):
                         raise ModelProblem(
                             "together(view) gives other joint steps when members are renamed",
                             next="treat interchangeable members alike, or run with --no-symmetry",
                         )
         self._known = count
-
-    def _ask(self, item: Property, call: Callable[..., Any], *shown: Any) -> bool:
-        self.asked += 1
-        answer = self._guard(f"property {item.name!r}", lambda: call(*shown))
-        if answer is None:
-            raise ModelProblem(
-                f"property {item.name!r} answered None, which is neither yes nor no",
-                next="return what it finds in every case; a function without return gives None",
-                place=place_of(call),
-            )
-        return bool(answer)
-
-    def _guard(self, what: str, call: Callable[[], Any]) -> Any:
-        try:
-            return WATCH.over(what, call)
-        except ModelProblem:
-            raise
-        except Exception as error:
-            hint = "it must answer for every state; stopped members show DOWN (see view.up)"
-            said = f"{what} raised {type(error).__name__}: {error}"
-            if isinstance(error, NoMember):
-                said, hint = f"{what} asks for {error.name!r}, which is no member", error.next
-            raise ModelProblem(said, next=hint, place=raised_at(error)) from error

@@ -215,7 +215,7 @@ def _await_add(t: Any, adds: Any, queue: Any, content: Any, message: Any) -> Non
         mark(adds, queue, content, message, ASKED)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def expand(
     t: Any,
     cells: Any,

@@ -98,7 +98,7 @@ def parse_size(text: str) -> int:
     try:
         size = int(float(number) * units[unit])
     except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is no size; write for example 500M or 2G") from None
+        raise ValueError(f"{text!r} is not a size; write for example 500M or 2G") from None
     if size <= 0:
-        raise ValueError(f"{text!r} is no size; it must be more than 0")
+        raise ValueError(f"{text!r} is not a size; it must be more than 0")
     return size

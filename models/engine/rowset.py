@@ -229,6 +229,7 @@ def _find(candidates: Any, count: Any, table: Any, shift: Any, rows: Any, number
 class RowSet:
     """`rows[:count]`: the rows in order of arrival.
 
+    `is_direct`: the table holds the rows themselves.  `shift`: a hash without its place's bits.
     `numbered`: `insert` returns each candidate's row number (always the wide form).
     `budget`: how much memory the process may take.  `room`: how many rows are expected;
     None reserves what the budget allows.
@@ -241,7 +242,7 @@ class RowSet:
         self.count = 0
         self._budget = budget
         self._numbered = numbered
-        self._direct = words == 1 and not numbered
+        self.is_direct = words == 1 and not numbered
         self._places = np.empty(_BLOCK, np.int64)
         self._recent = np.zeros(_RECENT, np.uint64)
         self._none = np.empty(0, np.int64)
@@ -277,7 +278,7 @@ class RowSet:
                         raise TooMany from None
                     room //= 2
         self.table = self._reserved[:size]
-        self._shift = np.uint64(64 - (size.bit_length() - 1))
+        self.shift = np.uint64(64 - (size.bit_length() - 1))
 
     @property
     def bytes_used(self) -> int:
@@ -319,11 +320,11 @@ class RowSet:
 
     def _spread(self, old: int) -> int:
         left = np.empty(1 << 12, np.uint64)
-        return int(_spread(self.table, old, self._shift, left, self._direct))
+        return int(_spread(self.table, old, self.shift, left, self.is_direct))
 
     def _refill(self) -> None:
-        refill = _refill_single if self._direct else _refill_wide
-        refill(self.rows, self.count, self.table, self._shift)
+        refill = _refill_single if self.is_direct else _refill_wide
+        refill(self.rows, self.count, self.table, self.shift)
 
     def insert(self, candidates: Words, count: int) -> npt.NDArray[np.int64]:
         """Insert `candidates[:count]`, duplicates among them or not.
@@ -331,12 +332,12 @@ class RowSet:
         Returns their row numbers where the set is `numbered`, else nothing of use.
         """
         self.room_for(count)
-        if self._direct:
+        if self.is_direct:
             self.count, _ = _insert_single(
                 candidates,
                 count,
                 self.table,
-                self._shift,
+                self.shift,
                 self.rows,
                 self.count,
                 self._places,
@@ -348,7 +349,7 @@ class RowSet:
             candidates,
             count,
             self.table,
-            self._shift,
+            self.shift,
             self.rows,
             self.count,
             self._places,
@@ -363,7 +364,7 @@ class RowSet:
         Only for sets that are `numbered` or wider than one word.
         """
         numbers = np.empty(count, np.int64)
-        _find(candidates, count, self.table, self._shift, self.rows, numbers)
+        _find(candidates, count, self.table, self.shift, self.rows, numbers)
         return numbers
 
     def clear(self) -> None:
@@ -378,7 +379,7 @@ class RowSet:
         `rows` may be this set's own array, changed in place.
         """
         self.words = rows.shape[1]
-        self._direct = self.words == 1 and not self._numbered
+        self.is_direct = self.words == 1 and not self._numbered
         if not np.may_share_memory(rows, self.rows):
             # Given back before the new ones are taken: they need not fit side by side.
             self.rows = np.empty((0, self.words), np.uint64)

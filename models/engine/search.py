@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import Factory, define, field, frozen
 
+from models.answers import Answers
 from models.engine import kernel
 from models.engine.arrays import Arrays
 from models.engine.judge import Claim, Judge
@@ -23,6 +24,7 @@ from models.engine.progress import Tick
 from models.engine.rowset import RowSet
 from models.engine.symmetry import Restart, Symmetry
 from models.engine.tables import Tables
+from models.engine.workers import Crew, Together
 from models.problems import ModelProblem
 from models.world import World
 
@@ -114,15 +116,17 @@ class Expander:
         end: int,
         joint: npt.NDArray[np.int64] | None = None,
         picked: npt.NDArray[np.int64] | None = None,
+        joint_base: int | None = None,
     ) -> Iterator[Batch]:
         """Yield all successors of `rows()[begin:end]`; a batch is good until the next.
 
-        `joint`: the number of each row's combination of observations, from `begin` on.
-        `picked`: row numbers, of which begin and end are then places.
+        `joint`: the number of each row's combination of observations, from `begin` on, or from
+        `joint_base`.  `picked`: row numbers, of which begin and end are then places.
         """
         nothing = np.empty(0, np.int64)
         joint = nothing if joint is None else joint
-        joint_base = begin if picked is None else 0
+        if joint_base is None:
+            joint_base = begin if picked is None else 0
         waiting = [(nothing if picked is None else picked, begin, end)]
         while waiting:
             chosen, at, upto = waiting.pop()
@@ -200,6 +204,8 @@ class Search:
     """One search of one world.  After `run`, rows of level k are levels[k] to levels[k+1].
 
     `pause`: asked before each level is expanded; True ends the search there, as it stands.
+    `workers`: threads that expand levels; with symmetry, one does.
+    `answers`: of members, where they are known from another run.
     `numbers_contents`: rows may get numbers in place of bits: see `models/engine/contents.py`.
     """
 
@@ -210,6 +216,8 @@ class Search:
     stop_at_violation: bool = True
     pause: Callable[[], bool] | None = None
     numbers_contents: bool = True
+    answers: Answers | None = None
+    workers: int = 1
     tables: Tables = field(init=False)
     judge: Judge = field(init=False)
     expander: Expander = field(init=False)
@@ -217,16 +225,20 @@ class Search:
     renaming: Symmetry | None = field(init=False, default=None)
     found: Found = field(init=False, factory=Found)
     budget: Budget = field(init=False)
+    _crew: Crew | None = field(init=False, default=None)
+    _together: Together | None = field(init=False, default=None)
     _may_number: bool = field(init=False, default=False)
     _bytes_before: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
-        self.tables = Tables(self.world)
+        self.tables = Tables(self.world, self.answers)
         limit = self.limits.memory_bytes
         self.budget = Budget(default_limit_bytes() if limit is None else limit)
         self._bytes_before = resident_bytes()
         self.tables.bound_by(self.budget)
         self.judge = Judge(self.tables, self.budget)
+        if self.workers > 1 and not self.symmetry:
+            self._crew = self.judge.crew = Crew(self.workers)
         if self.symmetry:
             self.renaming = Symmetry(self.tables)
             self.judge.renamed = self.renaming.swapped_views
@@ -255,6 +267,8 @@ class Search:
                     next="start them alike, or run with --no-symmetry",
                 )
         self.states.insert(row, 1)
+        if self._crew is not None:
+            self._together = Together(self._crew, self.expander, self.states)
 
     def _by_permutation(self) -> None:
         self.renaming = Symmetry(self.tables, sorted_form=False)
@@ -330,6 +344,9 @@ class Search:
                 self._begin()
         finally:
             self._may_number = False
+            if self._crew is not None:
+                self._crew.close()
+                self._crew = self.judge.crew = self._together = None
 
     def _is_too_wide(self) -> bool:
         """Return whether numbers of contents shall take the place of bits."""
@@ -367,14 +384,14 @@ class Search:
             try:
                 if numbers is not None:
                     self.expander.refresh()
-                for batch in self._level(begin, end, numbers):
-                    found.generated += len(batch.rows)
-                    self.states.insert(batch.rows, len(batch.rows))
-                    batches += 1
+                for count in self._level(begin, end, numbers):
+                    found.generated += count
+                    batches += 1 + count // _BATCH
                     if self.limits.is_interrupted():
                         found.stopped_by = INTERRUPTED
                         break
-                    if batches % 32 == 0:
+                    if batches >= 32:
+                        batches = 0
                         now = time.perf_counter()
                         if not self.budget.allows(0):
                             raise TooMany
@@ -415,15 +432,21 @@ class Search:
             self._tick(began)
         return found
 
-    def _level(
-        self, begin: int, end: int, numbers: npt.NDArray[np.int64] | None
-    ) -> Iterator[Batch]:
+    def _level(self, begin: int, end: int, numbers: npt.NDArray[np.int64] | None) -> Iterator[int]:
+        """Take in all successors of rows begin to end; yields how many at a time."""
         if self.renaming is not None:
-            yield from self.successors(begin, end)
+            for batch in self.successors(begin, end):
+                self.states.insert(batch.rows, len(batch.rows))
+                yield len(batch.rows)
             return
         self.expander.quiet = True
         try:
-            yield from self.expander.successors(self.rows, begin, end, numbers)
+            if self._together is not None:
+                yield from self._together.level(begin, end, numbers)
+                return
+            for batch in self.expander.successors(self.rows, begin, end, numbers):
+                self.states.insert(batch.rows, len(batch.rows))
+                yield len(batch.rows)
         finally:
             self.expander.quiet = False
             self.found.generated += self.expander.loops

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from models.answers import Answers
 from models.engine import kernel
 from models.engine.arrays import Arrays
 from models.engine.contents import Contents
@@ -106,9 +107,11 @@ def _shape_of(world: World, *, has_monitor: bool) -> kernel.Shape:
 class Tables(Arrays):
     """The numbered world: the values behind the numbers, and the arrays made of both."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, answers: Answers | None = None) -> None:
         self.world = world
         self.codes = Codes.of(world)
+        if answers is not None:
+            answers.give(self.codes)
         self.names = self.codes.names
         super().__init__(
             _shape_of(world, has_monitor=self.codes.monitor is not None),

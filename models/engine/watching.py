@@ -11,6 +11,9 @@ from attrs import frozen
 from numba import njit
 
 from models.engine.arrays import Arrays
+from models.engine.workers import Crew
+
+_BAD_MAX = 1 << 16
 
 
 @frozen
@@ -35,9 +38,11 @@ class Fears:
         # No column where nothing is feared: then there is nothing to compare in a row.
         width = (total + 63) // 64 if broken or total <= 64 else 0
         conflicts = np.zeros((total, width), np.uint64)
-        for one, number, other, other_number in broken:
-            at, other_at = int(base[one]) + number, int(base[other]) + other_number
-            conflicts[at, other_at >> 6] |= np.uint64(1 << (other_at & 63))
+        if broken:
+            one, number, other, other_number = np.array(broken, np.int64).T
+            other_at = base[other] + other_number
+            bits = np.uint64(1) << (other_at & 63).astype(np.uint64)
+            np.bitwise_or.at(conflicts, (base[one] + number, other_at >> 6), bits)
         return cls(tuple(counts), base, conflicts)
 
     def by_field(self, seen: npt.NDArray[np.bool_]) -> list[list[int]]:
@@ -47,30 +52,44 @@ class Fears:
 
 
 def watch(
-    arrays: Arrays, fears: Fears, rows: npt.NDArray[np.uint64], begin: int, end: int
+    arrays: Arrays,
+    fears: Fears,
+    rows: npt.NDArray[np.uint64],
+    begin: int,
+    end: int,
+    crew: Crew | None = None,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Return rows that break a claim (at most 65,536), and which observations were seen."""
-    layout, bad = arrays.layout, np.empty(1 << 16, np.int64)
-    off, watched = arrays.per_value.off, len(fears.counts)
+    layout, off, watched = arrays.layout, arrays.per_value.off, len(fears.counts)
     shown, values = arrays.per_value.arrays["shown"], arrays.value_counts()
-    where = (rows, begin, end, layout.word, layout.shift, layout.mask, off)
     total = len(fears.conflicts)
-    if fears.conflicts.shape[1] == 1:
-        bit, feared = np.zeros(len(shown), np.uint64), np.zeros(len(shown), np.uint64)
-        for m in range(watched):
-            here = slice(int(off[m]), int(off[m]) + values[m])
-            numbers = (fears.base[m] + shown[here]).astype(np.uint64)
-            bit[here] = np.uint64(1) << numbers
-            feared[here] = fears.conflicts[numbers.astype(np.int64), 0]
-        mask, found = watch_few(*where, watched, bit, feared, bad)
-        seen = ((np.uint64(mask) >> np.arange(total, dtype=np.uint64)) & np.uint64(1)) != 0
-    else:
+    is_few = fears.conflicts.shape[1] == 1
+    bit, feared = np.zeros(len(shown), np.uint64), np.zeros(len(shown), np.uint64)
+    for m in range(watched if is_few else 0):
+        here = slice(int(off[m]), int(off[m]) + values[m])
+        numbers = (fears.base[m] + shown[here]).astype(np.uint64)
+        bit[here] = np.uint64(1) << numbers
+        feared[here] = fears.conflicts[numbers.astype(np.int64), 0]
+
+    def piece(begin: int, end: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        bad = np.empty(_BAD_MAX, np.int64)
+        where = (rows, begin, end, layout.word, layout.shift, layout.mask, off)
+        if is_few:
+            mask, found = watch_few(*where, watched, bit, feared, bad)
+            bits = np.uint64(mask) >> np.arange(total, dtype=np.uint64)
+            return bad[: min(found, len(bad))], (bits & np.uint64(1)) != 0
         seen = np.zeros(total, np.bool_)
         found = watch_many(*where, shown, fears.base, watched, fears.conflicts, seen, bad)
-    return bad[: min(found, len(bad))], seen
+        return bad[: min(found, len(bad))], seen
+
+    if crew is None or end - begin < _BAD_MAX:
+        return piece(begin, end)
+    pieces = crew.over(begin, end, piece)
+    bad = np.concatenate([rows for rows, _ in pieces])[:_BAD_MAX]
+    return bad, np.logical_or.reduce([seen for _, seen in pieces])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def watch_few(
     rows: Any,
     begin: Any,
@@ -106,7 +125,7 @@ def watch_few(
     return seen, found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def watch_many(
     rows: Any,
     begin: Any,

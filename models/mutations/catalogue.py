@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from joinproto.errors import UsageProblem
 from models.mutations.choosing import ANSWERING, CHOOSING
+from models.mutations.clusterer import CLUSTERER
+from models.mutations.discovering import DISCOVERING
 from models.mutations.mutation import Mutation
 from models.mutations.note import NOTE
 from models.mutations.picking import LOGGING, PICKING
@@ -18,7 +20,18 @@ OF_PICK = tuple(one.name for one in PICKING)
 
 MUTATIONS = {
     one.name: one
-    for one in (*CHOOSING, *ANSWERING, *SUCCEEDING, *PHASES, *WRITING, *PICKING, *LOGGING, *NOTE)
+    for one in (
+        *CHOOSING,
+        *ANSWERING,
+        *SUCCEEDING,
+        *PHASES,
+        *WRITING,
+        *PICKING,
+        *LOGGING,
+        *DISCOVERING,
+        *NOTE,
+        *CLUSTERER,
+    )
 }
 
 

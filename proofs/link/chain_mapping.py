@@ -10,8 +10,9 @@ from attrs import field, frozen
 from joinproto.join.ids import Name
 from models.reference import State
 from models.worlds.join_words import REGISTER
-from proofs import chain
-from proofs.chain import COPY, LAYER, NUMBER, SEAT, VIEW
+from proofs import chain_relations as chain
+from proofs.chain import LAYER
+from proofs.chain_relations import COPY, NUMBER, SEAT, VIEW
 from proofs.layer import Layer
 from proofs.link import views
 from proofs.link.mapping import Picture, RefinementMapping

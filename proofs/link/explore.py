@@ -85,6 +85,9 @@ class Walk(Reference):
         for action, around in self.environment.moves(state.around):
             kind: Kind = "split" if action == "split" else "heal"
             yield Move(kind, split=around.split), evolve(state, around=around)
+        if self.world.together is not None:
+            for step in self.world.together(self.view(state)):
+                yield from self._together(state, step)
 
     def _text_of(self, message: Sent) -> str:
         # By their words, as `repr` of a set depends on the process, and a seed should not.
@@ -93,18 +96,6 @@ class Walk(Reference):
             said = thaw(content)
             self._texts[message] = f"{sender} {to} {type(said).__name__} {said}"
         return self._texts[message]
-
-    def breadth_first(self) -> Iterator[Taken]:
-        """Yield every step, those out of near states first."""
-        first = self.initial()
-        level_of = {first: 0}
-        queue = [first]
-        for state in queue:
-            for move, after in self.successors(state):
-                if after not in level_of:
-                    level_of[after] = level_of[state] + 1
-                    queue.append(after)
-                yield Taken(level_of[state], state, move, after)
 
     def at_random(self, seed: int, length: int) -> Iterator[Taken]:
         """Yield the steps of walks from the beginning, one after the other, without end."""

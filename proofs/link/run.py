@@ -20,6 +20,7 @@ from proofs.link.chain_mapping import ChainMapping
 from proofs.link.explain import Explainer
 from proofs.link.explore import Taken, Walk
 from proofs.link.mapping import Picture, RefinementMapping
+from proofs.link.reconcile_mapping import ReconcileMapping
 from proofs.link.register_mapping import RegisterMapping
 from proofs.link.serving_mapping import ServingMapping
 from proofs.structure import Structure
@@ -46,11 +47,15 @@ class Linked:
 
 _REGISTER = frozenset({"register"})
 _JOIN = frozenset({"chain", "serving"})
+_RECONCILE = frozenset({"reconcile"})
 
 WORLDS: tuple[Linked, ...] = (
     Linked("chain-register", (RegisterMapping.of,), _REGISTER, near=50_000, far=0),
     Linked("join-two", (ChainMapping, ServingMapping), _JOIN, near=50_000, far=12_000),
     Linked("join-votes", (ChainMapping, ServingMapping), _JOIN, near=5_000, far=6_000),
+    Linked("reconcile-one", (ReconcileMapping,), _RECONCILE, near=3_000, far=0),
+    Linked("reconcile-repair", (ReconcileMapping,), _RECONCILE, near=1_500, far=0),
+    Linked("reconcile-by-hand", (ReconcileMapping,), _RECONCILE, near=3_000, far=0),
 )
 """At least 100,000 distinct steps together."""
 

@@ -12,9 +12,10 @@ from attrs import define, field
 
 from joinproto.drivers.addresses import Address
 from joinproto.drivers.cluster import Cluster
+from joinproto.drivers.network import Network
 from joinproto.drivers.nodata import NoData
 from joinproto.drivers.ports import Host
-from joinproto.drivers.tcp import Network, TcpTransport
+from joinproto.drivers.tcp import TcpTransport
 from joinproto.join.config import Config
 from joinproto.join.messages import Closing
 from joinproto.join.store import StoreRecord

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from joinproto.drivers.eventlog import PARTS, FileLog
-from joinproto.drivers.recorded import FORMAT
+from joinproto.drivers.recorded import FORMAT, config_as_json
 from joinproto.errors import EnvironmentProblem, UsageProblem
+from joinproto.join.config import Config
 from tools.validate.logs import read_runs
 
 NAME = "a-1700000000-77.jsonl"
@@ -107,3 +108,14 @@ def test_the_first_line_on_a_full_disk(tmp_path: Path) -> None:
     log.close()
 
     assert [] == list(tmp_path.glob("*.jsonl"))
+
+
+def test_a_configuration_stands_in_the_first_line_field_by_field() -> None:
+    """`tools/validate` reads back what members of any version wrote."""
+    config = Config(member="a", electors=frozenset("bca"), wait_for=2)
+
+    assert (
+        '{"member": "a", "electors": ["a", "b", "c"], "wait_for": 2, "options": "default",'
+        ' "cluster_name": "cluster", "is_transient": false, "total_failure": "manual",'
+        ' "found_with": null, "outside": false, "patience": 2.0, "heartbeat": 0.5}'
+    ) == json.dumps(config_as_json(config))

@@ -18,10 +18,11 @@ from attrs import evolve
 from cryptography.hazmat.primitives import serialization
 
 from joinproto.drivers.addresses import Address, dials
+from joinproto.drivers.door import STRANGERS_MAX
 from joinproto.drivers.ports import Came, Channel, Down, Item, Up
 from joinproto.drivers.refused import Refused
 from joinproto.drivers.session import Identity, Session
-from joinproto.drivers.tcp import STRANGERS_MAX, TcpTransport
+from joinproto.drivers.tcp import TcpTransport
 from joinproto.drivers.tls import TlsFiles
 from joinproto.errors import EnvironmentProblem, UsageProblem
 from tests.drivers.nearby import PATIENCE, network, until

@@ -92,7 +92,7 @@ def test_what_no_file_can_replace_is_refused_at_the_opening(tmp_path: Path) -> N
     path = lived(tmp_path / "a")
     (path / "joinproto" / "store.meta.previous").mkdir()
 
-    with pytest.raises(StoreUnreadable, match="no regular file"):
+    with pytest.raises(StoreUnreadable, match="not a regular file"):
         open_disk(path, "a", "cluster")
 
 

@@ -48,6 +48,33 @@ LETTERS: list[Letter] = [
 ]
 
 
+WRITTEN = (
+    b'["frames","V",3,[3,0,3]]\none\n[]',
+    b'["kept","V",0,"store",true]\n',
+    b'["committed","V",7]\n',
+    b'["submit","V","origin",2,1]\nbody\nof two lines',
+    b'["submits","V","origin",1,[2,4],[17,0]]\nbody\nof two lines',
+    b'["ask","V"]\n',
+    b'["have","V",[["V",1,4],["W",5,5]]]\n',
+    b'["have-from","V",4,300,[["V",1,4],["W",5,5]]]\n',
+    b'["fetch-base","V",4,0]\n',
+    b'["base","V",4,200]\nstate\n[]',
+    b'["fetch","V",1]\n',
+    b'["rest","V"]\n',
+    b'["at-rest","V",7]\n',
+    b'["piece","V",5,[["V",4],["W",0]]]\nfive',
+)
+"""Of each letter, with V and W for the ids of views."""
+
+
+@pytest.mark.parametrize(("letter", "written"), [*zip(LETTERS, WRITTEN, strict=True)])
+def test_the_bytes_of_a_letter_never_change(letter: Letter, written: bytes) -> None:
+    """Members of an earlier version read them."""
+    expected = written.replace(b"V", VIEW.encode()).replace(b"W", b"1" * 64)
+
+    assert expected == write(letter)
+
+
 @pytest.mark.parametrize("letter", LETTERS, ids=lambda one: type(one).__name__)
 def test_a_letter_comes_back_as_it_was(letter: Letter) -> None:
     assert letter == read(write(letter))

@@ -359,7 +359,7 @@ def test_another_disk_does_not_count_for_the_view_s(three: Three) -> None:
     three.lost = {("c", "a")}
     three["a"].submit("one")
     three.settle()
-    sequencer = three["a"].log._sequencer
+    sequencer = three["a"].log.ordering.sequencer
     assert sequencer is not None
 
     sequencer.kept("c", "another store", 1, is_gap=False)

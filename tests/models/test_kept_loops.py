@@ -126,7 +126,7 @@ def test_without_any_lasting_folder_the_loops_live_as_long_as_the_process(
     settle: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a folder that only this user may read: what lies there is executed."""
-    monkeypatch.setattr(models.engine, "_can_write", lambda folder: False)
+    monkeypatch.setattr(models.engine, "can_write", lambda folder: False)
 
     kept = settle()
 
@@ -142,7 +142,7 @@ def test_without_any_folder_at_all_the_loops_are_not_kept(
     def refuse(**more: object) -> str:
         raise OSError("read-only file system")
 
-    monkeypatch.setattr(models.engine, "_can_write", lambda folder: False)
+    monkeypatch.setattr(models.engine, "can_write", lambda folder: False)
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)
     kept = settle()
     asked: list[dict[str, Any]] = []

@@ -176,7 +176,7 @@ def test_a_size_is_read_with_its_unit(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "much", "-1", "0", "1 2", "nanG", "infT"])
 def test_a_size_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no size"):
+    with pytest.raises(ValueError, match="is not a size"):
         parse_size(text)
 
 

@@ -364,11 +364,11 @@ def test_a_claim_that_asks_for_what_is_not_shown_hears_what_is() -> None:
         ({"members": {}}, "has no members"),
         ({"properties": []}, "claims nothing"),
         ({"properties": [TRUE, TRUE]}, "is there twice"),
-        ({"interchangeable": ["a", "c"]}, "interchangeable names c, which are no members"),
-        ({"beside": ["c"]}, "beside names c, which are no members"),
+        ({"interchangeable": ["a", "c"]}, "interchangeable names c, which are not members"),
+        ({"beside": ["c"]}, "beside names c, which are not members"),
         (
             {"properties": [always_each("x", bool, among=["a", "c"])]},
-            "property 'x' is among 'c', which is no member",
+            "property 'x' is among 'c', which is not a member",
         ),
     ],
 )
@@ -607,7 +607,7 @@ def test_a_claim_that_answers_none_is_refused() -> None:
 def test_a_claim_about_a_stranger_is_told_who_is_there() -> None:
     problem = problem_of(world(Quiet, always("asks", asks_a_stranger)))
 
-    assert "property 'asks' asks for 'nobody', which is no member" in problem.message
+    assert "property 'asks' asks for 'nobody', which is not a member" in problem.message
     assert problem.next == "members are a, b"
     assert problem.place == f"{__file__}:{asks_a_stranger.__code__.co_firstlineno + 1}"
 

@@ -47,6 +47,7 @@ OURS: Mapping[str, set[str]] = {
     # A log behind a member, without sockets; `node` and `contrib` put it to use.
     "joinproto.log": {
         "joinproto.log",
+        "joinproto.array_form",
         "joinproto.drivers",
         "joinproto.store",
         "joinproto.join",
@@ -67,7 +68,38 @@ OURS: Mapping[str, set[str]] = {
     # Questions and answers in JSON; it names the systems' questions and imports none of them
     # before one is asked.
     "joinproto.ask": {"joinproto.ask", "joinproto.json_form", ERRORS},
+    "joinproto.discovery": {
+        "joinproto.discovery",
+        "joinproto.ask",
+        "joinproto.json_form",
+        "joinproto.tables",
+        ERRORS,
+    },
+    "joinproto.standby": {
+        "joinproto.standby",
+        "joinproto.ask",
+        "joinproto.json_form",
+        "joinproto.tables",
+        ERRORS,
+    },
+    # What asks the servers; the register of the view chain keeps views as members write them.
+    "joinproto.discovery.clients": {"joinproto.discovery", "joinproto.join", ERRORS},
     "joinproto.reconcile": {
+        "joinproto.reconcile",
+        "joinproto.ask",
+        "joinproto.json_form",
+        "joinproto.tables",
+        ERRORS,
+    },
+    "joinproto.clusterer": {
+        "joinproto.clusterer",
+        "joinproto.ask",
+        "joinproto.json_form",
+        "joinproto.tables",
+        ERRORS,
+    },
+    # Its doing part: HTTP, the broker's tools, a file.
+    "joinproto.reconcile.broker": {
         "joinproto.reconcile",
         "joinproto.ask",
         "joinproto.json_form",
@@ -103,6 +135,7 @@ OURS: Mapping[str, set[str]] = {
     "joinproto.rooms": {ERRORS},
     # What is printed says so in its types; nothing is known of who prints.
     "joinproto.json_form": set(),
+    "joinproto.array_form": set(),
     "joinproto.checking": {"joinproto.rooms", "models"},
     # All commands, and the search of `recover rehearse`, which the recovery tool may not import:
     # it has to run where there is nothing but the base install.
@@ -121,6 +154,7 @@ OURS: Mapping[str, set[str]] = {
 
 # Taken back from the table above: place -> what it may not import after all.
 EXCEPT: Mapping[str, set[str]] = {
+    "joinproto.discovery": {"joinproto.discovery.clients"},
     "joinproto": {"joinproto.__main__", "joinproto.checking"},
     "joinproto.contrib": {"joinproto.__main__", "joinproto.checking", "joinproto.node"},
     "models": {"models.engine", "joinproto.checking"},
@@ -139,10 +173,13 @@ LAZY: Mapping[str, set[str]] = {
 }
 
 PURE = (
+    "joinproto.clusterer",
+    "joinproto.discovery",
     "joinproto.join",
     "joinproto.pick",
     "joinproto.reconcile",
     "joinproto.reference",
+    "joinproto.standby",
     "joinproto.tables",
 )
 """What decides: no I/O, clock or chance."""
@@ -159,12 +196,15 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.log": {"attr", "attrs"},
     "joinproto.swarm": {"attr", "attrs"},
     "joinproto.ask": {"attr", "attrs", "cattrs", "fastjsonschema"},
+    "joinproto.reconcile.broker": {"attr", "attrs", "httpx", "prometheus_client"},
     "joinproto.node": BASE | {"anyio", "prometheus_client", "uvicorn"},
     # From the base install alone: operators run it on broken machines.
     "joinproto.recovery": BASE,
+    "joinproto.discovery.clients": {"attr", "attrs", "anyio", "dns", "httpx"},
     "joinproto.contrib": BASE | {"amqtt", "anyio", "prometheus_client"},
     "joinproto.rooms": set(),
     "joinproto.json_form": {"attrs", "cattrs"},
+    "joinproto.array_form": {"attrs"},
     "joinproto.checking": set(),
     "joinproto.__main__": {"click"},
     "joinproto": BASE,
@@ -176,7 +216,8 @@ THEIRS: Mapping[str, set[str]] = {
     "spark_explore": BASE | ARRAYS | {"pandas", "py4j", "pyarrow", "pyspark"},
     # `tools.mutate` runs the unit tests, and counts which lines they run.
     "tools": BASE
-    | {"anyio", "coverage", "hypothesis", "matplotlib", "prometheus_client", "pytest", "rich"},
+    | {"anyio", "coverage", "hypothesis", "matplotlib", "prometheus_client", "pyarrow", "pytest"}
+    | {"rich"},
 }
 
 # No I/O, clock or randomness in what decides: time and chance are arguments.

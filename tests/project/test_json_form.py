@@ -15,9 +15,11 @@ from joinproto.json_form import (
     Key,
     Merged,
     Seconds,
+    Written,
     canonical_hash,
     encoded,
     printed,
+    read,
     schema_of,
 )
 from tests.tools.schemas import faults, unexplained
@@ -101,3 +103,57 @@ def test_the_canonical_hash_never_changes() -> None:
     expected = "9d57496cc00f5bc8e497bb536b5910e6d35ca5ec7384dd44272f95ce0ad31c4d"
 
     assert expected == canonical_hash({"b": [1, None], "a": "ü"})
+
+
+PLACE = Written(tuple[float, float], lambda z: [z.real, z.imag], lambda at: complex(*at))
+
+
+@frozen(kw_only=True)
+class Kept:
+    """What is written and read again."""
+
+    colour: Annotated[Colour | None, "of which colour"]
+    inner: Annotated[tuple[Inner, ...], "those in it"] = ()
+    times: Annotated[Mapping[str, Count], "how often"] = {}
+    place: Annotated[complex, PLACE, "where"] = 1j
+    sure: Annotated[bool, Absent(), "whether it is sure; earlier versions did not say"] = False
+
+
+TWO = (Inner("a"), Inner("b"))
+KEPT = Kept(colour=Colour.RED, inner=TWO, times={"x": 2}, place=1 + 2j, sure=True)
+
+
+@pytest.mark.parametrize("value", [KEPT, Kept(colour=None)])
+def test_what_was_encoded_is_read_again(value: Kept) -> None:
+    """By the same annotations; a key that nobody knows is left alone."""
+    assert value == read(Kept, encoded(value) | {"unknown": 1})
+
+
+def test_only_what_may_be_absent_may_be_left_out() -> None:
+    tree = encoded(KEPT)
+
+    assert not read(Kept, {key: value for key, value in tree.items() if key != "sure"}).sure
+    with pytest.raises(KeyError):
+        read(Kept, {key: value for key, value in tree.items() if key != "times"})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("colour", "green"),
+        ("inner", "ab"),
+        ("inner", [{"from": None}]),
+        ("inner", [5]),
+        ("times", [["x", 2]]),
+        ("times", {"x": True}),
+        ("times", {"x": 2.0}),
+        ("place", [1.0]),
+        ("place", ["1", "2"]),
+        ("sure", 1),
+        ("sure", None),
+    ],
+)
+def test_nothing_is_converted_while_it_is_read(key: str, value: object) -> None:
+    """ "5" is not a number, True is not 1, a text is not a list of characters."""
+    with pytest.raises((TypeError, ValueError)):
+        read(Kept, encoded(KEPT) | {key: value})

@@ -7,6 +7,7 @@ from attrs import evolve
 
 from joinproto.errors import UsageProblem
 from proofs import chain
+from proofs import chain_relations as said
 from proofs.layer import Claim
 from proofs.link.lookup import Fact, as_formula, look_up, occurs
 from proofs.link.run import WORLDS, Found, Linked, link, worlds
@@ -92,8 +93,8 @@ def test_a_mutant_that_no_world_has_is_a_matter_of_usage() -> None:
 
 def test_a_state_that_occurs_is_said_to_be_reachable(explored: list[Found]) -> None:
     """A claim that is false where the code comes to: then it is a bug, of the code or the claim."""
-    s, v = chain.s, chain.v
-    nobody = Claim("nobody_is_ready", "", every((s, v), ~chain.reached(s, v)))
+    s, v = said.s, said.v
+    nobody = Claim("nobody_is_ready", "", every((s, v), ~said.reached(s, v)))
     layer = evolve(chain.LAYER, claims=(nobody,))
     obligation = Obligation(layer, Kind.FOLLOWS, None, nobody)
     outcome = discharge(obligation)
@@ -127,11 +128,11 @@ def test_a_state_that_never_occurs_is_excluded_by_a_lemma(explored: list[Found])
 
 def test_facts_occur_only_about_different_things(explored: list[Found]) -> None:
     """Two seats of a counterexample are two seats of the explored state."""
-    one = Fact(chain.knows, ("s1", "v"), True)
-    other = Fact(chain.knows, ("s2", "v"), True)
+    one = Fact(said.knows, ("s1", "v"), True)
+    other = Fact(said.knows, ("s2", "v"), True)
     both = [
         structure for structure, _ in explored[0].structures() if occurs([one, other], structure)
     ]
 
     assert both
-    assert all(2 <= len({row[0] for row in state.rows[chain.knows]}) for state in both)
+    assert all(2 <= len({row[0] for row in state.rows[said.knows]}) for state in both)

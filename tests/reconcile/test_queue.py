@@ -197,3 +197,34 @@ def test_the_scenarios_of_the_design_end_as_it_says(variant: Variant) -> None:
         evolve(two, queue=evolve(two.queue, members=tuple("ABCDE")))
     )
     assert ["A", "B", "C"] == ended(three)
+
+
+@pytest.mark.parametrize("variant", Variant)
+def test_a_leader_that_does_not_run_changes_nothing(variant: Variant) -> None:
+    """Q4: who has to evaluate is not there, or has left the cluster; a majority may be."""
+    down = situation("ABC", "ABCDE", running="BCDE", target=5, variant=variant, leader="A")
+    left = situation("ABC", "BCDE", target=5, variant=variant, leader="A", auto_remove=True)
+
+    for asked in (down, left):
+        assert "nobody leads" == evaluate(asked).case.name
+        assert "A has to evaluate it, and does not run" == why(evaluate(asked))
+        assert () == evaluate(asked).nodes
+
+
+def test_where_nobody_says_who_leads_a_member_that_runs_does() -> None:
+    """Explaining: a state that names no leader is not explained by one that cannot lead."""
+    asked = situation("ABC", "ABCD", running="BCD", away={"A": 60.0})
+
+    assert "B" == asked.evaluates
+    assert ("D",) == evaluate(asked).nodes
+
+
+@pytest.mark.parametrize("variant", Variant)
+def test_a_queue_without_members_has_not_answered(variant: Variant) -> None:
+    """Q2: nobody can lead it, so the list was not read."""
+    assert "the members are not known" == evaluate(situation("", "AB", variant=variant)).case.name
+
+
+def test_queues_of_one_name_have_two_titles() -> None:
+    """Explaining: the virtual host tells them apart."""
+    assert ["q", "q in v"] == [Queue(name="q", vhost=one).title for one in ("/", "v")]

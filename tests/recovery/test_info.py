@@ -8,10 +8,11 @@ import zlib
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from joinproto.errors import StoreCorrupt
 from joinproto.json_form import canonical_hash
-from joinproto.recovery import info, sources
+from joinproto.recovery import found, info, sources
 from joinproto.recovery.found import Format, Raw, RawFile
 from joinproto.recovery.frames import Journal, Run
 from tests.recovery.asking import ask
@@ -26,7 +27,7 @@ def raw(data: bytes) -> Raw:
         files=(RawFile("joinproto/store.meta", data, modified=5.5), RawFile("absent")),
         called="link",
         leftovers=("store.meta.1.tmp",),
-        journal=Journal((Run("v", 1, 7), Run("w", 8, 9)), "torn"),
+        journal=Journal(runs=(Run("v", 1, 7), Run("w", 8, 9)), problem="torn"),
         recovered=b"9",
     )
 
@@ -39,6 +40,61 @@ def test_what_was_carried_is_what_was_read() -> None:
 
     assert tuple(carried) == info.read(text.encode(), name="x")
     assert len(text) < 50 * 256
+
+
+def test_the_text_of_an_info_file_never_changes() -> None:
+    """It is bound by its hash, and other versions read it."""
+    file = RawFile("absent", problem="why", modified=5.5, errno=3)
+    first = evolve(
+        raw(b""),
+        files=(file,),
+        leftovers=("x", "\xfc"),
+        read_at=12.25,
+    )
+
+    text = info.write([first, Raw(path="/y", host="h", format=None)], tool="0")
+
+    tree = json.loads(text)
+    assert "ce89df114a4c22d1249869759200fb08ce9a23ad32802909b2b11b6d415518cf" == tree["sha256"]
+    assert text == json.dumps(tree, indent=1) + "\n"
+    top = "path host format in_use lock_problem problem called leftovers"
+    assert [
+        f"{top} journal recovered read_at files",
+        "problem is_unread sha256 is_torn runs",
+        "name data problem modified",
+    ] == [
+        " ".join(one)
+        for one in (
+            tree["stores"][0],
+            tree["stores"][0]["journal"],
+            tree["stores"][0]["files"][0],
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("path", 5),
+        ("format", "mnesia"),
+        ("leftovers", [None]),
+        ("journal", {"problem": ""}),
+        ("journal", {"problem": "", "runs": [["v", "one", 7]]}),
+        ("journal", {"problem": "", "runs": [["v", 1]]}),
+        ("recovered", "no base64"),
+        ("read_at", "soon"),
+        ("files", [{"name": "x", "data": None, "problem": ""}]),
+        ("files", 5),
+    ],
+)
+def test_a_field_that_is_not_what_it_must_be_is_named_damage(key: str, value: object) -> None:
+    tree = json.loads(info.write([raw(b"")], tool="0"))
+    tree["stores"][0][key] = value
+    tree.pop("sha256")
+    tree["sha256"] = canonical_hash(tree)
+
+    with pytest.raises(StoreCorrupt, match="lacks a field, or has a wrong one"):
+        info.read(json.dumps(tree).encode(), name="x")
 
 
 def packed_again(data: bytes) -> bytes:
@@ -61,7 +117,7 @@ def packed_again(data: bytes) -> bytes:
 )
 def test_what_cannot_be_unpacked_is_refused(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A few bytes must not become gigabytes."""
-    monkeypatch.setattr(info, "DATA_BYTES_MAX", 1_000_000)
+    monkeypatch.setattr(found, "FILE_BYTES_MAX", 1_000_000)
 
     with pytest.raises(StoreCorrupt, match="has a wrong one"):
         info.read(packed_again(data), name="x")

@@ -205,12 +205,12 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, name: str) -
     room = made(tmp_path)
     (room / name).unlink()
     os.mkfifo(room / name)
-    with pytest.raises(StoreUnreadable, match=r"no regular file|No such device"):
+    with pytest.raises(StoreUnreadable, match=r"not a regular file|No such device"):
         open_store(tmp_path)
 
     (room / name).unlink()
     (room / name).mkdir()
-    with pytest.raises(StoreUnreadable, match=r"no regular file|Is a directory"):
+    with pytest.raises(StoreUnreadable, match=r"not a regular file|Is a directory"):
         open_store(tmp_path)
     assert inspect(tmp_path).problems
 

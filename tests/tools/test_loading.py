@@ -281,7 +281,7 @@ def test_a_wrong_path_says_what_is_there(run: Run, tmp_path: Path) -> None:
     for path, text in (
         (tmp_path / "gone.py", "there is no file"),
         (tmp_path, "is a folder"),
-        ("/dev/null", "is no regular file"),
+        ("/dev/null", "is not a regular file"),
         ("x" * 5000 + ".py", "cannot be read"),
     ):
         done = run(str(path))

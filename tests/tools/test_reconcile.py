@@ -91,6 +91,11 @@ def test_plan_says_order_bytes_load_and_what_is_left(run: Run) -> None:
         ({"queues": [{"members": ["a", "a"]}], "nodes": []}, "queues[0].members[1]"),
         ({"queues": [], "limits": {"copies_at_once": 0}}, "limits.copies_at_once"),
         ({"queues": [], "node": []}, "node"),
+        ({"queues": [{"members": ["a", ""]}], "nodes": []}, "queues[0].members[1]"),
+        ({"queues": [{"members": ["a"]}], "nodes": [{"name": ""}]}, "nodes[0].name"),
+        ({"queues": [{"members": ["a"], "leader": "z"}]}, "queues[0].leader"),
+        ({"queues": [{"members": ["a"], "at": "z"}], "nodes": [{"name": "a"}]}, "queues[0].at"),
+        ({"queues": [{"target": {"argument": "3"}}]}, "queues[0].target.argument"),
         ({}, "queues"),
         ([], "queues"),
     ],
@@ -114,3 +119,36 @@ def test_a_placement_of_ones_own_is_a_function_that_python_imports(run: Run) -> 
         done = run("explain", STATE, "--placement", bad)
         assert 2 == done.code
         assert f"--placement {bad}" in done.err
+
+
+def test_queues_of_two_virtual_hosts_are_told_apart(run: Run) -> None:
+    """Text: `in VHOST`; JSON: `vhost`."""
+    queue = {"name": "q", "members": ["a", "b"], "target": {"policy": 3}, "size": 10}
+    state = {**STATE, "queues": [queue, {**queue, "vhost": "eu"}]}
+
+    assert ["q", "q in eu"] == [
+        line.partition(":")[0] for line in run("explain", state).out.splitlines()
+    ]
+    assert "q in eu: add d" in run("plan", state).out
+    found = run("explain", state, "--json").object["queues"]
+    assert ["/", "eu"] == [one["vhost"] for one in found]
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"target": {"argument": 0}}, "the argument says 0"),
+        ({"nodes": []}, "the nodes of the cluster are not known: the question failed"),
+        ({"members": None}, "the queue did not say who its members are"),
+        ({"leader": "c"}, "c has to evaluate it, and does not run"),
+    ],
+)
+def test_what_cannot_be_decided_is_clear_and_changes_nothing(
+    run: Run, more: dict[str, object], why: str
+) -> None:
+    """Target 0, an empty cluster, a question that failed: no action, and why."""
+    queue = {"name": "q", "members": ["a", "b", "c"], "target": {"policy": 5}, **more}
+    (found,) = run("explain", {**STATE, "queues": [queue]}, "--json").object["queues"]
+
+    assert ([], why) == (found["nodes"], found["why"])
+    assert found["would_change"]

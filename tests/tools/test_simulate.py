@@ -35,7 +35,7 @@ def test_a_simulation_without_violation_exits_0_and_says_that_it_is_no_proof(run
     assert 0 == done.code
     assert "no violation met" in done.out
     assert "200 of at most 100 steps, seed 7" in done.out
-    assert "a simulation is no proof" in done.out
+    assert "a simulation is not a proof" in done.out
     assert "joinproto check two-phase-commit  looks at every state" in done.out
     assert "simulate two-phase-commit --seed 8  takes other runs" in done.out
 

@@ -24,6 +24,7 @@ from attrs import evolve, frozen
 from joinproto.errors import LimitReached, UsageProblem
 from joinproto.json_form import Merged, Seconds, encoded, printed
 from models import catalogue
+from models.answers import Answers
 from models.entry import Entry
 from models.loaded import Loaded
 from models.options import words_of
@@ -69,6 +70,8 @@ class Settings:
     master: str | None
     resume: bool
     states: bool
+    cache: bool
+    workers: int | None
 
     def limits(self) -> dict[str, Any]:
         return {
@@ -127,6 +130,17 @@ class Checked:
     metavar="FILE",
     help="Write the run found: .html, .json, .itf.json, .txt, or .py, a test."
     "  Without a run: .html, .json and .txt hold the report.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    metavar="N",
+    help="So many threads search; default: one for each processor.",
+)
+@click.option(
+    "--cache/--no-cache",
+    default=True,
+    help="Take members' answers from the last run of the same code, and keep them.",
 )
 @click.option("--tier", type=click.Choice(["quick", "long"]), help="Check every world of a tier.")
 @click.option("--estimate/--no-estimate", default=None, help="Say first how long it may take.")
@@ -315,28 +329,42 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     """Return the report of the local engine, and the seconds spent compiling it."""
     from models.check import check as search_world
     from models.engine.memory import resident_bytes
+    from models.engine.workers import cores
 
     with _watched() as (progress, compiled), loaded.at_work(), interruptible() as interrupt:
+        answers = _answers(loaded, settings, partial(_say, progress))
         _refuse_too_little(settings.memory_bytes, resident_bytes())
-        warm_up(symmetry=settings.symmetry)
+        workers = settings.workers or cores()
+        warm_up(symmetry=settings.symmetry, workers=workers)
         _say_estimate(loaded, settings)
         if settings.engine == "auto" and find_spec("pyspark") is not None:
             from spark_explore import explore
 
-            report = explore.auto(loaded.world, _plan(loaded, settings, progress, interrupt))
+            plan = _plan(loaded, settings, progress, interrupt)
+            report = explore.auto(loaded.world, evolve(plan, answers=answers, workers=workers))
         elif settings.out is not None:
             from spark_explore import explore
 
-            report = explore.here(loaded.world, _plan(loaded, settings, progress, interrupt))
+            plan = _plan(loaded, settings, progress, interrupt)
+            report = explore.here(loaded.world, evolve(plan, answers=answers, workers=workers))
         else:
             report = search_world(
                 loaded.world,
                 symmetry=settings.symmetry,
                 progress=progress,
                 interrupted=interrupt.was_asked,
+                answers=answers,
+                workers=workers,
                 **settings.limits(),
             )
     return report, compiled()
+
+
+def _answers(loaded: Loaded, settings: Settings, tell: Callable[[str], None]) -> Answers | None:
+    """Return what is kept of members' answers; None for a world of somebody's own."""
+    if not settings.cache or loaded.file is not None:
+        return None
+    return Answers.of(loaded.target, loaded.world.source, tell)
 
 
 @contextmanager

@@ -20,7 +20,9 @@ from joinproto.reconcile.placement import Placement
 from joinproto.reconcile.plan import Change, Limits, Load, Plan, is_settled
 from joinproto.reconcile.plan import plan as planned
 from joinproto.reconcile.questions import AskQueue, QueueAnswer, answered
-from joinproto.reconcile.queue import Situation
+from joinproto.reconcile.queue import Situation, titled
+from tools.cli.reconcile_run import run
+from tools.cli.reconcile_simulate import simulate
 
 EXAMPLE = """\b
 Example:
@@ -35,11 +37,17 @@ class Named:
     """A queue, and what its evaluation ends with."""
 
     name: Annotated[str, "of the queue"]
+    vhost: Annotated[str, "its virtual host"]
     answer: Annotated[QueueAnswer, Merged()]
 
     @classmethod
     def of(cls, decision: Decision) -> Self:
-        return cls(decision.situation.queue.name, answered(decision))
+        queue = decision.situation.queue
+        return cls(queue.name, queue.vhost, answered(decision))
+
+    @property
+    def title(self) -> str:
+        return titled(self.name, self.vhost)
 
 
 @frozen
@@ -67,11 +75,15 @@ class Planned:
 
 @click.group(epilog=EXAMPLE)
 def reconcile() -> None:
-    """Keep a minimum of replicas: explained and planned.
+    """Keep a minimum of replicas: explained, planned, done, and simulated.
 
     STATE is a JSON object: `nodes`, `queues` (inputs of `joinproto ask reconcile.queue`; what
     one leaves out is taken from the state), `settings`, `variant`, `limits`.
     """
+
+
+reconcile.add_command(run)
+reconcile.add_command(simulate)
 
 
 def _options(command: Any) -> Any:
@@ -98,7 +110,7 @@ def explain(state: BinaryIO, placement: str | None, as_json: bool) -> int:
         return 0
     for one in answers:
         does = " ".join((one.answer.action.value, *one.answer.nodes))
-        click.echo(f"{one.name}: {does}: {one.answer.why} ({one.answer.rule})")
+        click.echo(f"{one.title}: {does}: {one.answer.why} ({one.answer.rule})")
         if one.answer.would_change:
             click.echo(f"  would change that: {one.answer.would_change}")
     return 0
@@ -174,7 +186,7 @@ def _function(name: str | None) -> Placement | None:
 
 def _as_text(found: Plan) -> str:
     lines = [
-        f"{one.starts:8.0f} s  {one.queue}: {one.action.value} {one.node}"
+        f"{one.starts:8.0f} s  {one.title}: {one.action.value} {one.node}"
         + (f", {one.bytes:,} bytes until {one.ends:.0f} s" if one.bytes else "")
         for one in found.changes
     ]
@@ -188,7 +200,7 @@ def _as_text(found: Plan) -> str:
         if load.adds or load.removes
     ]
     lines += [
-        f"left: {one.situation.queue.name}: {why(one)} ({one.rule})"
+        f"left: {one.situation.queue.title}: {why(one)} ({one.rule})"
         for one in found.ends
         if not is_settled(one)
     ]

@@ -54,7 +54,7 @@ def _refuse_other(folder: Path, run: Mapping[str, Any]) -> None:
     other = _read(folder / RUN)
     if other is None:
         raise UsageProblem(
-            f"{folder} is not empty, and what it holds is no run of ours: {held[0]}",
+            f"{folder} is not empty, and what it holds is not a run of ours: {held[0]}",
             next="give --out a new folder",
         )
     wanted = json.loads(json.dumps(run))

@@ -11,12 +11,20 @@ from typing import Annotated
 
 from attrs import frozen
 
+from joinproto.clusterer.ask_config import CompareAnswer
+from joinproto.clusterer.plan import Plan as ClustererPlan
+from joinproto.clusterer.play import Played
+from joinproto.discovery.clients.conformance import Conformance
+from joinproto.discovery.clients.listing import Listing
 from joinproto.json_form import Count, Schema, schema_of
 from joinproto.node.status import Status
 from joinproto.recovery.schema import RESULT
 from proofs.printed import Proved
+from tools.at_scale.results import Compared
 from tools.cli.check import Checked
+from tools.cli.clusterer import Stories, Validated
 from tools.cli.decide import Decided
+from tools.cli.discovery import Booted, Lint, Split
 from tools.cli.draw import Drawings, Drawn
 from tools.cli.models import Models
 from tools.cli.node import Ended
@@ -62,8 +70,21 @@ SCHEMAS = {
     "decide": DECIDE,
     "drawings": DRAWINGS,
     "drawn": DRAWN,
+    "clusterer-compare": schema_of(
+        CompareAnswer, "`clusterer compare --json`: what A is beside B."
+    ),
+    "validated": schema_of(Validated),
+    "clusterer-plan": schema_of(ClustererPlan),
+    "played": schema_of(Played),
+    "stories": schema_of(Stories),
+    "lint": schema_of(Lint),
+    "booted": schema_of(Booted),
+    "listed": schema_of(Listing, "`discovery list --json`: who is there."),
+    "conforms": schema_of(Conformance, "`discovery conformance --json`: what a server does."),
+    "split": schema_of(Split),
     "explained": schema_of(Explained),
     "planned": schema_of(Planned),
+    "compared": schema_of(Compared),
     "status": STATUS,
     "node": NODE,
     "validate": VALIDATE,

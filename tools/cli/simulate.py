@@ -1,6 +1,6 @@
 """`joinproto simulate`: random runs through a world too large to search, or of real members.
 
-0  no claim was violated, which is no proof    2  usage, a bad model (file:line)
+0  no claim was violated, which is not a proof    2  usage, a bad model (file:line)
 1  a claim was violated                        3  stopped at the memory limit, or by Ctrl-C
 """
 

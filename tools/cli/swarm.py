@@ -1,6 +1,6 @@
 """`joinproto simulate join --swarm`: random runs of real members, each with its own configuration.
 
-0  all runs kept their claims, which is no proof       2  usage
+0  all runs kept their claims, which is not a proof       2  usage
 1  a run broke one: its seed and its shrunk story      3  ended by Ctrl-C; none was broken
 """
 
@@ -39,7 +39,7 @@ INTERRUPTED = 3
 LINE_SECONDS = 10.0
 """So often a line tells how far it is where standard error is no terminal."""
 
-NO_PROOF = "a simulation is no proof: it says nothing of the runs it did not take"
+NO_PROOF = "a simulation is not a proof: it says nothing of the runs it did not take"
 
 Start = Callable[..., Member]
 
@@ -173,7 +173,7 @@ class Swarm:
     """`joinproto simulate join --swarm --json`"""
 
     world: Annotated[str, "the target: `join`, or FILE.py::NAME"]
-    result: Annotated[Literal["violated", "not-violated"], "`not-violated` is no proof"]
+    result: Annotated[Literal["violated", "not-violated"], "`not-violated` is not a proof"]
     seed: Annotated[Count, "of the first run; each run is made of its seed alone"]
     jobs: Annotated[Count, "cores"]
     runs: Annotated[Count, "played"]

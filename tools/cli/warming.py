@@ -32,9 +32,10 @@ class _Clock:
         return self.ticks
 
 
-def warm_up(*, symmetry: bool = False) -> None:
+def warm_up(*, symmetry: bool = False, workers: int = 1) -> None:
     """Have the loops that every search needs loaded, or compiled."""
     from models.engine.search import Limits, Search
+    from models.engine.workers import touch
 
     # numba loads SciPy's linear algebra with the first loop, in case one multiplies matrices:
     # as long as all the rest.  Ours do not; for this moment there is no such module.
@@ -44,6 +45,8 @@ def warm_up(*, symmetry: bool = False) -> None:
         sys.modules[blas] = None  # type: ignore[assignment]
     try:
         _touch(Limits, Search, symmetry=symmetry)
+        if workers > 1:
+            touch()
     finally:
         if absent:
             sys.modules.pop(blas, None)

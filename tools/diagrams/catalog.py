@@ -8,6 +8,9 @@ from typing import Any
 
 from attrs import frozen
 
+from joinproto.clusterer import tables as clusterer
+from joinproto.clusterer.status import MACHINES as CLUSTERER_MACHINES
+from joinproto.discovery import boot, cleanup
 from joinproto.join.admission import admission
 from joinproto.join.awaiting import awaiting
 from joinproto.join.phases import machine as chain_machine
@@ -20,6 +23,7 @@ from joinproto.reference.note.recovery import comparison
 from joinproto.reference.note.shutdown import STORE_CHANGES
 from joinproto.reference.qpid.machine import qpid_machine
 from joinproto.reference.qpid.store_status import STORE_STATUS
+from joinproto.standby import tables as standby
 from joinproto.tables.machine import StateMachine
 from joinproto.tables.markdown import table_as_markdown
 from joinproto.tables.tables import Table
@@ -55,6 +59,12 @@ def drawings() -> dict[str, Drawing]:
         "chain": _machine(
             "a member as it ships", graph_of_settling(chain_machine(), "any running phase")
         ),
+        **{
+            machine.name: _machine(
+                f"a node of the Clusterer, release {release.value}", graph_of_machine(machine)
+            )
+            for release, machine in CLUSTERER_MACHINES.items()
+        },
         "reconcile-clock": _machine("when a queue is looked at", graph_of_machine(timers.CLOCK)),
     }
     tables: list[Table[Any]] = [
@@ -72,6 +82,13 @@ def drawings() -> dict[str, Drawing]:
         REAL,
         OURS,
         *_tables_of(timers.CLOCK),
+        *standby.TABLES.values(),
+        *boot.TABLES.values(),
+        *cleanup.TABLES.values(),
+        *clusterer.TABLES,
+        *dict.fromkeys(
+            table for machine in CLUSTERER_MACHINES.values() for table in _tables_of(machine)
+        ),
     ]
     return found | {table.name: _table(table) for table in tables}
 

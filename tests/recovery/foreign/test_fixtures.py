@@ -8,7 +8,7 @@ from joinproto.recovery.foreign.rabbitmq import wait_graphs
 from joinproto.recovery.gather import gather, read
 from tests.recovery.foreign.directories import stories, story
 from tools.fixtures import galera, rabbitmq
-from tools.fixtures.story import Story
+from tools.fixtures.story import Story, tell
 
 
 def ignore(_: str) -> None:
@@ -45,7 +45,7 @@ def test_real_rabbitmq_nodes_leave_the_same_lists_again(tmp_path: Path) -> None:
         pytest.skip("rabbitmq-server is not installed")
     name = "rabbitmq-killed-in-turn"
 
-    rabbitmq.tell(name, ignore).write(tmp_path)
+    tell(rabbitmq, name, ignore).write(tmp_path)
 
     found = [read(gather(path, host="h")) for path in sorted((tmp_path / name).glob("*@*"))]
     assert wait_graphs(list(story(name).values())) == wait_graphs(found)
@@ -58,7 +58,7 @@ def test_real_galera_nodes_leave_the_same_state_again(tmp_path: Path) -> None:
         pytest.skip("galera-4 is not installed")
     name = "galera-stopped-in-turn"
 
-    galera.tell(name, ignore).write(tmp_path)
+    tell(galera, name, ignore).write(tmp_path)
 
     found = [read(gather(path, host="h")) for path in sorted((tmp_path / name).glob("n*"))]
     assert [item.stopped_last for item in story(name).values()] == [

@@ -1,0 +1,153 @@
+"""Questions about configs alone: `clusterer.read` and `clusterer.compare`.
+
+Source: Clusterer, U1 and U2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from attrs import frozen
+
+from joinproto.ask.question import Question
+from joinproto.ask.strict import DoesNotFit
+from joinproto.clusterer.config import Age, Held, compare
+from joinproto.clusterer.reading import Form, NotConfig, Release, of_json, read
+from joinproto.clusterer.writing import as_json
+from joinproto.json_form import AtLeast
+
+CONFIG = (
+    'a config: {"version": 1, "nodes": {"a": "disc", "b": "ram"}, "gospel": {"node": "a"} or'
+    ' "reset", "shutdown_timeout": 30 or "infinity"}; `node_ids` (node to identity) may be there'
+)
+ONE = {
+    "version": 1,
+    "nodes": {"a": "disc", "b": "ram"},
+    "gospel": {"node": "a"},
+    "shutdown_timeout": 30,
+}
+
+
+def config_at(place: str, value: Mapping[str, Any], release: Release) -> Held:
+    """Return the config of a question; raises `DoesNotFit` with the path of the field at fault."""
+    try:
+        return of_json(value, release)
+    except NotConfig as error:
+        path = f"{place}.{error.place}" if error.place else place
+        raise DoesNotFit(path, error.found, next=f"write {error.write}") from None
+
+
+@frozen(kw_only=True)
+class AskRead:
+    """A config file."""
+
+    text: Annotated[str, "what stands in the file"]
+    form: Annotated[Form | None, "how it is written; null: whatever it looks like"] = None
+    release: Annotated[Release, "seed: shutdown_timeout is required; head: there is none"] = (
+        Release.SEED
+    )
+
+
+@frozen(kw_only=True)
+class Fault:
+    """The first error, in the documented order of checks."""
+
+    line: Annotated[int, AtLeast(1), "where it stands"]
+    key: Annotated[str, "the key at fault, with the element's number; empty: the whole"]
+    found: Annotated[str, "what stands there"]
+    write: Annotated[str, "what to write there"]
+
+
+@frozen(kw_only=True)
+class ReadAnswer:
+    """The config, or the error."""
+
+    config: Annotated[Mapping[str, Any] | None, "as JSON; null: the file is not valid"]
+    node_ids: Annotated[Mapping[str, str], "identities in the file: a stored one has them"]
+    error: Annotated[Fault | None, "null: it is valid"]
+    note: Annotated[str | None, "what the real one would not take, though it can be read"]
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
+
+
+def answer_read(asked: AskRead) -> ReadAnswer:
+    """Return the config of a text, or its first error."""
+    try:
+        found = read(asked.text, asked.form, asked.release)
+    except NotConfig as error:
+        fault = Fault(line=error.line, key=error.place, found=error.found, write=error.write)
+        return ReadAnswer(
+            config=None, node_ids={}, error=fault, note=None, rule="U2", why=str(error)
+        )
+    return ReadAnswer(
+        config=as_json(found.held.config),
+        node_ids=dict(found.held.ids.pairs),
+        error=None,
+        note=found.note or None,
+        rule="U2",
+        why=f"a valid config: {found.held.config}",
+    )
+
+
+@frozen(kw_only=True)
+class AskCompare:
+    """Two configs; identities do not count."""
+
+    a: Annotated[Mapping[str, Any], CONFIG]
+    b: Annotated[Mapping[str, Any], "another one"]
+    release: Annotated[Release, "seed: shutdown_timeout is required; head: there is none"] = (
+        Release.SEED
+    )
+
+
+@frozen(kw_only=True)
+class CompareAnswer:
+    """What `a` is beside `b`."""
+
+    result: Annotated[Age, "what a is, compared with b"]
+    differs: Annotated[tuple[str, ...], "the keys in which they differ"]
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
+
+
+def answer_compare(asked: AskCompare) -> CompareAnswer:
+    """Return how the first config compares with the second."""
+    one = config_at("a", asked.a, asked.release).config
+    other = config_at("b", asked.b, asked.release).config
+    return compared(one, other)
+
+
+def compared(one: Any, other: Any) -> CompareAnswer:
+    """Return how one config compares with another, with the reason."""
+    shown, beside = as_json(one), as_json(other)
+    differs = tuple(key for key in shown if shown[key] != beside.get(key))
+    age = compare(one, other)
+    why = {
+        Age.COEVAL: "the content is the same",
+        Age.YOUNGER: f"version {one.version} is higher than {other.version}",
+        Age.OLDER: f"version {one.version} is lower than {other.version}",
+        Age.INVALID: f"both have version {one.version}, and {' and '.join(differs)}"
+        f" {'differs' if len(differs) == 1 else 'differ'}",
+    }
+    return CompareAnswer(result=age, differs=differs, rule="U1", why=why[age])
+
+
+CONFIG_QUESTIONS: tuple[Question[Any, Any], ...] = (
+    Question(
+        name="clusterer.read",
+        about="A config file, Erlang terms or TOML, as JSON; or its first error.",
+        asks=AskRead,
+        answers=ReadAnswer,
+        answer=answer_read,
+        example={"text": '[{version, 1}, {nodes, ["a"]}, {gospel, reset}, {shutdown_timeout, 0}].'},
+    ),
+    Question(
+        name="clusterer.compare",
+        about="Whether one config is younger than another, older, coeval, or contradicts it.",
+        asks=AskCompare,
+        answers=CompareAnswer,
+        answer=answer_compare,
+        example={"a": {**ONE, "version": 2}, "b": ONE},
+    ),
+)

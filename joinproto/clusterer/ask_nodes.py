@@ -1,0 +1,387 @@
+"""Questions about one node: which config it takes, what it does with one that comes, identities.
+
+Source: Clusterer, U1 to U3 and U6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Annotated, Any
+
+from attrs import evolve, frozen
+
+from joinproto.ask.question import Question
+from joinproto.ask.strict import DoesNotFit
+from joinproto.clusterer.ask_config import CONFIG, ONE, config_at
+from joinproto.clusterer.config import Held, Notes, compare, default
+from joinproto.clusterer.coordinator import REPLIES
+from joinproto.clusterer.identities import boot, fits, noted, tidy, transferred, updated
+from joinproto.clusterer.reading import Release
+from joinproto.clusterer.status import BEGIN, Status, Turn
+from joinproto.clusterer.tables import (
+    FROM_OPERATOR,
+    FROM_PEER,
+    Does,
+    Fits,
+    News,
+    Takes,
+)
+from joinproto.clusterer.variants import RULES, Variant
+from joinproto.clusterer.writing import as_json
+from joinproto.json_form import Absent
+
+RELEASE = Annotated[Release, "seed: with shutdown_timeout; head: without it"]
+VARIANT = Annotated[Variant, "whose rules: the document's, those that shipped, ours"]
+NODE = Annotated[str, "the node that decides"]
+
+
+class OwnStatus(Enum):
+    """What a node is doing."""
+
+    PREBOOT = "preboot"
+    JOINING = "joining"
+    REJOINING = "rejoining"
+    BOOTING = "booting"
+    READY = "ready"
+    PENDING = "pending"
+
+
+@frozen(kw_only=True)
+class AskCompatible:
+    """A new config beside the last achieved one; both unmerged, each with its own `node_ids`."""
+
+    node: NODE
+    new: Annotated[Mapping[str, Any], CONFIG]
+    old: Annotated[Mapping[str, Any] | None, "the last achieved one; null: none"] = None
+    release: RELEASE = Release.SEED
+
+
+@frozen(kw_only=True)
+class CompatibleAnswer:
+    """Whether the data at hand go with the new config."""
+
+    compatible: Annotated[bool, "true: data are kept; false: the node joins, and is wiped"]
+    case: Annotated[str, "the case of the table"]
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
+
+
+def answer_compatible(asked: AskCompatible) -> CompatibleAnswer:
+    """Return whether a config goes with the data of the last achieved one."""
+    new = config_at("new", asked.new, asked.release)
+    old = None if asked.old is None else config_at("old", asked.old, asked.release)
+    case = fits(new, old, asked.node)
+    kept = "kept" if case.outcome is Fits.COMPATIBLE else "given up"
+    return CompatibleAnswer(
+        compatible=case.outcome is Fits.COMPATIBLE,
+        case=case.name,
+        rule=case.label,
+        why=f"{case.condition}: the data at hand are {kept}"
+        if case.name != "the gospel's data are these"
+        else "this node and the gospel are in the old config, with no two identities of the gospel:"
+        " the data at hand are the gospel's",
+    )
+
+
+@frozen(kw_only=True)
+class AskBoot:
+    """What there is when a node starts."""
+
+    node: NODE
+    given: Annotated[
+        Mapping[str, Any] | None, "the operator's; null: none, or one that is not valid"
+    ] = None
+    stored: Annotated[Mapping[str, Any] | None, "on its disk; null: it is blank"] = None
+    release: RELEASE = Release.SEED
+
+
+@frozen(kw_only=True)
+class BootAnswer:
+    """Which config it takes, and what follows."""
+
+    takes: Annotated[Takes, "the given, the stored or the default one"]
+    config: Annotated[Mapping[str, Any], "that it heads for"]
+    old: Annotated[Mapping[str, Any] | None, "that it is held against; null: none"]
+    becomes: Annotated[Status, "joining, rejoining, or left out"]
+    fresh_identity: Annotated[bool, "it is blank, and gets a new one"]
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
+
+
+def answer_boot(asked: AskBoot) -> BootAnswer:
+    """Return which config a starting node takes."""
+    given = None if asked.given is None else config_at("given", asked.given, asked.release)
+    stored = None if asked.stored is None else config_at("stored", asked.stored, asked.release)
+    blank = default(asked.node)
+    if asked.release is Release.HEAD:
+        blank = evolve(blank, shutdown_timeout=None)
+    found = boot(
+        None if given is None else given.config, None if stored is None else stored.config, blank
+    )
+    new = stored if found.new is found.old and stored else Held(found.new)
+    if given is not None and found.case.outcome is Takes.GIVEN:
+        new = given
+    compatible = fits(new, stored, asked.node).outcome is Fits.COMPATIBLE
+    turn = Turn(named=asked.node in found.new.nodes, compatible=compatible)
+    becomes = BEGIN[asked.release].choose((turn,), 0)
+    return BootAnswer(
+        takes=found.case.outcome,
+        config=as_json(found.new),
+        old=None if found.old is None else as_json(found.old),
+        becomes=becomes.outcome,
+        fresh_identity=stored is None,
+        rule=found.case.label,
+        why=f"{found.case.name}: {found.new}; {becomes.name} ({becomes.label})",
+    )
+
+
+@frozen(kw_only=True)
+class AskNews:
+    """A config that comes to a node in some status."""
+
+    node: NODE
+    status: Annotated[OwnStatus, "of the node"]
+    config: Annotated[Mapping[str, Any], CONFIG]
+    current: Annotated[
+        Mapping[str, Any] | None, "the config it holds or heads for; null before the start"
+    ] = None
+    achieved: Annotated[
+        Mapping[str, Any] | None, "the last achieved one; null: the current one, none if it waits"
+    ] = None
+    sender: Annotated[str | None, "who sent it"] = None
+    paused: Annotated[bool, "something else stopped the broker (head)"] = False
+    variant: VARIANT = Variant.OURS
+    release: RELEASE = Release.SEED
+
+
+@frozen(kw_only=True)
+class NewsAnswer:
+    """What the node does."""
+
+    does: Annotated[Does, "what it does with the config"]
+    reply: Annotated[str | None, "what an operator is answered", Absent()]
+    becomes: Annotated[Status, "the status that follows"]
+    config: Annotated[Mapping[str, Any] | None, "that it holds or heads for then"]
+    forwards_to: Annotated[tuple[str, ...], "to whom it sends the new config on"]
+    sends_ours_to: Annotated[tuple[str, ...], "to whom it sends its own"]
+    stores: Annotated[bool, "the new config is on disk before anything else happens"]
+    stops_broker: Annotated[bool, "the broker is stopped"]
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
+
+
+def answer_apply(asked: AskNews) -> NewsAnswer:
+    """Return what a node does with an operator's config; one that is not valid is refused."""
+    return _news(asked, by_operator=True)
+
+
+def answer_new_config(asked: AskNews) -> NewsAnswer:
+    """Return what a node does with a peer's config."""
+    return _news(asked, by_operator=False)
+
+
+def _news(asked: AskNews, *, by_operator: bool) -> NewsAnswer:
+    status = Status(asked.status.value)
+    if asked.current is None and status is not Status.PREBOOT:
+        raise DoesNotFit("current", "current is missing", next="give the config that it holds")
+    current = None if asked.current is None else config_at("current", asked.current, asked.release)
+    new: Held | None = None
+    try:
+        new = config_at("config", asked.config, asked.release)
+    except DoesNotFit:
+        if not by_operator:
+            raise
+    age = compare(new.config, current.config) if new is not None and current is not None else None
+    row = News(status=status, age=age, paused=asked.paused)
+    case = (FROM_OPERATOR if by_operator else FROM_PEER).choose((row,), 0)
+    does, label, why = case.outcome, case.label, case.name
+    reply = REPLIES[does].value if by_operator else None
+    follows: Does = does
+    if does is Does.PASS_ON:
+        passed = FROM_PEER.choose((row,), 0)
+        label, why = passed.label, f"{case.name}; as from a peer: {passed.name}"
+        follows = passed.outcome if passed.outcome is Does.FORWARD else Does.IGNORE
+    begins = follows in (Does.BEGIN, Does.FORWARD)
+    becomes, stores = status, follows is Does.NOTE and not _waits(status)
+    if begins and new is not None:
+        becomes, said = _begun(asked, new, current, status)
+        stores = becomes in (Status.PENDING, Status.SHUTDOWN, Status.READY)
+        why = f"{why}; {said}"
+    forwards = (
+        current.config.nodes - {asked.node, asked.sender}
+        if follows is Does.FORWARD and current is not None
+        else frozenset()
+    )
+    shown = new if begins else current
+    return NewsAnswer(
+        does=does,
+        reply=reply,
+        becomes=becomes,
+        config=None if shown is None else as_json(shown.config),
+        forwards_to=tuple(sorted(str(one) for one in forwards)),
+        sends_ours_to=(asked.sender,) if follows is Does.SEND_OURS and asked.sender else (),
+        stores=stores,
+        stops_broker=status is Status.READY and begins and becomes is not Status.READY,
+        rule=label,
+        why=why,
+    )
+
+
+def _waits(status: Status) -> bool:
+    return status in (Status.JOINING, Status.REJOINING)
+
+
+def _begun(asked: AskNews, new: Held, current: Held | None, status: Status) -> tuple[Status, str]:
+    if asked.achieved is not None:
+        achieved: Held | None = config_at("achieved", asked.achieved, asked.release)
+    else:
+        achieved = None if _waits(status) else current
+    compatible = fits(new, achieved, asked.node)
+    turn = Turn(
+        named=asked.node in new.config.nodes,
+        compatible=compatible.outcome is Fits.COMPATIBLE,
+        ready=status is Status.READY,
+    )
+    case = BEGIN[asked.release].choose((turn,), 0)
+    return case.outcome, f"{case.name}, as {compatible.name}" if turn.named else case.name
+
+
+class IdsOp(Enum):
+    """What happens to the identities."""
+
+    TRANSFER = "transfer"
+    UPDATE = "update"
+    ADD = "add"
+    ADD_ONE = "add-one"
+
+
+@frozen(kw_only=True)
+class AskIds:
+    """Identities that a node knows, and one operation on them."""
+
+    node: NODE
+    identity: Annotated[str, "its own"]
+    nodes: Annotated[tuple[str, ...], "of its config"]
+    ids: Annotated[Mapping[str, str], "what it knows: node to identity"]
+    op: Annotated[
+        IdsOp,
+        "transfer: a new config (`ids`) takes the map of the last achieved one (`other`);"
+        " update: what `of` says of itself in its map (`other`); add: all of `other`;"
+        " add-one: `of` says that its identity is `its`",
+    ]
+    other: Annotated[Mapping[str, str] | None, "the other map; null: there is none"] = None
+    of: Annotated[str | None, "which node"] = None
+    its: Annotated[str | None, "the identity that it says"] = None
+    variant: VARIANT = Variant.SEED
+
+
+@frozen(kw_only=True)
+class IdsAnswer:
+    """The identities afterwards."""
+
+    ids: Annotated[Mapping[str, str], "of the config's nodes only, one's own among them"]
+    changed: Annotated[bool, "add-one: another identity of that node was known before"]
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
+
+
+SAID = {
+    IdsOp.TRANSFER: "a new config takes the identities of the last achieved one",
+    IdsOp.UPDATE: "a node's own word on itself counts; where it says nothing, what was known does",
+    IdsOp.ADD: "new values win",
+    IdsOp.ADD_ONE: "what a node says of itself is noted",
+}
+
+
+def answer_ids(asked: AskIds) -> IdsAnswer:
+    """Return the identities after one operation, tidied: of the config's nodes, one's own set."""
+    rules = RULES[asked.variant, Release.SEED]
+    held = Held(evolve(default(asked.node), disc=frozenset(asked.nodes)), Notes.of(asked.ids))
+    other = None if asked.other is None else Held(held.config, Notes.of(asked.other))
+    changed = False
+    if asked.op in (IdsOp.UPDATE, IdsOp.ADD_ONE) and asked.of is None:
+        raise DoesNotFit("of", f"{asked.op.value} needs a node", next="name it")
+    of = asked.of or ""
+    match asked.op:
+        case IdsOp.TRANSFER:
+            held = transferred(held, other, rules)
+        case IdsOp.UPDATE:
+            held = updated(held, of, other or Held(held.config), rules)
+        case IdsOp.ADD:
+            held = evolve(held, ids=(other or Held(held.config)).ids.over(held.ids))
+        case IdsOp.ADD_ONE:
+            if asked.its is None:
+                raise DoesNotFit("its", "add-one needs an identity", next="give it")
+            found = noted(held, of, asked.its)
+            held, changed = found.held, found.changed
+    ids = tidy(held, asked.node, asked.identity).ids
+    more = "; ours keeps those that the new one brings" if rules.carries else ""
+    return IdsAnswer(
+        ids=dict(ids.pairs),
+        changed=changed,
+        rule="U3",
+        why=SAID[asked.op] + (more if asked.op is IdsOp.TRANSFER else ""),
+    )
+
+
+NODE_QUESTIONS: tuple[Question[Any, Any], ...] = (
+    Question(
+        name="clusterer.compatible",
+        about="Whether the data at hand go with a new config, or the node is wiped.",
+        asks=AskCompatible,
+        answers=CompatibleAnswer,
+        answer=answer_compatible,
+        example={
+            "node": "b",
+            "new": {**ONE, "version": 2, "node_ids": {"a": "a2"}},
+            "old": {**ONE, "node_ids": {"a": "a1", "b": "b1"}},
+        },
+    ),
+    Question(
+        name="clusterer.boot",
+        about="Which config a starting node takes: given, stored or default.",
+        asks=AskBoot,
+        answers=BootAnswer,
+        answer=answer_boot,
+        example={"node": "a", "given": {**ONE, "version": 2}, "stored": ONE},
+    ),
+    Question(
+        name="clusterer.apply",
+        about="What a node does with an operator's config, and what it answers.",
+        asks=AskNews,
+        answers=NewsAnswer,
+        answer=answer_apply,
+        example={"node": "a", "status": "ready", "config": {**ONE, "version": 2}, "current": ONE},
+    ),
+    Question(
+        name="clusterer.new-config",
+        about="What a node does with a config from a peer.",
+        asks=AskNews,
+        answers=NewsAnswer,
+        answer=answer_new_config,
+        example={
+            "node": "a",
+            "status": "joining",
+            "config": {**ONE, "version": 2},
+            "current": ONE,
+            "sender": "c",
+        },
+    ),
+    Question(
+        name="clusterer.ids",
+        about="Bookkeeping of the nodes' identities.",
+        asks=AskIds,
+        answers=IdsAnswer,
+        answer=answer_ids,
+        example={
+            "node": "b",
+            "identity": "b1",
+            "nodes": ["a", "b"],
+            "ids": {"a": "a1", "c": "c1"},
+            "op": "add-one",
+            "of": "a",
+            "its": "a2",
+        },
+    ),
+)

@@ -1,0 +1,270 @@
+"""Questions about a node that waits: join, rejoin, the wait graph, locks.
+
+Source: Clusterer, U4 and U5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from attrs import frozen
+
+from joinproto.ask.question import Question
+from joinproto.ask.strict import DoesNotFit
+from joinproto.clusterer.ask_config import CONFIG, ONE, config_at
+from joinproto.clusterer.ask_nodes import NODE, RELEASE
+from joinproto.clusterer.blocking import blockers
+from joinproto.clusterer.config import Config
+from joinproto.clusterer.reading import Release
+from joinproto.clusterer.rounds import choose, seen
+from joinproto.clusterer.status import Status
+from joinproto.clusterer.tables import JOINERS, LOCKS, RAN, Asked, Lock, Next, Seen
+from joinproto.clusterer.waits import may_go
+from joinproto.json_form import Absent
+from joinproto.tables.evaluate import members_of
+
+OTHERS = Literal["preboot", "joining", "rejoining", "booting", "ready", "pending", "unreachable"]
+
+
+@frozen(kw_only=True)
+class AskJoin:
+    """What a joining node has heard; all others are coeval."""
+
+    node: NODE
+    config: Annotated[Mapping[str, Any], CONFIG]
+    statuses: Annotated[
+        Mapping[str, OTHERS], "of the other nodes; who is left out cannot be reached"
+    ]
+    release: RELEASE = Release.SEED
+
+
+@frozen(kw_only=True)
+class AskRejoin(AskJoin):
+    """What a rejoining node has heard; all others are coeval."""
+
+    ran: Annotated[tuple[str, ...], "who ran when this node stopped last"] = ()
+
+
+@frozen(kw_only=True)
+class JoinAnswer:
+    """What the node does now."""
+
+    does: Annotated[Next, "what it does"]
+    wiped: Annotated[bool, "its data are thrown away now"]
+    waits_for: Annotated[tuple[str, ...], "whom it needs before it can go on"]
+    awaited: Annotated[tuple[str, ...] | None, "rejoin: who may have newer data", Absent()]
+    rule: Annotated[str, "the rule that decided"]
+    case: Annotated[str, "the case of the table"]
+    why: Annotated[str, "the reason, in a sentence"]
+
+
+def _config(asked: AskJoin) -> Config:
+    config = config_at("config", asked.config, asked.release).config
+    if asked.node not in config.nodes:
+        raise DoesNotFit("node", f"{asked.node!r} is not in the config", next="name one of nodes")
+    for name in asked.statuses:
+        if name not in config.nodes or name == asked.node:
+            raise DoesNotFit(
+                f"statuses.{name}", "not another node of the config", next="leave it out"
+            )
+    return config
+
+
+def answer_join(asked: AskJoin) -> JoinAnswer:
+    """Return what a joining node does."""
+    return _next(asked, _config(asked), Status.JOINING, frozenset())
+
+
+def answer_rejoin(asked: AskRejoin) -> JoinAnswer:
+    """Return what a rejoining node does."""
+    return _next(asked, _config(asked), Status.REJOINING, frozenset(asked.ran))
+
+
+def _next(asked: AskJoin, config: Config, own: Status, ran: frozenset[str]) -> JoinAnswer:
+    statuses = {name: Status(said) for name, said in asked.statuses.items()}
+    rows = seen(config, asked.node, own, statuses, ran)
+    me = next(at for at, one in enumerate(rows) if not one.other)
+    alone = config.is_single(asked.node)
+    if alone:
+        wipes = own is Status.JOINING and config.gospel is None
+        return JoinAnswer(
+            does=Next.FOUND_EMPTY if wipes else Next.FOUND,
+            wiped=wipes,
+            waits_for=(),
+            awaited=None,
+            rule="U4",
+            case="alone",
+            why="the config is this node alone",
+        )
+    case = choose(own, rows, me)
+    awaited = _awaited(rows, me) if own is Status.REJOINING else None
+    waits = case.outcome is Next.WAIT
+    return JoinAnswer(
+        does=case.outcome,
+        wiped=case.outcome in (Next.JOIN, Next.FOUND_EMPTY),
+        waits_for=tuple(sorted(blockers(config, rows, case, awaited))) if waits else (),
+        awaited=None if awaited is None else tuple(sorted(awaited)),
+        rule=case.label,
+        case=case.name,
+        why=f"{case.name}: {case.condition}",
+    )
+
+
+def _awaited(rows: tuple[Seen, ...], me: int) -> frozenset[str]:
+    ran = frozenset(rows[at].name for at in members_of(RAN, rows, me))
+    return ran - frozenset(rows[at].name for at in members_of(JOINERS, rows, me))
+
+
+@frozen(kw_only=True)
+class AskWaits:
+    """A wait graph: for each rejoining node whom it awaits."""
+
+    awaits: Annotated[
+        Mapping[str, tuple[str, ...] | None], "whom each awaits; null: it has not said"
+    ]
+
+
+@frozen(kw_only=True)
+class MayGoAnswer:
+    """One node of the graph."""
+
+    goes: Annotated[bool, "it may take the locks"]
+    component: Annotated[tuple[str, ...], "its strongly connected component, itself included"]
+    out: Annotated[tuple[str, ...], "whom the component awaits beyond itself"]
+    why: Annotated[str, "the case of the table"]
+
+
+@frozen(kw_only=True)
+class WaitsAnswer:
+    """Who may go."""
+
+    goes: Annotated[tuple[str, ...], "those that may take the locks, by name"]
+    nodes: Annotated[Mapping[str, MayGoAnswer], "each that has said whom it awaits"]
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
+
+
+def answer_waits(asked: AskWaits) -> WaitsAnswer:
+    """Return who may go: no edge leads out of its strongly connected component."""
+    graph = {name: frozenset(said) for name, said in asked.awaits.items() if said is not None}
+    complete = len(graph) == len(asked.awaits)
+    found = {}
+    for name in sorted(graph):
+        # Who awaits nobody asks nobody.
+        may = may_go(graph, name, complete=complete or not graph[name])
+        found[name] = MayGoAnswer(
+            goes=may.case.outcome is Next.LOCK,
+            component=tuple(sorted(may.component)),
+            out=tuple(sorted(may.out)),
+            why=may.case.name,
+        )
+    goes = tuple(name for name, one in found.items() if one.goes)
+    why = "no edge leads out of their components" if goes else "everybody awaits somebody outside"
+    if not complete:
+        why = "not all have said whom they await: only who awaits nobody goes"
+    return WaitsAnswer(goes=goes, nodes=found, rule="U5", why=why)
+
+
+@frozen(kw_only=True)
+class AskLocks:
+    """A node that is to go takes the lock of every node of its config."""
+
+    node: NODE
+    nodes: Annotated[tuple[str, ...], "of the config, itself included"]
+    statuses: Annotated[
+        Mapping[str, OTHERS], "of the nodes; who is left out cannot be reached, itself waits"
+    ]
+    held_by: Annotated[Mapping[str, str], "locks that are taken: whose, and by whom"] = {}
+
+
+@frozen(kw_only=True)
+class LocksAnswer:
+    """Whether it gets them all."""
+
+    goes: Annotated[bool, "it holds all, and boots"]
+    order: Annotated[tuple[str, ...], "in which it asks: by name"]
+    taken: Annotated[tuple[str, ...], "that it holds; given back at once where it does not go"]
+    skipped: Annotated[tuple[str, ...], "who is away counts as granted"]
+    refused_by: Annotated[str | None, "at whose lock it ends; null: at none"]
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
+
+
+def answer_locks(asked: AskLocks) -> LocksAnswer:
+    """Return whether a node gets all locks, asking in the order of names."""
+    if asked.node not in asked.nodes:
+        raise DoesNotFit("nodes", f"{asked.node!r} is not among them", next="name it, too")
+    order = tuple(sorted(set(asked.nodes)))
+    taken, skipped, refused, why = list[str](), list[str](), None, "every lock is granted"
+    for name in order:
+        status = Status(asked.statuses.get(name, "unreachable"))
+        if name == asked.node and name not in asked.statuses:
+            status = Status.REJOINING
+        if status is Status.UNREACHABLE:
+            skipped.append(name)
+            continue
+        row = Asked(
+            waiting=status in (Status.JOINING, Status.REJOINING),
+            taken=asked.held_by.get(name, asked.node) != asked.node,
+        )
+        case = LOCKS.choose((row,), 0)
+        if case.outcome is Lock.REJECT:
+            refused, why = name, f"{name} refuses: {case.name}; all are given back"
+            break
+        taken.append(name)
+    return LocksAnswer(
+        goes=refused is None,
+        order=order,
+        taken=tuple(taken),
+        skipped=tuple(skipped),
+        refused_by=refused,
+        rule="U5",
+        why=why,
+    )
+
+
+WAITING_QUESTIONS: tuple[Question[Any, Any], ...] = (
+    Question(
+        name="clusterer.join",
+        about="What a joining node does: join, go first, or wait, and for whom.",
+        asks=AskJoin,
+        answers=JoinAnswer,
+        answer=answer_join,
+        example={"node": "a", "config": ONE, "statuses": {"b": "joining"}},
+    ),
+    Question(
+        name="clusterer.rejoin",
+        about="What a rejoining node does: boot, go, ask, or wait, and for whom.",
+        asks=AskRejoin,
+        answers=JoinAnswer,
+        answer=answer_rejoin,
+        example={
+            "node": "a",
+            "config": {**ONE, "nodes": {"a": "disc", "b": "disc"}},
+            "statuses": {"b": "rejoining"},
+            "ran": ["a", "b"],
+        },
+    ),
+    Question(
+        name="clusterer.waits",
+        about="Who may go in a wait graph.",
+        asks=AskWaits,
+        answers=WaitsAnswer,
+        answer=answer_waits,
+        example={"awaits": {"a": ["b"], "b": ["a"], "c": ["a"]}},
+    ),
+    Question(
+        name="clusterer.locks",
+        about="Whether a node gets the locks of all nodes of its config.",
+        asks=AskLocks,
+        answers=LocksAnswer,
+        answer=answer_locks,
+        example={
+            "node": "a",
+            "nodes": ["a", "b", "c"],
+            "statuses": {"b": "rejoining"},
+            "held_by": {"b": "c"},
+        },
+    ),
+)

@@ -1,0 +1,158 @@
+"""A younger config begins, and a transition ends: U3 to U6.
+
+Compatibility is asked of unmerged configs; only then identities are copied.
+
+Source: Clusterer, U3, U4, U6; the real coordinator's `begin_transition`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from attrs import evolve
+
+from joinproto.clusterer.config import Held
+from joinproto.clusterer.identities import fits, renewed, stamped, tidy, transferred
+from joinproto.clusterer.messages import (
+    NOBODY,
+    Arm,
+    Boot,
+    BootBroker,
+    Keep,
+    NewConfig,
+    Off,
+    Send,
+    StopBroker,
+    Unlock,
+    Wipe,
+)
+from joinproto.clusterer.state import Asking, State, Step, Why, moved
+from joinproto.clusterer.status import Status, Turn
+from joinproto.clusterer.tables import Fits
+
+
+def told(nodes: Iterable[str], held: Held, *, achieved: bool = False) -> tuple[Send, ...]:
+    """Return the messages that spread a config."""
+    return tuple(Send(node, NewConfig(held, achieved)) for node in sorted(nodes))
+
+
+def begin(step: Step, new: Held) -> Step:
+    """Return the step after a config has begun: `new` as it came, identities unmerged."""
+    before = step.state
+    me, rules, config = before.who.me, before.who.rules, new.config
+    case = fits(new, before.achieved, me)
+    turn = Turn(
+        named=me in config.nodes,
+        compatible=case.outcome is Fits.COMPATIBLE,
+        ready=before.status is Status.READY,
+    )
+    begun = _released(moved(step, "begin", turn))
+    if not turn.named:
+        return _left(begun, new, stops=turn.ready)
+    held = tidy(transferred(new, before.achieved, rules), me, before.identity)
+    if begun.state.status is Status.READY:
+        if rules.carries:
+            held = stamped(held, before.achieved)
+        others = config.nodes - {me}
+        return begun.then(
+            Keep(held, before.identity),
+            *told((before.contacts | others), held, achieved=True),
+            achieved=held,
+            held=held,
+            contacts=others,
+            dead=NOBODY,
+        )
+    stop = (StopBroker(),) if turn.ready else ()
+    waiting = begun.then(
+        *stop,
+        *told(before.contacts, held),
+        held=held,
+        contacts=NOBODY,
+        dead=NOBODY,
+        awaited=None,
+        joining=NOBODY,
+    )
+    if not config.is_single(me):
+        return waiting
+    wipes = config.gospel is None and begun.state.status is Status.JOINING
+    return succeed(waiting.then(why=Why("U4", "alone")), Boot.FOUND, wipes=wipes)
+
+
+def _left(step: Step, new: Held, *, stops: bool) -> Step:
+    """U6: a config without this node is stored; then it leaves."""
+    state = step.state
+    out = step.then(
+        Keep(new, state.identity),
+        *((StopBroker(),) if stops else ()),
+        *told(state.contacts, new),
+        achieved=new,
+        held=new,
+        contacts=NOBODY,
+        dead=NOBODY,
+    )
+    if state.status is Status.SHUTDOWN:
+        return out.then(Off("the config does not name it"))
+    return armed(out)
+
+
+def armed(step: Step) -> Step:
+    """Return the step with a new shutdown timer; with no time the node ends at once."""
+    timeout = step.state.config_now.config.shutdown_timeout
+    if timeout == 0:
+        return moved(step, "time up").then(Off("its shutdown_timeout is 0"))
+    number = step.state.timer + 1
+    return step.then(Arm(timeout if isinstance(timeout, int) else None, number), timer=number)
+
+
+def succeed(step: Step, how: Boot, *, wipes: bool = False, forget: frozenset[str] = NOBODY) -> Step:
+    """Return the step after a transition has succeeded: stored first, then the broker boots."""
+    state = step.state
+    rules, held, identity = state.who.rules, state.config_now, state.identity
+    if wipes and rules.renews:
+        identity = renewed(identity)
+        held = tidy(held, state.who.me, identity)
+    if rules.carries and (how in (Boot.FOUND, Boot.FIRST) or not held.since.pairs):
+        held = stamped(held, state.achieved)
+    why = state.why
+    return (
+        _released(moved(step, "success"))
+        .then(why=why)
+        .then(
+            Keep(held, identity),
+            *((Wipe(),) if wipes else ()),
+            BootBroker(how, held.config.nodes, forget),
+            held=held,
+            achieved=held,
+            identity=identity,
+        )
+    )
+
+
+def stopped(step: Step, why: str) -> Step:
+    """Return the step after a waiting node has ended without storing anything."""
+    return _released(moved(step, "conflict")).then(Off(why))
+
+
+def _released(step: Step) -> Step:
+    """Return the step without the round that was under way, and without what it locked."""
+    state = step.state
+    if state.round is None and state.lock is None:
+        return step
+    return Step(evolve(state, round=None, lock=None), (*step.effects, *_unlocks(state)))
+
+
+def rested(state: State) -> Step:
+    """Return the step after a round that led nowhere: the next one begins with a tick."""
+    mine = state.lock is not None and state.lock.node == state.who.me
+    lock = None if mine else state.lock
+    return Step(evolve(state, round=None, lock=lock), _unlocks(state))
+
+
+def _unlocks(state: State) -> tuple[Any, ...]:
+    """Return the messages that give back what this round has locked elsewhere."""
+    round_ = state.round
+    if round_ is None or round_.what is not Asking.LOCKS:
+        return ()
+    others = sorted(round_.taken - {state.who.me})
+    return tuple(Send(node, Unlock(round_.token)) for node in others)

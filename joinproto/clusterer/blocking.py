@@ -1,0 +1,30 @@
+"""For whom a node waits, by the case of its table.
+
+Source: Clusterer, U4: wait, without end, and say for whom.
+"""
+
+from __future__ import annotations
+
+from joinproto.clusterer.config import Config
+from joinproto.clusterer.rounds import leader
+from joinproto.clusterer.status import Status
+from joinproto.clusterer.tables import Next, Seen
+from joinproto.tables.tables import Case
+
+
+def blockers(
+    config: Config, seen: tuple[Seen, ...], case: Case[Next], awaited: frozenset[str] | None
+) -> frozenset[str]:
+    """Return for whom a node waits.  `awaited`: of a rejoining node, who may have newer data."""
+    others = [one for one in seen if one.other]
+    match case.name:
+        case "somebody is away" | "somebody is not joining":
+            return frozenset(one.name for one in others if one.status is not Status.JOINING)
+        case "another is first":
+            return frozenset({leader(config)})
+        case "a ram node":
+            return frozenset(one.name for one in others if one.name in config.disc)
+        case "a later one is away":
+            away = Status.UNREACHABLE
+            return frozenset(one.name for one in others if one.ran and one.status is away)
+    return awaited or frozenset()

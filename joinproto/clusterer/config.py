@@ -1,0 +1,109 @@
+"""A cluster config as a value, what a node holds with it, and which of two is younger.
+
+Source: Clusterer, U1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+from attrs import field, frozen
+
+V = TypeVar("V")
+
+INFINITY = "infinity"
+
+
+class Age(Enum):
+    """How one config compares with another."""
+
+    COEVAL = "coeval"  # the same content
+    YOUNGER = "younger"  # a higher version
+    OLDER = "older"
+    INVALID = "invalid"  # the same version, other content
+
+
+@frozen(cache_hash=True)
+class Config:
+    """What an operator declares.  Names in `disc` and `ram` are disjoint.
+
+    `gospel`: whose data survive; None: nobody's (reset).  `shutdown_timeout`: seconds, INFINITY,
+    or None where the release knows no such setting.
+    """
+
+    version: int
+    disc: frozenset[str]
+    ram: frozenset[str] = frozenset()
+    gospel: str | None = None
+    shutdown_timeout: int | str | None = None
+    nodes: frozenset[str] = field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "nodes", self.disc | self.ram)
+
+    def is_single(self, node: str) -> bool:
+        """Say whether it is this node alone, as a disc node."""
+        return not self.ram and self.disc == {node}
+
+    def __str__(self) -> str:
+        return f"version {self.version} of {', '.join(sorted(self.nodes)) or 'nobody'}"
+
+
+def compare(one: Config, other: Config) -> Age:
+    """Return how `one` compares with `other`; identities do not count."""
+    if one == other:
+        return Age.COEVAL
+    if one.version == other.version:
+        return Age.INVALID
+    return Age.YOUNGER if one.version > other.version else Age.OLDER
+
+
+@frozen(cache_hash=True)
+class Notes(Generic[V]):
+    """What is known of some nodes, by name; like a dict, but never changes.  `pairs`: sorted."""
+
+    pairs: tuple[tuple[str, V], ...] = ()
+
+    @classmethod
+    def of(cls, known: Mapping[str, V]) -> Notes[V]:
+        return cls(tuple(sorted(known.items())))
+
+    def get(self, node: str) -> V | None:
+        """Return what is known of this node, None for nothing."""
+        return next((value for name, value in self.pairs if name == node), None)
+
+    def with_(self, node: str, value: V) -> Notes[V]:
+        """Return the same with this of one node."""
+        return self if self.get(node) == value else Notes.of({**dict(self.pairs), node: value})
+
+    def over(self, other: Notes[V]) -> Notes[V]:
+        """Return both; where both know a node, this one is right."""
+        return Notes.of({**dict(other.pairs), **dict(self.pairs)}) if other.pairs else self
+
+    def of_nodes(self, nodes: frozenset[str]) -> Notes[V]:
+        """Return what is known of these nodes only."""
+        if all(name in nodes for name, _ in self.pairs):
+            return self
+        return Notes(tuple(pair for pair in self.pairs if pair[0] in nodes))
+
+
+NOTHING: Notes[Any] = Notes()
+
+
+@frozen(cache_hash=True)
+class Held:
+    """A config with what its holder knows: the last known identity of each node.
+
+    `since`: from which version on a node has been a member without a break; kept by ours only.
+    """
+
+    config: Config
+    ids: Notes[str] = NOTHING
+    since: Notes[int] = NOTHING
+
+
+def default(node: str) -> Config:
+    """Return what a blank node starts with: version 0, itself alone, itself the gospel."""
+    return Config(0, frozenset({node}), gospel=node, shutdown_timeout=INFINITY)

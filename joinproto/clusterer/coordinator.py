@@ -1,0 +1,232 @@
+"""One step of a node: `step(state, event) -> Step`.
+
+Source: Clusterer, U1, U3, U6 and U7; the real coordinator.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+
+from joinproto.clusterer import locking, transitioner
+from joinproto.clusterer.beginning import armed, begin, told
+from joinproto.clusterer.config import Held, compare, default
+from joinproto.clusterer.identities import boot, noted, tidy, updated
+from joinproto.clusterer.messages import (
+    NOBODY,
+    Answer,
+    Apply,
+    AskAwaited,
+    AskLock,
+    AskStatus,
+    Awaited,
+    Booted,
+    BootFailed,
+    Down,
+    Keep,
+    Locked,
+    NewConfig,
+    Off,
+    Paused,
+    Poke,
+    Receive,
+    Reply,
+    Send,
+    Silence,
+    Start,
+    StopBroker,
+    Tick,
+    TimeUp,
+    Told,
+    Unlock,
+)
+from joinproto.clusterer.state import State, Step, moved
+from joinproto.clusterer.status import Status
+from joinproto.clusterer.tables import FROM_OPERATOR, FROM_PEER, Does, News
+
+REPLIES = {
+    Does.BEGIN: Reply.BEGINS,
+    Does.PASS_ON: Reply.IN_TRANSITION,
+    Does.REFUSE_OLDER: Reply.OLDER,
+    Does.REFUSE_SAME: Reply.SAME,
+    Does.REFUSE_OTHER: Reply.OTHER,
+    Does.REFUSE_INVALID: Reply.INVALID,
+    Does.REFUSE_NOW: Reply.NOT_NOW,
+    Does.REFUSE_BROKER: Reply.BROKER,
+}
+
+
+def step(state: State, event: Any) -> Step:
+    """Return the next state of a node, and what its host does."""
+    if state.status is Status.SHUTDOWN:
+        return Step(state)
+    match event:
+        case Receive(sender, content):
+            return _received(state, sender, content)
+        case Start():
+            return _start(state, event)
+        case Tick(token, record):
+            return transitioner.ask(state, token, record) if state.waits else Step(state)
+        case Silence(node, token):
+            return transitioner.heard(state, node, token, None)
+        case Apply(config):
+            return _apply(state, config)
+        case Booted():
+            return _booted(state)
+        case BootFailed():
+            again = Step(state, (StopBroker(),))
+            return begin(again, state.config_now) if state.status is Status.BOOTING else Step(state)
+        case Paused(paused):
+            return Step(evolve(state, paused=paused))
+        case Down(node):
+            return _down(state, node)
+        case Poke():
+            return _poke(state)
+        case TimeUp(number):
+            if state.status is Status.PENDING and number == state.timer:
+                return moved(Step(state), "time up").then(Off("its shutdown_timeout is over"))
+    return Step(state)
+
+
+def _received(state: State, sender: str, content: Any) -> Step:
+    match content:
+        case AskStatus(identity, token):
+            return _asked(state, sender, identity, token)
+        case NewConfig(held, achieved):
+            return news(state, held, sender, achieved=achieved)
+        case AskAwaited(token):
+            nodes = state.awaited if state.status is Status.REJOINING else None
+            return Step(state, (Send(sender, Awaited(token, nodes)),))
+        case Told(token) | Awaited(token):
+            return transitioner.heard(state, sender, token, content)
+        case Locked(token, granted):
+            return locking.answered(state, sender, token, granted=granted)
+        case AskLock(token):
+            return locking.wanted(state, sender, token)
+        case Unlock(token):
+            return locking.freed(state, sender, token)
+    return Step(state)
+
+
+def _start(state: State, start: Start) -> Step:
+    """U1: the config of a start, held against the stored one."""
+    me, record = state.who.me, start.record
+    stored = record.stored
+    identity = record.identity if stored is not None and record.identity else start.fresh
+    taken = boot(start.given, None if stored is None else stored.config, default(me))
+    is_stored = stored is not None and taken.new == stored.config
+    new = stored if is_stored and stored is not None else Held(taken.new)
+    if not is_stored and (stored is None or state.who.rules.carries):
+        new = tidy(new, me, identity)
+    begun = evolve(
+        state, identity=identity, achieved=stored, members=record.members, ran=record.ran
+    )
+    return begin(Step(begun), new)
+
+
+def _asked(state: State, sender: str, identity: str, token: int) -> Step:
+    """U3, U7: config and status, and what the asker says of itself is noted."""
+    who, held = state.who, state.held
+    if held is None:
+        return Step(state, (Send(sender, Told(token, None, Status.PREBOOT)),))
+    found = noted(held, sender, identity)
+    answer = Send(sender, Told(token, found.held, state.status))
+    if state.waits and who.rules.believes_waiting:
+        asked = Step(evolve(state, held=found.held), (answer,))
+        return begin(asked, found.held) if found.changed else asked
+    if found.changed:
+        # Whoever has this name now is another one: what it is to us is decided when a config
+        # begins, on what was known before.
+        answer = Send(sender, Told(token, held, state.status))
+        return _once_more(Step(state, (answer,)))
+    kept: tuple[Any, ...] = ()
+    if state.status is Status.READY and who.rules.carries and found.held != held:
+        kept = (Keep(found.held, state.identity),)
+    known = evolve(state, held=found.held)
+    if not state.waits:
+        known = evolve(known, achieved=found.held)
+    return _once_more(Step(known, (*kept, answer)))
+
+
+def _once_more(step: Step) -> Step:
+    """U6: who is asked for its status while its time runs has all of it again."""
+    if step.state.status is not Status.PENDING:
+        return step
+    return armed(step)
+
+
+def news(state: State, remote: Held, sender: str | None, *, achieved: bool = False) -> Step:
+    """Return the step after a config has come, from a peer or (`sender` None) passed on."""
+    held = state.held
+    age = compare(remote.config, held.config) if held is not None else None
+    case = FROM_PEER.choose((News(status=state.status, age=age, paused=state.paused),), 0)
+    match case.outcome:
+        case Does.BEGIN:
+            return begin(Step(state), remote)
+        case Does.FORWARD:
+            others = state.config_now.config.nodes - {state.who.me, sender}
+            return begin(Step(state, told(others, remote)), remote)
+        case Does.SEND_OURS if sender is not None:
+            ready = state.status is Status.READY
+            return Step(state, (Send(sender, NewConfig(state.config_now, ready)),))
+        case Does.NOTE if sender is not None:
+            return _note(state, remote, sender, achieved=achieved)
+        case Does.REMEMBER if sender is not None:
+            return Step(evolve(state, contacts=state.contacts | {sender}))
+    return Step(state)
+
+
+def _note(state: State, remote: Held, sender: str, *, achieved: bool) -> Step:
+    """Note what the sender of the same config says of itself; who is ready says it for sure."""
+    rules, held = state.who.rules, state.config_now
+    if rules.believes_waiting or achieved:
+        held = updated(held, sender, remote, rules)
+    elif (said := remote.ids.get(sender)) is not None and held.ids.get(sender) is None:
+        held = noted(held, sender, said).held
+    held = tidy(held, state.who.me, state.identity)
+    if state.waits:
+        return Step(evolve(state, held=held))
+    kept = () if held == state.held else (Keep(held, state.identity),)
+    return Step(evolve(state, held=held, achieved=held), kept)
+
+
+def _apply(state: State, config: Any) -> Step:
+    """U1, U7: an operator's config, and what it is answered."""
+    held = state.held
+    age = compare(config, held.config) if config is not None and held is not None else None
+    row = News(status=state.status, age=age, paused=state.paused)
+    case = FROM_OPERATOR.choose((row,), 0)
+    answered = Step(state, (Answer(REPLIES[case.outcome]),))
+    if case.outcome not in (Does.BEGIN, Does.PASS_ON):
+        return answered
+    new = Held(config)
+    if state.who.rules.carries:
+        new = tidy(new, state.who.me, state.identity)
+    if case.outcome is Does.BEGIN:
+        return begin(answered, new)
+    passed = news(state, new, None)
+    return Step(passed.state, (*answered.effects, *passed.effects))
+
+
+def _booted(state: State) -> Step:
+    """The config is achieved: everybody in it is told, and who asked meanwhile."""
+    if state.status is not Status.BOOTING:
+        return Step(state)
+    others = state.config_now.config.nodes - {state.who.me}
+    tell = told(state.contacts | others, state.config_now, achieved=True)
+    why = state.why
+    return moved(Step(state), "booted").then(*tell, contacts=others, dead=NOBODY, why=why)
+
+
+def _down(state: State, node: str) -> Step:
+    lock = None if state.lock is not None and state.lock.node == node else state.lock
+    dead = state.dead | ({node} & state.contacts) if state.status is Status.READY else state.dead
+    return Step(evolve(state, lock=lock, dead=dead))
+
+
+def _poke(state: State) -> Step:
+    """U7: members that were away are sent the config, in case they are back."""
+    if state.status is not Status.READY:
+        return Step(state)
+    return Step(evolve(state, dead=NOBODY), told(state.dead, state.config_now, achieved=True))

@@ -1,0 +1,104 @@
+"""What a story does to machines and network.
+
+A deed that does not apply changes nothing: a start of a node that runs, a stop of one that is off.
+
+Source: the format of stories, docs/clusterer.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from joinproto.clusterer import broker
+from joinproto.clusterer.broker import Disk
+from joinproto.clusterer.config import Config
+from joinproto.clusterer.messages import Apply, Down, Reply, Start
+from joinproto.clusterer.reading import NotConfig, of_json
+from joinproto.clusterer.state import State, Who
+from joinproto.clusterer.story import Deed, Op
+
+if TYPE_CHECKING:
+    from joinproto.clusterer.sim import Machine, Sim
+
+
+def do(sim: Sim, deed: Deed) -> None:
+    """Do one deed; time passes elsewhere."""
+    name = deed.node or ""
+    sim.events.append(f"{deed.op.value} {name}".strip())
+    machine = sim.machines.get(name)
+    match deed.op:
+        case Op.CREATE:
+            sim.create(name)
+        case Op.CUT:
+            _cut(sim, deed)
+        case Op.HEAL:
+            _heal(sim, deed)
+        case _ if machine is None:
+            if deed.op is Op.APPLY:
+                sim.replies[name] = Reply.OFF.value
+        case Op.START:
+            _start(sim, machine, deed)
+        case Op.STOP | Op.CRASH:
+            crashes = deed.op is Op.CRASH
+            sim.off(machine, "crashed" if crashes else "stopped", loses=crashes)
+        case Op.RESET:
+            sim.off(machine, "reset")
+            machine.why = "reset"
+            machine.disk = sim.disks[name] = Disk()
+        case Op.DELETE:
+            sim.off(machine, "deleted")
+            del sim.machines[name], sim.disks[name]
+        case Op.APPLY:
+            sim.replies[name] = Reply.OFF.value
+            sim.step(machine, Apply(_config(sim, deed)))
+
+
+def _start(sim: Sim, machine: Machine, deed: Deed) -> None:
+    if machine.is_up:
+        return
+    machine.stirred, machine.retries = True, 0
+    who = Who(machine.name, sim.story.variant, sim.story.release)
+    machine.state = State(who=who)
+    fresh = f"{machine.name}#{sim.count(f'{machine.name}#')}"
+    sim.step(machine, Start(record=machine.disk.record, given=_config(sim, deed), fresh=fresh))
+
+
+def _config(sim: Sim, deed: Deed) -> Config | None:
+    """Return the deed's config; one that is not valid is none."""
+    if deed.config is None:
+        return None
+    try:
+        return of_json(deed.config, sim.story.release).config
+    except NotConfig:
+        return None
+
+
+def _pairs(deed: Deed) -> set[frozenset[str]]:
+    left, right = deed.between or ((), ())
+    return {frozenset((one, other)) for one in left for other in right if one != other}
+
+
+def _cut(sim: Sim, deed: Deed) -> None:
+    pairs = _pairs(deed)
+    sim.cut |= pairs
+    sim.stir()
+    sim.drop(lambda sender, to: frozenset((sender, to)) in pairs)
+    for one, other in sorted(tuple(sorted(pair)) for pair in pairs):
+        for name, gone in ((one, other), (other, one)):
+            disk = sim.disks.get(name)
+            if disk is not None and disk.runs:
+                disk.ran -= {gone}
+            machine = sim.machines.get(name)
+            if machine is not None:
+                sim.step(machine, Down(gone))
+
+
+def _heal(sim: Sim, deed: Deed) -> None:
+    if deed.between is None:
+        sim.cut.clear()
+    else:
+        sim.cut -= _pairs(deed)
+    sim.stir()
+    for name, disk in sim.disks.items():
+        if disk.runs:
+            disk.ran |= set(broker.cluster(name, sim.disks, sim.reaches))

@@ -1,0 +1,120 @@
+"""Bookkeeping of identities, and what they decide: whether a config goes with the data at hand.
+
+An identity says which node it was that had a name; in ours it changes with the data, too, as
+`NAME-identity+1`.  After every operation identities of nodes that the config does not name are
+dropped, and one's own is set.
+
+Source: Clusterer, U3; the real one's node ids.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve, frozen
+
+from joinproto.clusterer.config import Config, Held, Notes, compare
+from joinproto.clusterer.tables import BOOT, COMPATIBLE, Choice, Fits, Pair, Takes
+from joinproto.clusterer.variants import Rules
+from joinproto.tables.tables import Case
+
+
+def tidy(held: Held, me: str, identity: str) -> Held:
+    """Return it with the identities of its nodes only, and one's own."""
+    ids = held.ids.of_nodes(held.config.nodes)
+    if me in held.config.nodes:
+        ids = ids.with_(me, identity)
+    return held if ids is held.ids else evolve(held, ids=ids)
+
+
+def transferred(new: Held, old: Held | None, rules: Rules) -> Held:
+    """Return a new config with the identities of the last achieved one (untidied).
+
+    What was learned since is dropped.  `rules.carries`: what the new one came with is kept.
+    """
+    if old is None:
+        return new
+    ids = new.ids.over(old.ids) if rules.carries else old.ids
+    return evolve(new, ids=ids)
+
+
+def updated(held: Held, node: str, remote: Held, rules: Rules) -> Held:
+    """Return it with what a node says of itself; where it says nothing, as it was."""
+    said = remote.ids.get(node)
+    if rules.crashes and node not in held.config.nodes:
+        return evolve(held, ids=Notes())  # a stranger spoils what was known
+    return held if said is None else evolve(held, ids=held.ids.with_(node, said))
+
+
+@frozen
+class Noted:
+    """Identities after one was told.  `changed`: another one was known before."""
+
+    held: Held
+    changed: bool
+
+
+def noted(held: Held, node: str, identity: str) -> Noted:
+    """Return the identities with this one; of a node that the config does not name nothing is."""
+    if node not in held.config.nodes:
+        return Noted(held, changed=False)
+    known = held.ids.get(node)
+    changed = known is not None and known != identity
+    return Noted(evolve(held, ids=held.ids.with_(node, identity)), changed)
+
+
+def stamped(new: Held, old: Held | None) -> Held:
+    """Return it with the version since which each node has been a member (ours)."""
+    if new.since.pairs:
+        return evolve(new, since=new.since.of_nodes(new.config.nodes))
+    since = {}
+    for node in new.config.nodes:
+        was_in = old is not None and node in old.config.nodes
+        before = (old.since.get(node) or 0) if old is not None else 0
+        since[node] = before if was_in else new.config.version
+    return evolve(new, since=Notes.of(since))
+
+
+def renewed(identity: str) -> str:
+    """Return the identity of the same node with other data."""
+    base, _, count = identity.partition("+")
+    return f"{base}+{int(count or 0) + 1}"
+
+
+def of_node(identity: str | None) -> str | None:
+    """Return the node's identity, whatever its data."""
+    return None if identity is None else identity.partition("+")[0]
+
+
+def fits(new: Held, old: Held | None, me: str) -> Case[Fits]:
+    """Return whether a config goes with the data of the last achieved one; both unmerged."""
+    config = new.config
+    gospel = config.gospel
+    if old is None:
+        return COMPATIBLE.choose((Pair(has_old=False, resets=gospel is None),), 0)
+    one, other = (new.ids.get(gospel), old.ids.get(gospel)) if gospel is not None else (None, None)
+    row = Pair(
+        identical=config == old.config and new.ids == old.ids,
+        resets=gospel is None,
+        self_in_old=me in old.config.nodes,
+        gospel_in_old=gospel in old.config.nodes,
+        contradicts=one is not None and other is not None and one != other,
+        was_out=(new.since.get(me) or 0) > old.config.version,
+    )
+    return COMPATIBLE.choose((row,), 0)
+
+
+@frozen
+class Taken:
+    """Which config a start takes.  `old`: what it is held against; None: nothing."""
+
+    case: Case[Takes]
+    new: Config
+    old: Config | None
+
+
+def boot(given: Config | None, stored: Config | None, blank: Config) -> Taken:
+    """Return which config a starting node takes; `blank`: the default."""
+    age = compare(given, stored) if given is not None and stored is not None else None
+    row = Choice(given=given is not None, stored=stored is not None, age=age)
+    case = BOOT.choose((row,), 0)
+    chosen = {Takes.DEFAULT: blank, Takes.GIVEN: given, Takes.STORED: stored}[case.outcome]
+    return Taken(case, chosen or blank, stored)

@@ -1,0 +1,86 @@
+"""Locks: one a node, taken at every node of the config in the order of names, then go.
+
+Who is away counts as granted; who is refused one gives all back.  One order for everybody, so
+two that each hold what the other needs cannot be.
+
+Source: Clusterer, U5.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from joinproto.clusterer.beginning import rested, succeed
+from joinproto.clusterer.messages import AskLock, Boot, Locked, Send
+from joinproto.clusterer.state import Asked, Asking, Holder, State, Step, Why
+from joinproto.clusterer.status import WAITING
+from joinproto.clusterer.tables import LOCKS, Lock
+from joinproto.clusterer.tables import Asked as Row
+
+
+def begin_locking(state: State) -> Step:
+    """Return the step that asks for the first lock."""
+    round_ = state.round
+    if round_ is None:
+        return Step(state)
+    nodes = state.config_now.config.nodes
+    locks = Asked(what=Asking.LOCKS, token=round_.token, left=nodes)
+    return _next(evolve(state, round=locks))
+
+
+def _next(state: State) -> Step:
+    """Ask for the least lock that is left; with none left, go."""
+    round_, me = state.round, state.who.me
+    if round_ is None:
+        return Step(state)
+    if not round_.left:
+        forget = state.joining | (state.members - state.config_now.config.nodes)
+        return succeed(Step(state), Boot.FIRST, forget=forget)
+    first = min(round_.left)
+    if first != me:
+        return Step(state, (Send(first, AskLock(round_.token)),))
+    if answer(state) is Lock.REJECT:
+        return _refused(state, me)
+    held = evolve(state, lock=Holder(me, round_.token))
+    return _next(evolve(held, round=_taken(round_, me)))
+
+
+def _taken(round_: Asked, node: str) -> Asked:
+    return evolve(round_, left=round_.left - {node}, taken=round_.taken | {node})
+
+
+def _refused(state: State, node: str) -> Step:
+    why = Why("U5", "a lock is held by another")
+    return rested(evolve(state, why=why, waits_for=frozenset({node})))
+
+
+def answer(state: State) -> Lock:
+    """Return what a node answers to whoever wants its lock."""
+    row = Row(waiting=state.status in WAITING, taken=state.lock is not None)
+    return LOCKS.choose((row,), 0).outcome
+
+
+def wanted(state: State, sender: str, token: int) -> Step:
+    """Return the step after somebody asked for this node's lock."""
+    if answer(state) is Lock.REJECT:
+        return Step(state, (Send(sender, Locked(token, granted=False)),))
+    held = evolve(state, lock=Holder(sender, token))
+    return Step(held, (Send(sender, Locked(token, granted=True)),))
+
+
+def answered(state: State, sender: str, token: int, *, granted: bool) -> Step:
+    """Return the step after a lock was granted, or refused."""
+    round_ = state.round
+    if round_ is None or round_.what is not Asking.LOCKS or round_.token != token:
+        return Step(state)
+    if not round_.left or sender != min(round_.left):
+        return Step(state)
+    if not granted:
+        return _refused(state, sender)
+    return _next(evolve(state, round=_taken(round_, sender)))
+
+
+def freed(state: State, sender: str, token: int) -> Step:
+    """Return the step after a lock was given back."""
+    is_his = state.lock == Holder(sender, token)
+    return Step(evolve(state, lock=None)) if is_his else Step(state)

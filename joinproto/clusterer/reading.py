@@ -1,0 +1,305 @@
+"""U2: a config from Erlang terms, TOML or JSON values; errors in their documented order.
+
+All three become terms (`terms.py`) first, so one set of checks reads them.  An error says the
+line, what was found there, and what to write.
+
+Source: Clusterer, U2; the real one's order of checks: the form, keys that are missing, version,
+nodes, gospel, shutdown_timeout, node_ids.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+from attrs import frozen
+
+from joinproto.clusterer.config import INFINITY, Config, Held, Notes
+from joinproto.clusterer.terms import (
+    Atom,
+    Binary,
+    List,
+    NotTerms,
+    Number,
+    Term,
+    Text,
+    Tuple,
+    read_terms,
+)
+
+KINDS = {"disc": "disc", "disk": "disc", "ram": "ram"}
+
+
+class Release(Enum):
+    """The era: `seed` has shutdown_timeout and pending_shutdown, `head` has neither."""
+
+    SEED = "seed"
+    HEAD = "head"
+
+
+class Form(Enum):
+    """How a config is written."""
+
+    ERLANG = "erlang"
+    TOML = "toml"
+
+
+KEYS = {
+    Release.SEED: ("version", "nodes", "gospel", "shutdown_timeout"),
+    Release.HEAD: ("version", "nodes", "gospel"),
+}
+
+
+class NotConfig(Exception):
+    """The config is not valid.  `place`: the key at fault, with the element's number."""
+
+    def __init__(self, line: int, found: str, write: str, place: str = "") -> None:
+        super().__init__(f"line {line}: {found}; write {write}")
+        self.line, self.found, self.write, self.place = line, found, write, place
+
+
+@frozen
+class Read:
+    """A config that was read; `own`: the holder's identity, in a stored config; `note`: or ""."""
+
+    held: Held
+    own: str | None = None
+    note: str = ""
+
+
+def read(text: str, form: Form | None = None, release: Release = Release.SEED) -> Read:
+    """Return the config of a file; raises `NotConfig`.  `form` None: by its first character."""
+    if (form or guessed(text)) is Form.TOML:
+        return checked(_toml(text), release)
+    try:
+        found = read_terms(text)
+    except NotTerms as error:
+        raise NotConfig(error.line, error.found, error.write) from None
+    if len(found.all) != 1:
+        at = found.all[1].line if found.all else 1
+        many = f"{len(found.all)} terms" if found.all else "nothing"
+        raise NotConfig(at, many, "one list of {key, value} tuples, then a full stop")
+    note = "" if found.ended else f"line {found.line}: write a full stop after the last bracket"
+    return checked(found.all[0], release, note)
+
+
+def guessed(text: str) -> Form:
+    """Return how a text is written: TOML has a key and `=`, or a table, at its first word."""
+    stripped = re.sub(r"\A(?:\s+|[%#][^\n]*)*", "", text)
+    toml = re.match(r"""(?:[\w-]+|"[^"\n]*")(?:\s*\.\s*[\w-]+)*\s*=|\[\s*["\w.-]+\s*\]\s*$""",
+                    stripped, re.MULTILINE)  # fmt: skip
+    return Form.TOML if toml else Form.ERLANG
+
+
+def of_json(value: Any, release: Release = Release.SEED) -> Held:
+    """Return the config of JSON values, with its `node_ids`; raises `NotConfig`."""
+    return checked(_term(value, lambda _: 1), release).held
+
+
+def checked(term: Term, release: Release, note: str = "") -> Read:
+    """Return the config that a term says; raises `NotConfig` for the first error."""
+    if not isinstance(term, List):
+        raise NotConfig(term.line, str(term), "a list: [{version, 1}, {nodes, [...]}, ...]")
+    there: dict[str, Term] = {}
+    for item in term.items:
+        if isinstance(item, Tuple) and len(item.items) == 2 and isinstance(item.items[0], Atom):
+            there.setdefault(item.items[0].name, item.items[1])
+    missing = [key for key in KEYS[release] if key not in there]
+    if missing:
+        example = {"version": "{version, 1}", "nodes": "{nodes, [rabbit@hostA]}",
+                   "gospel": "{gospel, {node, rabbit@hostA}}",
+                   "shutdown_timeout": "{shutdown_timeout, infinity}"}  # fmt: skip
+        more = ", ".join(example[key] for key in missing)
+        raise NotConfig(term.line, f"no {', '.join(missing)}", more, missing[0])
+    version = _version(there["version"])
+    disc, ram = _nodes(there["nodes"])
+    gospel = _gospel(there["gospel"], disc | ram)
+    timeout = _timeout(there["shutdown_timeout"]) if release is Release.SEED else None
+    ids = _ids(there.get("node_ids"))
+    own = there.get("node_id")
+    return Read(
+        Held(Config(version, disc, ram, gospel, timeout), ids),
+        own.text if isinstance(own, Binary | Text) else None,
+        note,
+    )
+
+
+def _version(found: Term) -> int:
+    if isinstance(found, Number) and isinstance(found.value, int) and found.value >= 0:
+        return found.value
+    raise NotConfig(
+        found.line, f"version is {found}", "an integer from 0 on, for users from 1 on", "version"
+    )
+
+
+def _nodes(found: Term) -> tuple[frozenset[str], frozenset[str]]:
+    if not isinstance(found, List):
+        raise NotConfig(
+            found.line, f"nodes is {found}", "a list: [rabbit@hostA, {rabbit@hostB, ram}]", "nodes"
+        )
+    names: list[str] = []
+    kinds: list[str] = []
+    for at, item in enumerate(found.items):
+        match item:
+            case Atom(name):
+                names.append(name)
+                kinds.append("disc")
+            case Tuple((Atom(name), Atom(kind))) if kind in KINDS:
+                names.append(name)
+                kinds.append(KINDS[kind])
+            case _:
+                raise NotConfig(item.line, f"nodes has {item}", _for_node(item), f"nodes[{at}]")
+    if "disc" in kinds:
+        for at, name in enumerate(names):
+            if name in names[:at]:
+                line, shown = found.items[at].line, Atom(name)
+                raise NotConfig(
+                    line, f"nodes has {shown} more than once", f"{shown} once", f"nodes[{at}]"
+                )
+    elif names:
+        first = Atom(names[0])
+        raise NotConfig(
+            found.line, f"nodes has ram nodes only: {found}",
+            f"at least one disc node, as {first} or {{{first}, disc}}", "nodes",
+        )  # fmt: skip
+    of = dict(zip(names, kinds, strict=True))
+    return (
+        frozenset(name for name, kind in of.items() if kind == "disc"),
+        frozenset(name for name, kind in of.items() if kind == "ram"),
+    )
+
+
+def _for_node(item: Term) -> str:
+    """Return what to write instead of an element of `nodes` that is no node."""
+    match item:
+        case Text(text) if text:
+            return f"the name without double quotes: {Atom(text)}"
+        case Tuple((Text(text), Atom(kind))) if kind in KINDS:
+            return f"the name without double quotes: {{{Atom(text)}, {kind}}}"
+        case List(items) | Tuple(items) if len(items) > 1 and all(map(_is_node, items)):
+            flat = ", ".join(map(str, items))
+            return f"its nodes one by one in the list, without a bracket of their own: [{flat}]"
+        case Tuple((Atom(name), *_)):
+            return f"{Atom(name)}, {{{Atom(name)}, disc}} or {{{Atom(name)}, ram}}"
+    return "a name, {name, disc} or {name, ram}"
+
+
+def _is_node(item: Term) -> bool:
+    match item:
+        case Atom() | Tuple((Atom(), Atom("disc" | "disk" | "ram"))):
+            return True
+    return False
+
+
+def _gospel(found: Term, nodes: frozenset[str]) -> str | None:
+    match found:
+        case Atom("reset"):
+            return None
+        case Tuple((Atom("node"), Atom(name))) if name in nodes:
+            return name
+        case Tuple((Atom("node"), named)):
+            known = ", ".join(str(Atom(name)) for name in sorted(nodes))
+            write = f"one of the nodes: {known}" if known else "reset, because there are no nodes"
+            raise NotConfig(found.line, f"gospel names {named}, not among nodes", write, "gospel")
+    raise NotConfig(found.line, f"gospel is {found}", "reset or {node, NAME}", "gospel")
+
+
+def _timeout(found: Term) -> int | str:
+    match found:
+        case Atom("infinity"):
+            return INFINITY
+        case Number(value) if isinstance(value, int) and value >= 0:
+            return value
+    raise NotConfig(
+        found.line, f"shutdown_timeout is {found}", "infinity, or seconds as an integer from 0 on",
+        "shutdown_timeout",
+    )  # fmt: skip
+
+
+def _ids(found: Term | None) -> Notes[str]:
+    if found is None:
+        return Notes()
+    if not isinstance(found, List):
+        raise NotConfig(found.line, f"node_ids is {found}", "a list, or nothing", "node_ids")
+    known: dict[str, str] = {}
+    for item in found.items:
+        match item:
+            case Tuple((Atom(name), Binary(text) | Text(text) | Atom(text))):
+                known[name] = text
+    return Notes.of(known)
+
+
+# -- TOML and JSON, as terms ---------------------------------------------------------------
+
+
+def _toml(text: str) -> Term:
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        said = str(error)
+        line = re.search(r"line (\d+)", said)
+        last = text.rstrip().count("\n") + 1
+        raise NotConfig(
+            int(line[1]) if line else last, f"not a TOML file: {said}", "key = value"
+        ) from None
+    except RecursionError:
+        raise NotConfig(1, "too many brackets in brackets", "fewer") from None
+    lines = text.splitlines()
+
+    def line_of(word: str) -> int:
+        named = re.compile(rf"""^\s*\[?\s*["']?{re.escape(word)}["']?\s*[\]=.]""")
+        return next((at for at, line in enumerate(lines, 1) if named.match(line)), 1)
+
+    return _term(found, line_of)
+
+
+def _term(value: Any, line_of: Callable[[str], int]) -> Term:
+    """Return the term that a config as TOML or JSON values stands for."""
+    if not isinstance(value, Mapping):
+        return _plain(value, 1)
+    return List(tuple(_pairs(value, line_of)))
+
+
+def _pairs(value: Mapping[str, Any], line_of: Callable[[str], int]) -> Iterator[Term]:
+    for key, given in value.items():
+        line = line_of(key)
+        if key in ("nodes", "node_ids") and isinstance(given, Mapping):
+            inner: Term = List(
+                tuple(
+                    Tuple((Atom(name), _plain(kind, line_of(name))), line=line_of(name))
+                    for name, kind in given.items()
+                ),
+                line=line,
+            )
+        elif key == "gospel" and isinstance(given, Mapping) and set(given) == {"node"}:
+            inner = Tuple((Atom("node"), _plain(given["node"], line)), line=line)
+        elif key == "nodes" and isinstance(given, list):
+            inner = List(tuple(_node(one, line) for one in given), line=line)
+        else:
+            inner = _plain(given, line)
+        yield Tuple((Atom(key, line=line), inner), line=line)
+
+
+def _node(given: Any, line: int) -> Term:
+    if isinstance(given, list) and len(given) == 2:
+        return Tuple(tuple(_plain(one, line) for one in given), line=line)
+    return _plain(given, line)
+
+
+def _plain(given: Any, line: int) -> Term:
+    match given:
+        case bool() | None:
+            return Atom("null" if given is None else str(given).lower(), line=line)
+        case int() | float():
+            return Number(given, line=line)
+        case str():
+            return Atom(given, line=line)
+        case list():
+            return List(tuple(_plain(one, line) for one in given), line=line)
+        case Mapping():
+            pairs = (Tuple((Atom(key), _plain(one, line)), line=line) for key, one in given.items())
+            return List(tuple(pairs), line=line)
+    return Text(str(given), line=line)

@@ -1,0 +1,57 @@
+"""The rows of the join and rejoin tables, from the statuses of a round.
+
+Source: Clusterer, U4 and U5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from joinproto.clusterer.config import Config
+from joinproto.clusterer.state import State
+from joinproto.clusterer.status import Status
+from joinproto.clusterer.tables import JOIN, REJOIN, Next, Seen
+from joinproto.tables.tables import Case
+
+
+def leader(config: Config) -> str:
+    """Return who founds: the gospel; with reset the disc node whose name is least."""
+    return config.gospel if config.gospel is not None else min(config.disc)
+
+
+def seen(
+    config: Config,
+    me: str,
+    own: Status,
+    statuses: Mapping[str, Status],
+    ran: frozenset[str],
+) -> tuple[Seen, ...]:
+    """Return all nodes of the config by name; who is not in `statuses` cannot be reached."""
+    return tuple(
+        Seen(
+            name=name,
+            status=own,
+            other=False,
+            ram=me in config.ram,
+            leads=leader(config) == me,
+            resets=config.gospel is None,
+        )
+        if name == me
+        else Seen(
+            name=name,
+            status=statuses.get(name, Status.UNREACHABLE),
+            ran=name in config.disc and name in ran,
+        )
+        for name in sorted(config.nodes)
+    )
+
+
+def seen_by(state: State, statuses: Mapping[str, Status]) -> tuple[Seen, ...]:
+    """Return all nodes of the config as this one sees them."""
+    config = state.config_now.config
+    return seen(config, state.who.me, state.status, statuses, state.ran)
+
+
+def choose(status: Status, rows: tuple[Seen, ...], me: int) -> Case[Next]:
+    """Return the case of the join or rejoin table that holds for the node at place `me`."""
+    return (JOIN if status is Status.JOINING else REJOIN).choose(rows, me)

@@ -1,0 +1,377 @@
+"""Machines, network and time of a story, in one process: hosts around the steps of `coordinator`.
+
+The network keeps the order of messages between two nodes and nothing else; a link that is cut
+loses what is under way.  Polling takes no story time, and a round that led nowhere is repeated
+only after something has changed; so a step of a story comes to an end.
+
+Chance is its caller's: `choose(n)` says which of n things that may happen now does.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from attrs import Factory, define, frozen
+
+from joinproto.clusterer import broker, coordinator
+from joinproto.clusterer.broker import Disk
+from joinproto.clusterer.deeds import do
+from joinproto.clusterer.identities import of_node
+from joinproto.clusterer.messages import (
+    Answer,
+    Arm,
+    AskAwaited,
+    AskLock,
+    AskStatus,
+    Awaited,
+    BootBroker,
+    Booted,
+    Down,
+    Keep,
+    Locked,
+    NewConfig,
+    Off,
+    Poke,
+    Receive,
+    Send,
+    Silence,
+    StopBroker,
+    Tick,
+    TimeUp,
+    Told,
+    Wipe,
+)
+from joinproto.clusterer.state import State
+from joinproto.clusterer.status import WAITING, Status
+from joinproto.clusterer.story import Deed, Op, Story
+from joinproto.errors import LimitReached
+
+Choose = Callable[[int], int]
+Queues = dict[str, deque[Deed]]
+ACTIONS_MAX = 200_000
+"""In one step of a story; beyond that it would go on for ever."""
+TOKENS = 16
+"""Rounds of one node are told apart by their numbers modulo this: links keep the order of
+messages, so no answer is that late."""
+RETRIES_MAX = 8
+"""Rounds that a refused lock is repeated without anything else having changed."""
+
+
+@define
+class Machine:
+    """One machine.  `state` None: the node is off, and `why` says since what.
+
+    `boots`: what its broker is about to do.  `stirred`: something has changed since its last
+    round began.  `ends_at`: when its shutdown timer runs out, in story seconds.
+    """
+
+    name: str
+    disk: Disk = Factory(Disk)
+    state: State | None = None
+    why: str = "never started"
+    boots: BootBroker | None = None
+    stirred: bool = False
+    token: int = 0
+    retries: int = 0
+    ends_at: float | None = None
+
+    @property
+    def is_up(self) -> bool:
+        return self.state is not None
+
+
+class Deeds(Enum):
+    """When a step's deeds are done, where chance decides: uniform choice alone meets few of the
+    orders in which one deed comes after all that follows from another.
+    """
+
+    FIRST = "first"
+    BETWEEN = "between"
+    LAST = "last"
+
+
+@frozen
+class Act:
+    """Something that may happen now; `name`: unlike that of anything else that may."""
+
+    name: str
+    do: Callable[..., None]
+    args: tuple[Any, ...]
+
+
+class Sim:
+    """All machines of one run of a story."""
+
+    def __init__(self, story: Story, choose: Choose | None = None) -> None:
+        self.story = story
+        self.choose = choose
+        self.machines: dict[str, Machine] = {}
+        self.disks: dict[str, Disk] = {}
+        self.links: dict[tuple[str, str], deque[Any]] = {}
+        self.cut: set[frozenset[str]] = set()
+        self.now = 0.0
+        self.made: dict[str, int] = {}
+        self.wiped: set[str] = set()
+        self.before: dict[str, str | None] = {}
+        self.replies: dict[str, str] = {}
+        self.events: list[str] = []
+        self.deeds_when = Deeds.FIRST
+        for name in story.nodes:
+            self.create(name)
+
+    # -- a step ------------------------------------------------------------------------------
+
+    def play(self, deeds: tuple[Deed, ...]) -> None:
+        """Do what a step says, and all that follows until nothing changes any more."""
+        self.begin()
+        waits = [deed for deed in deeds if deed.op is Op.WAIT]
+        queues = queued(deeds)
+        if self.choose is None:
+            for deed in deeds:
+                do(self, deed)
+            queues = {}
+        else:
+            self.deeds_when = tuple(Deeds)[self.choose(len(Deeds))]
+        self._settle(queues)
+        for deed in waits:
+            self._wait(deed.seconds)
+
+    def begin(self) -> None:
+        """Begin a step: what is told of it is told from here on."""
+        self.wiped, self.replies = set(), {}
+        self.before = {name: disk.data for name, disk in self.disks.items()}
+        for machine in self.machines.values():
+            machine.retries = 0
+
+    def _settle(self, queues: Queues) -> None:
+        for _ in range(ACTIONS_MAX):
+            acts = self.possible(queues)
+            if not acts:
+                return
+            chosen = acts[self.choose(len(acts)) if self.choose is not None else 0]
+            chosen.do(*chosen.args)
+        raise LimitReached(
+            f"a step of the story has not come to rest after {ACTIONS_MAX:,} events",
+            next="send the story: something repeats for ever",
+        )
+
+    def possible(self, queues: Queues) -> list[Act]:
+        """Return what may happen now; without chance, the first: messages, boots, then polls."""
+        acts: list[Act] = [Act(f"do {key}", self._deed, (queues, key)) for key in queues]
+        if acts and self.deeds_when is Deeds.FIRST:
+            return acts
+        deeds, acts = acts, []
+        acts += [
+            Act(f"{key[0]} to {key[1]}", self.deliver, key)
+            for key, link in self.links.items()
+            if link
+        ]
+        if self.choose is None and acts:
+            return acts
+        up = [machine for _, machine in sorted(self.machines.items()) if machine.is_up]
+        acts += [Act(f"boot {one.name}", self._boot, (one,)) for one in up if one.boots is not None]
+        if self.choose is None and acts:
+            return acts
+        if self.deeds_when is Deeds.BETWEEN:
+            acts += deeds
+        for one in up:
+            state = one.state
+            if state is None:
+                continue
+            if state.status in WAITING and state.round is None and one.stirred:
+                acts.append(Act(f"poll {one.name}", self._tick, (one,)))
+            if state.status is Status.READY and any(
+                self._answers(one.name, name) for name in state.dead
+            ):
+                acts.append(Act(f"poke {one.name}", self.step, (one, Poke())))
+        return acts or deeds
+
+    def _deed(self, queues: Queues, key: str) -> None:
+        deed = queues[key].popleft()
+        if not queues[key]:
+            del queues[key]
+        do(self, deed)
+
+    def _tick(self, machine: Machine) -> None:
+        machine.stirred = False
+        machine.token = (machine.token + 1) % TOKENS
+        self.step(machine, Tick(machine.token, machine.disk.record))
+
+    def stir(self) -> None:
+        """Let every node that waits look again."""
+        for machine in self.machines.values():
+            machine.stirred = True
+
+    def _boot(self, machine: Machine) -> None:
+        does, machine.boots = machine.boots, None
+        if does is None:
+            return
+        name = machine.name
+        broker.boot(name, does, self.disks, self.reaches, lambda: f"{name}/{self.count(name)}")
+        self.step(machine, Booted())
+
+    def count(self, what: str) -> int:
+        """Return how often this was asked for: labels and identities are numbered by it."""
+        self.made[what] = self.made.get(what, 0) + 1
+        return self.made[what]
+
+    def create(self, name: str) -> None:
+        """Put a blank machine there, unless there is one of this name."""
+        if name not in self.machines:
+            machine = Machine(name)
+            self.machines[name], self.disks[name] = machine, machine.disk
+
+    # -- the network -------------------------------------------------------------------------
+
+    def reaches(self, one: str, other: str) -> bool:
+        return not self.cut or frozenset((one, other)) not in self.cut
+
+    def _answers(self, one: str, other: str) -> bool:
+        machine = self.machines.get(other)
+        return machine is not None and machine.is_up and self.reaches(one, other)
+
+    def _send(self, sender: str, to: str, content: Any) -> None:
+        if self._answers(sender, to):
+            self.links.setdefault((sender, to), deque()).append(content)
+        else:
+            self._lost(sender, to, content)
+
+    def _lost(self, sender: str, to: str, content: Any) -> None:
+        """Tell whoever has asked that no answer comes, and whoever tells that nobody heard."""
+        machine = self.machines.get(sender)
+        if machine is None or not machine.is_up:
+            return
+        if isinstance(content, AskStatus | AskAwaited | AskLock):
+            self.step(machine, Silence(to, content.token))
+        elif isinstance(content, NewConfig):
+            self.step(machine, Down(to))
+
+    def deliver(self, sender: str, to: str) -> None:
+        content = self.links[sender, to].popleft()
+        if isinstance(content, NewConfig):
+            self.events.append(f"{sender} tells {to} of {content.held.config}")
+        machine = self.machines.get(to)
+        if machine is not None and machine.is_up:
+            self.step(machine, Receive(sender, content))
+
+    def drop(self, lost: Callable[[str, str], bool]) -> None:
+        """Lose what is under way on these links; what was asked there is answered by silence."""
+        for (sender, to), link in list(self.links.items()):
+            if lost(sender, to):
+                contents = list(link)
+                link.clear()
+                for content in contents:
+                    self._lost(sender, to, content)
+        for machine in list(self.machines.values()):
+            round_ = None if machine.state is None else machine.state.round
+            for name in sorted(round_.left) if round_ is not None else ():
+                asked_in_vain = lost(machine.name, name) or lost(name, machine.name)
+                if asked_in_vain and not self._is_answered(machine.name, name):
+                    self.step(machine, Silence(name, round_.token if round_ is not None else 0))
+
+    def _is_answered(self, asker: str, name: str) -> bool:
+        """Say whether an answer is under way."""
+        link = self.links.get((name, asker), ())
+        return any(isinstance(one, Told | Awaited | Locked) for one in link)
+
+    # -- a node ------------------------------------------------------------------------------
+
+    def step(self, machine: Machine, event: Any) -> None:
+        before = machine.state
+        if before is None:
+            return
+        step = coordinator.step(before, event)
+        after = machine.state = step.state
+        if after.status is not before.status:
+            self.events.append(f"{machine.name}: {after.status.value} ({after.why.case})")
+        if after is not before and _essence(after) != _essence(before):
+            self.stir()
+        elif after.why.case == "a lock is held by another" and before.round is not None:
+            machine.retries += 1
+            if machine.retries <= RETRIES_MAX:
+                machine.stirred = True
+        for effect in step.effects:
+            self.perform(machine, effect)
+
+    def perform(self, machine: Machine, effect: Any) -> None:
+        disk = machine.disk
+        match effect:
+            case Send(to, content):
+                self._send(machine.name, to, content)
+            case Keep(held, identity):
+                disk.stored, disk.identity = held, identity
+            case Wipe():
+                if disk.data is not None and disk.data == self.before.get(machine.name):
+                    self.wiped.add(machine.name)
+                broker.wipe(disk)
+            case StopBroker():
+                broker.stop(machine.name, self.disks)
+                self.stir()
+            case BootBroker():
+                machine.boots = effect
+            case Arm(seconds):
+                machine.ends_at = None if seconds is None else self.now + seconds
+            case Answer(reply):
+                self.replies[machine.name] = reply.value
+            case Off(why):
+                self.off(machine, why)
+
+    def off(self, machine: Machine, why: str, *, loses: bool = False) -> None:
+        """End the node.  `loses`: what it has sent is lost, too."""
+        if machine.state is None:
+            return
+        machine.state, machine.why, machine.boots = None, why, None
+        machine.ends_at = None
+        broker.stop(machine.name, self.disks)
+        self.stir()
+        name = machine.name
+        self.drop(lambda sender, to: to == name or (loses and sender == name))
+        for other in self.machines.values():
+            if other.is_up:
+                self.step(other, Down(name))
+
+    # -- time --------------------------------------------------------------------------------
+
+    def _wait(self, seconds: float) -> None:
+        """Let story time pass; shutdown timers run out in their order."""
+        until = self.now + seconds
+        while True:
+            due = [
+                (one.ends_at, name)
+                for name, one in self.machines.items()
+                if one.ends_at is not None and one.ends_at <= until
+            ]
+            if not due:
+                self.now = until
+                return
+            at, name = min(due)
+            self.now = max(self.now, at)
+            machine = self.machines[name]
+            machine.ends_at = None
+            if machine.state is not None:
+                self.step(machine, TimeUp(machine.state.timer))
+            self._settle({})
+
+
+def queued(deeds: tuple[Deed, ...]) -> Queues:
+    """Return the deeds of a step, waits excepted, by node: what is done to one keeps its order."""
+    queues: Queues = {}
+    for deed in deeds:
+        if deed.op is not Op.WAIT:
+            queues.setdefault(deed.node or f"{deed.op.value} {len(queues)}", deque()).append(deed)
+    return queues
+
+
+def _essence(state: State) -> tuple[Any, ...]:
+    """Return what another node's round could find changed."""
+    return (state.status, state.held, state.achieved, state.awaited, state.identity)
+
+
+def identity_of(machine: Machine) -> str | None:
+    """Return the identity of the node, whatever its data."""
+    if machine.state is not None:
+        return of_node(machine.state.identity)
+    return of_node(machine.disk.identity)

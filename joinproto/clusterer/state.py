@@ -1,0 +1,144 @@
+"""What a node knows between two steps, as a value.
+
+Source: Clusterer; the state of the real coordinator and its transitioner.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from attrs import evolve, frozen
+
+from joinproto.clusterer.config import Held
+from joinproto.clusterer.messages import NOBODY, Told
+from joinproto.clusterer.reading import Release
+from joinproto.clusterer.status import MACHINES, SETTLED, WAITING, Status, Turn
+from joinproto.clusterer.variants import RULES, Rules, Variant
+
+
+@frozen
+class Who:
+    """What never changes: the node's name and the rules it follows."""
+
+    me: str
+    variant: Variant = Variant.OURS
+    release: Release = Release.SEED
+
+    @property
+    def rules(self) -> Rules:
+        return RULES[self.variant, self.release]
+
+
+class Asking(Enum):
+    """What a round asks for."""
+
+    STATUS = "status"
+    AWAITED = "awaited"
+    LOCKS = "locks"
+
+
+@frozen(kw_only=True)
+class Asked:
+    """A round that is under way.
+
+    `left`: who has not answered; of locks: those that are still to be taken, in their order the
+    least first.  `answers`: by name.  `taken`: locks that are held.
+    """
+
+    what: Asking
+    token: int
+    left: frozenset[str]
+    answers: tuple[tuple[str, Told | frozenset[str] | None], ...] = ()
+    taken: frozenset[str] = NOBODY
+
+
+@frozen
+class Holder:
+    """Who has this node's lock."""
+
+    node: str
+    token: int
+
+
+@frozen
+class Why:
+    """The case that decided last: its rule and its name."""
+
+    rule: str
+    case: str
+
+
+@frozen(kw_only=True)
+class State:
+    """`achieved`: what the next config is held against.  `held`: what the node is at or heads for.
+
+    `contacts`: who is told of the next config.  `dead`: members that are away.  `awaited`,
+    `joining`: what the last round of a rejoining node found.  `timer`: number of the shutdown
+    timer that counts.
+    """
+
+    who: Who
+    status: Status = Status.PREBOOT
+    identity: str = ""
+    achieved: Held | None = None
+    held: Held | None = None
+    contacts: frozenset[str] = NOBODY
+    dead: frozenset[str] = NOBODY
+    round: Asked | None = None
+    awaited: frozenset[str] | None = None
+    joining: frozenset[str] = NOBODY
+    members: frozenset[str] = NOBODY
+    ran: frozenset[str] = NOBODY
+    lock: Holder | None = None
+    timer: int = 0
+    paused: bool = False
+    why: Why = Why("U7", "not started")
+    waits_for: frozenset[str] = NOBODY
+
+    @property
+    def config_now(self) -> Held:
+        """Return what it holds; there is one from the start on."""
+        if self.held is None:
+            raise AssertionError("asked before the start")
+        return self.held
+
+    @property
+    def waits(self) -> bool:
+        return self.status in WAITING
+
+    @property
+    def is_settled(self) -> bool:
+        return self.status in SETTLED
+
+
+@frozen
+class Step:
+    """The next state, and what the host does, in this order."""
+
+    state: State
+    effects: tuple[Any, ...] = ()
+
+    def then(self, *effects: Any, **changes: Any) -> Step:
+        """Return it with more effects, and other fields in its state."""
+        state = evolve(self.state, **changes) if changes else self.state
+        return Step(state, (*self.effects, *effects))
+
+
+_NO_TURN = Turn()
+
+
+class _Model:
+    """What the status machines move."""
+
+    def __init__(self, phase: Status) -> None:
+        self.phase = phase
+
+
+def moved(step: Step, trigger: str, turn: Turn = _NO_TURN) -> Step:
+    """Return the step after its node's status has changed, with the case that said so."""
+    state = step.state
+    model = _Model(state.status)
+    taken = MACHINES[state.who.release].step(model, trigger, (turn,), 0)
+    why = Why(taken.case.label, taken.case.name)
+    return step.then(status=model.phase, why=why, waits_for=NOBODY)

@@ -1,0 +1,115 @@
+"""What a story's step came to, as it is printed: the state of each machine, with the reason.
+
+Source: the format of stories, docs/clusterer.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from attrs import frozen
+
+from joinproto.clusterer import broker
+from joinproto.clusterer.sim import Machine, Sim, identity_of
+from joinproto.clusterer.status import Status
+from joinproto.json_form import AtLeast
+
+Shown = Literal["reset", "off", "joining", "rejoining", "ready", "pending"]
+SHOWN: Mapping[Status, Shown] = {
+    Status.PREBOOT: "joining",
+    Status.JOINING: "joining",
+    Status.REJOINING: "rejoining",
+    Status.BOOTING: "joining",
+    Status.READY: "ready",
+    Status.PENDING: "pending",
+}
+"""At rest nothing is before its start, and nothing boots."""
+
+
+@frozen(kw_only=True)
+class NodeTold:
+    """One machine after a step."""
+
+    state: Annotated[Shown, "reset: nothing on its disk; off; pending: left out, and its time runs"]
+    version: Annotated[int | None, AtLeast(0), "of the config held; when off, of the stored one"]
+    data: Annotated[str | None, "the set of data on its disk: equal labels, equal data"]
+    cluster: Annotated[tuple[str, ...], "with whom it is ready, itself included"]
+    identity: Annotated[str | None, "of the node; null: none is stored"]
+    waits_for: Annotated[tuple[str, ...], "whom it needs before it can go on"]
+    why: Annotated[str, "the reason, in a sentence"]
+
+
+@frozen(kw_only=True)
+class StepTold:
+    """One step of a story, after nothing changes any more."""
+
+    nodes: Annotated[Mapping[str, NodeTold], "each machine, by name"]
+    wiped: Annotated[
+        tuple[str, ...], "whose data, held when the step began, the protocol threw away"
+    ]
+    replies: Annotated[Mapping[str, str], "what each apply was answered, by node"]
+
+
+def told(sim: Sim) -> StepTold:
+    """Return what is to be seen now."""
+    return StepTold(
+        nodes={name: _node(sim, one) for name, one in sorted(sim.machines.items())},
+        wiped=tuple(sorted(sim.wiped)),
+        replies=dict(sorted(sim.replies.items())),
+    )
+
+
+def _node(sim: Sim, machine: Machine) -> NodeTold:
+    state, disk = machine.state, machine.disk
+    if state is None:
+        stored = disk.stored
+        return NodeTold(
+            state="reset" if disk.is_blank else "off",
+            version=None if stored is None else stored.config.version,
+            data=disk.data,
+            cluster=(),
+            identity=identity_of(machine),
+            waits_for=(),
+            why=f"the node is off: {machine.why}",
+        )
+    ready = state.status is Status.READY
+    others = broker.cluster(machine.name, sim.disks, sim.reaches) if ready else []
+    return NodeTold(
+        state=SHOWN[state.status],
+        version=state.config_now.config.version,
+        data=disk.data,
+        cluster=tuple(sorted([machine.name, *others])) if ready else (),
+        identity=identity_of(machine),
+        waits_for=tuple(sorted(state.waits_for)),
+        why=_why(state.why.rule, state.why.case, state.waits_for),
+    )
+
+
+WHY = {
+    "alone": "the config is this node alone",
+    "adopted in silence": "it took the younger config over without a restart: its data go with it",
+    "data kept": "its data go with the config, and it comes back with them",
+    "data given up": "its data do not go with the config, and it is to join",
+    "left out": "the config does not name it; it may be taken into another one",
+    "somebody is ready": "a node of the config was ready, and it went to that one",
+    "somebody is away": "all nodes must be there and joining, and {others} cannot be reached",
+    "somebody is not joining": "all others must be joining, and {others} is not",
+    "first, wiped": "the gospel is reset, and its name is the least: it went first, without data",
+    "first": "it is the gospel: it went first, with its data",
+    "another is first": "{others} goes first",
+    "a ram node": "a ram node waits for a disc node: {others}",
+    "a later one is away": "{others} ran when it stopped, may have newer data, and is away",
+    "nobody has newer data": "nobody that ran when it stopped has newer data: it went",
+    "nobody else comes back": "{others} ran when it stopped and is not yet ready",
+    "others wait, too": "it asks the others whom they await",
+    "an answer is missing": "not everybody has said yet whom he awaits",
+    "its circle awaits somebody outside": "{others} may have newer data",
+    "its circle awaits itself alone": "those that it awaited await it, too: it went",
+    "a lock is held by another": "{others} was about to go when it wanted to",
+}
+
+
+def _why(rule: str, case: str, others: frozenset[str]) -> str:
+    said = WHY.get(case, case).format(others=" and ".join(sorted(others)) or "another node")
+    return f"{said} ({rule} {case})"

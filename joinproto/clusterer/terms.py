@@ -1,0 +1,263 @@
+"""Erlang terms as text: what stands in a cluster config file, each with its line.
+
+Read are numbers, atoms (quoted, too), texts, binaries, tuples and lists, with comments between
+them.  A full stop ends a term; where the last one is missing, that is noted and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from attrs import field, frozen
+
+DEPTH_MAX = 50
+
+
+@frozen
+class Term:
+    """A value of the file.  `line`: where it begins, from 1; equal terms may stand elsewhere."""
+
+    line: int = field(eq=False, kw_only=True, default=1)
+
+
+@frozen
+class Atom(Term):
+    """A name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        plain = re.fullmatch(r"[a-z][\w@]*", self.name, re.ASCII) and self.name not in RESERVED
+        return self.name if plain else "'" + _escaped(self.name, "'") + "'"
+
+
+@frozen
+class Text(Term):
+    """A string."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return '"' + _escaped(self.text, '"') + '"'
+
+
+@frozen
+class Binary(Term):
+    """A binary, as text of Latin-1."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return '<<"' + _escaped(self.text, '"') + '">>'
+
+
+@frozen
+class Number(Term):
+    """An integer or a float."""
+
+    value: int | float
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@frozen
+class Tuple(Term):
+    """Terms in braces."""
+
+    items: tuple[Term, ...]
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(map(str, self.items)) + "}"
+
+
+@frozen
+class List(Term):
+    """Terms in brackets."""
+
+    items: tuple[Term, ...]
+
+    def __str__(self) -> str:
+        return "[" + ", ".join(map(str, self.items)) + "]"
+
+
+@frozen
+class Terms:
+    """All terms of a text.  `ended`: the last one has its full stop; `line`: the last line."""
+
+    all: tuple[Term, ...]
+    ended: bool
+    line: int
+
+
+class NotTerms(Exception):
+    """The text is not Erlang terms: what was found in which line, and what to write."""
+
+    def __init__(self, line: int, found: str, write: str) -> None:
+        super().__init__(found)
+        self.line, self.found, self.write = line, found, write
+
+
+RESERVED = frozenset(
+    """after and andalso band begin bnot bor bsl bsr bxor case catch cond div else end fun if let
+    maybe not of or orelse receive rem try when xor""".split()  # noqa: SIM905
+)
+TOKEN = re.compile(
+    r"""(?P<blank>\s+|%[^\n]*)
+      | (?P<number>[+-]?\d+(?:\.\d+(?:[eE][+-]?\d+)?|\#[0-9a-zA-Z]+)?)
+      | (?P<char>\$(?:\\.|.))
+      | (?P<atom>[a-z][\w@]*)
+      | (?P<quoted>'(?:\\.|[^'\\])*')
+      | (?P<text>"(?:\\.|[^"\\])*")
+      | (?P<binary><<\s*(?:"(?:\\.|[^"\\])*"|(?:\d+\s*,\s*)*\d+)?\s*>>)
+      | (?P<mark>[\[\]{},|])
+      | (?P<stop>\.(?=\s|%|$))""",
+    re.VERBOSE | re.DOTALL,
+)
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "s": " ", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v",
+           "d": "\x7f", "0": "\0"}  # fmt: skip
+CLOSES = {"[": "]", "{": "}"}
+
+
+@frozen
+class _Token:
+    kind: str
+    text: str
+    line: int
+
+
+def read_terms(text: str) -> Terms:
+    """Return the terms of a text; raises `NotTerms`."""
+    tokens = list(_tokens(text))
+    last = text.rstrip().count("\n") + 1
+    found: list[Term] = []
+    at, ended = 0, True
+    while at < len(tokens):
+        term, at = _term(tokens, at, last, 0)
+        found.append(term)
+        ended = at < len(tokens)
+        if not ended:
+            break
+        if tokens[at].kind != "stop":
+            raise NotTerms(
+                tokens[at].line,
+                f"{tokens[at].text} after the end of a term",
+                "a full stop after the term, and nothing behind it",
+            )
+        at += 1
+    return Terms(tuple(found), ended, last)
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    at, line = 0, 1
+    while at < len(text):
+        found = TOKEN.match(text, at)
+        if found is None:
+            raise _unknown(text[at:], line)
+        if found.lastgroup != "blank":
+            yield _Token(str(found.lastgroup), found.group(), line)
+        line += found.group().count("\n")
+        at = found.end()
+
+
+def _unknown(rest: str, line: int) -> NotTerms:
+    first = rest[:1]
+    if first in "\"'":
+        return NotTerms(line, f"{first} that is not closed", f"a second {first} at its end")
+    word = (re.match(r"\w+", rest) or [first])[0]
+    if word[:1].isupper() or word[:1] == "_":
+        return NotTerms(line, f"{word}, a variable", f"'{word}' in quotes, if it is a name")
+    return NotTerms(line, f"{first!r}, which begins no term", "a name, a number, a list or a tuple")
+
+
+def _term(tokens: list[_Token], at: int, last: int, depth: int) -> tuple[Term, int]:
+    if at >= len(tokens):
+        raise NotTerms(last, "the end of the text", "the rest of the term")
+    token = tokens[at]
+    line = token.line
+    match token.kind:
+        case "number":
+            return Number(_number(token), line=line), at + 1
+        case "char":
+            return Number(ord(_plain(token.text[1:])), line=line), at + 1
+        case "atom":
+            return Atom(token.text, line=line), at + 1
+        case "quoted":
+            return Atom(_plain(token.text[1:-1]), line=line), at + 1
+        case "binary":
+            return Binary(_bytes(token), line=line), at + 1
+        case "text":
+            said = ""
+            while at < len(tokens) and tokens[at].kind == "text":  # texts side by side are one
+                said += _plain(tokens[at].text[1:-1])
+                at += 1
+            return Text(said, line=line), at
+        case "mark" if token.text in CLOSES:
+            if depth == DEPTH_MAX:
+                raise NotTerms(line, f"more than {DEPTH_MAX} brackets in brackets", "fewer")
+            items, at = _items(tokens, at + 1, token, last, depth)
+            return (List if token.text == "[" else Tuple)(tuple(items), line=line), at
+    raise NotTerms(line, f"{token.text} where a term begins", "a name, a number, a list or a tuple")
+
+
+def _items(
+    tokens: list[_Token], at: int, opened: _Token, last: int, depth: int
+) -> tuple[list[Term], int]:
+    closes, items = CLOSES[opened.text], list[Term]()
+    if at < len(tokens) and tokens[at].text == closes:
+        return items, at + 1
+    while True:
+        item, at = _term(tokens, at, last, depth + 1)
+        items.append(item)
+        if at >= len(tokens):
+            raise NotTerms(
+                last, f"no {closes} for the {opened.text} of line {opened.line}", f"{closes}"
+            )
+        after, at = tokens[at], at + 1
+        if after.text == closes and after.kind == "mark":
+            return items, at
+        if after.text != "," or after.kind != "mark":
+            raise NotTerms(after.line, f"{after.text} after {items[-1]}", f", or {closes}")
+
+
+def _number(token: _Token) -> int | float:
+    base, marked, digits = token.text.partition("#")
+    try:
+        if marked:
+            return int(digits, int(base))
+        return float(base) if "." in base else int(base)
+    except ValueError:
+        raise NotTerms(token.line, f"{token.text[:40]}, not a number", "an integer") from None
+
+
+def _bytes(token: _Token) -> str:
+    inside = token.text[2:-2].strip()
+    if inside.startswith('"'):
+        return _plain(inside[1:-1])
+    codes = [int(one) for one in inside.split(",") if one.strip()]
+    if any(code > 255 for code in codes):
+        raise NotTerms(token.line, f"{max(codes)} in a binary", "bytes from 0 to 255")
+    return "".join(map(chr, codes))
+
+
+def _plain(text: str) -> str:
+    def one(found: re.Match[str]) -> str:
+        code = found.group(1) or found.group(2)
+        if code:
+            return chr(int(code, 16)) if int(code, 16) < 0x110000 else "\ufffd"
+        if found.group(3):
+            return chr(int(found.group(3), 8))
+        return ESCAPES.get(found.group(4), found.group(4))
+
+    pattern = r"\\(?:x\{([0-9a-fA-F]{1,8})\}|x([0-9a-fA-F]{2})|([0-7]{1,3})|(.))"
+    return re.sub(pattern, one, text, flags=re.DOTALL)
+
+
+def _escaped(text: str, quote: str) -> str:
+    def one(char: str) -> str:
+        if char in ("\\", quote):
+            return "\\" + char
+        return char if char.isprintable() else f"\\x{{{ord(char):x}}}"
+
+    return "".join(map(one, text))

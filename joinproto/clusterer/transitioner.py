@@ -1,0 +1,205 @@
+"""The rounds of a node that waits: ask all others, fold what they say, decide.
+
+Source: Clusterer, U1, U4, U5, U7; the real transitioner.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve, frozen
+
+from joinproto.clusterer import locking
+from joinproto.clusterer.beginning import begin, rested, stopped, succeed, told
+from joinproto.clusterer.blocking import blockers
+from joinproto.clusterer.config import Age, Held, compare
+from joinproto.clusterer.identities import tidy
+from joinproto.clusterer.messages import (
+    NOBODY,
+    AskAwaited,
+    AskStatus,
+    Awaited,
+    Boot,
+    Record,
+    Send,
+    Told,
+)
+from joinproto.clusterer.rounds import choose, seen_by
+from joinproto.clusterer.state import Asked, Asking, State, Step, Why
+from joinproto.clusterer.status import Status
+from joinproto.clusterer.tables import (
+    JOINERS,
+    RAN,
+    ROUND,
+    Heard,
+    Next,
+    Round,
+    Seen,
+)
+from joinproto.clusterer.waits import may_go
+from joinproto.tables.evaluate import members_of
+
+
+def ask(state: State, token: int, record: Record) -> Step:
+    """Return the step that asks all other nodes of the config, unless a round is under way."""
+    if state.round is not None:
+        return Step(state)
+    others = state.config_now.config.nodes - {state.who.me}
+    round_ = Asked(what=Asking.STATUS, token=token, left=others)
+    asked = tuple(Send(node, AskStatus(state.identity, token)) for node in sorted(others))
+    return Step(evolve(state, round=round_, members=record.members, ran=record.ran), asked)
+
+
+def heard(state: State, sender: str, token: int, answer: Told | Awaited | None) -> Step:
+    """Return the step after an answer, or (None) after there can be none."""
+    round_ = state.round
+    if round_ is None or round_.token != token or sender not in round_.left:
+        return Step(state)
+    match round_.what, answer:
+        case Asking.LOCKS, None:
+            return locking.answered(state, sender, token, granted=True)
+        case Asking.STATUS, Told() | None:
+            found: Told | frozenset[str] | None = answer
+        case Asking.AWAITED, Awaited(_, nodes):
+            found = nodes
+        case Asking.AWAITED, None:
+            found = None
+        case _:
+            return Step(state)
+    round_ = evolve(round_, left=round_.left - {sender}, answers=(*round_.answers, (sender, found)))
+    state = evolve(state, round=round_)
+    if round_.left:
+        return Step(state)
+    return _judged(state) if round_.what is Asking.STATUS else _circled(state)
+
+
+@frozen
+class Folded:
+    """What a round of statuses says.  `youngest`: as it was told; `merged`: ours, enriched."""
+
+    row: Heard
+    youngest: Held
+    merged: Held
+    older: tuple[str, ...]
+
+
+def _judged(state: State) -> Step:
+    round_ = state.round
+    if round_ is None:
+        return Step(state)
+    answers = {name: said for name, said in sorted(round_.answers) if isinstance(said, Told)}
+    if state.who.rules.crashes and any(
+        said.held is not None and said.held.ids.get(name) is None for name, said in answers.items()
+    ):
+        return stopped(Step(state), "a config without its holder's identity: it crashed")
+    found = folded(state, answers)
+    case = ROUND.choose((found.row,), 0)
+    match case.outcome:
+        case Round.STOP:
+            return stopped(Step(state), "two configs of one version differ")
+        case Round.ADOPT:
+            return begin(Step(state), found.youngest)
+        case Round.TELL:
+            told_ = told(found.older, found.merged)
+            return rested(evolve(state, held=found.merged)).then(*told_)
+    state = evolve(state, held=found.merged)
+    seen = seen_by(state, {name: said.status for name, said in answers.items()})
+    return _decided(state, seen)
+
+
+def folded(state: State, answers: dict[str, Told]) -> Folded:
+    """Return what the answers say together, with the identities that come with them."""
+    held = state.config_now
+    youngest, older, conflict, younger = held, [], False, False
+    for name, said in answers.items():
+        if said.held is None:
+            continue
+        beside_ours = compare(said.held.config, held.config)
+        beside_youngest = compare(said.held.config, youngest.config)
+        conflict |= Age.INVALID in (beside_ours, beside_youngest)
+        if beside_youngest is Age.YOUNGER:
+            youngest, younger = said.held, True
+        if beside_ours is Age.OLDER:
+            older.append(name)
+    merged = _merged(state, held, answers)
+    if younger and not state.who.rules.carries:
+        youngest = evolve(youngest, ids=merged.ids)
+    row = Heard(conflict=conflict, younger=younger, older=bool(older))
+    return Folded(row, youngest, merged, tuple(older))
+
+
+def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
+    """Return our config with the identities that the answers bring.
+
+    Each node's own word on itself, of whatever age its config is; ours: all that a ready node
+    knows, if it is no older than what we last achieved, and else what was not known at all.
+    """
+    me = state.who.me
+    before = -1 if state.achieved is None else state.achieved.config.version
+    for name, said in answers.items():
+        if said.held is None:
+            continue
+        if not state.who.rules.carries:
+            own = said.held.ids.get(name)
+            if own is not None:
+                held = evolve(held, ids=held.ids.with_(name, own))
+            continue
+        coeval = said.held.config == held.config
+        if said.status is Status.READY and said.held.config.version >= max(before, 1):
+            held = evolve(held, ids=said.held.ids.over(held.ids))
+            if coeval:
+                held = evolve(held, since=said.held.since.over(held.since))
+        elif coeval:
+            held = evolve(held, ids=held.ids.over(said.held.ids))
+    return tidy(held, me, state.identity)
+
+
+def _decided(state: State, seen: tuple[Seen, ...]) -> Step:
+    me = next(at for at, one in enumerate(seen) if not one.other)
+    case = choose(state.status, seen, me)
+    state = evolve(state, why=Why(case.label, case.name), waits_for=NOBODY)
+    if state.status is Status.REJOINING:
+        joining = frozenset(seen[at].name for at in members_of(JOINERS, seen, me))
+        ran = frozenset(seen[at].name for at in members_of(RAN, seen, me))
+        state = evolve(state, awaited=ran - joining, joining=joining)
+    match case.outcome:
+        case Next.JOIN:
+            return succeed(Step(state), Boot.JOIN, wipes=True)
+        case Next.FOUND:
+            return succeed(Step(state), Boot.FOUND)
+        case Next.FOUND_EMPTY:
+            return succeed(Step(state), Boot.FOUND, wipes=True)
+        case Next.BOOT:
+            return succeed(Step(state), Boot.OWN)
+        case Next.LOCK:
+            return locking.begin_locking(state)
+        case Next.ASK:
+            return _ask_awaited(state, seen)
+    return rested(
+        evolve(state, waits_for=blockers(state.config_now.config, seen, case, state.awaited))
+    )
+
+
+def _ask_awaited(state: State, seen: tuple[Seen, ...]) -> Step:
+    round_ = state.round
+    if round_ is None:
+        return Step(state)
+    others = frozenset(one.name for one in seen if one.other and one.status is Status.REJOINING)
+    asked = Asked(what=Asking.AWAITED, token=round_.token, left=others)
+    sends = tuple(Send(node, AskAwaited(round_.token)) for node in sorted(others))
+    return Step(evolve(state, round=asked), sends)
+
+
+def _circled(state: State) -> Step:
+    """U5: go if nobody outside one's own circle is awaited by it."""
+    round_ = state.round
+    if round_ is None:
+        return Step(state)
+    said = {name: nodes for name, nodes in round_.answers if isinstance(nodes, frozenset)}
+    complete = len(said) == len(round_.answers)
+    graph = {state.who.me: state.awaited or NOBODY, **said}
+    found = may_go(graph, state.who.me, complete=complete)
+    if state.who.rules.crashes and complete and not found.in_cycle:
+        return stopped(Step(state), "no circle in the wait graph: it crashed")
+    state = evolve(state, why=Why(found.case.label, found.case.name), waits_for=NOBODY)
+    if found.case.outcome is Next.LOCK:
+        return locking.begin_locking(state)
+    return rested(evolve(state, waits_for=state.awaited or NOBODY))

@@ -1,0 +1,53 @@
+"""Whose rules: the document's, those of the software that shipped, ours; as a table.
+
+The decision tables are the same for all; what differs is what a node knows when it reads them.
+
+Source: Clusterer; the seven holes of the real one, docs/clusterer.md.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import frozen
+
+from joinproto.clusterer.reading import Release
+
+
+class Variant(Enum):
+    """Whose rules: the document's, those of the software that shipped, ours."""
+
+    SEED = "seed"
+    REAL = "real"
+    OURS = "ours"
+
+
+@frozen(kw_only=True)
+class Rules:
+    """What a variant does with what it learns.
+
+    `carries`: a config keeps the identities that it came with, and from when on each node is a
+    member; else they are copied from the last achieved one.  `believes_waiting`: a node that
+    waits takes over any identity that it is told.  `renews`: data that the protocol throws away
+    take their identity along.  `crashes`: on three messages that its maker did not expect.
+    """
+
+    carries: bool
+    believes_waiting: bool
+    renews: bool
+    crashes: bool
+
+
+_DOCUMENT = Rules(carries=False, believes_waiting=True, renews=False, crashes=False)
+_OURS = Rules(carries=True, believes_waiting=False, renews=True, crashes=False)
+RULES = {
+    (Variant.SEED, Release.SEED): _DOCUMENT,
+    (Variant.SEED, Release.HEAD): _DOCUMENT,
+    (Variant.REAL, Release.SEED): Rules(
+        carries=False, believes_waiting=True, renews=False, crashes=True
+    ),
+    (Variant.REAL, Release.HEAD): _DOCUMENT,
+    (Variant.OURS, Release.SEED): _OURS,
+    (Variant.OURS, Release.HEAD): _OURS,
+}
+"""The last release mended the crashes, and took the document's shutdown_timeout away."""

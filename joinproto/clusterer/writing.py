@@ -1,0 +1,69 @@
+"""A config as text: Erlang terms, TOML, and JSON values.
+
+What is written reads back as the same value (`reading.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from joinproto.clusterer.config import Config, Held
+from joinproto.clusterer.terms import Atom, Binary
+
+
+def as_erlang(held: Held, own: str | None = None) -> str:
+    """Return the file that the real one reads.  `own`: the holder's identity, when stored."""
+    config = held.config
+    nodes = [str(Atom(name)) for name in sorted(config.disc)]
+    nodes += [f"{{{Atom(name)}, ram}}" for name in sorted(config.ram)]
+    gospel = "reset" if config.gospel is None else f"{{node, {Atom(config.gospel)}}}"
+    rows = [
+        f"{{version, {config.version}}}",
+        f"{{nodes, [{', '.join(nodes)}]}}",
+        f"{{gospel, {gospel}}}",
+    ]
+    if config.shutdown_timeout is not None:
+        rows.append(f"{{shutdown_timeout, {config.shutdown_timeout}}}")
+    if held.ids.pairs:
+        known = ", ".join(f"{{{Atom(name)}, {Binary(text)}}}" for name, text in held.ids.pairs)
+        rows.append(f"{{node_ids, [{known}]}}")
+    if own is not None:
+        rows.append(f"{{node_id, {Binary(own)}}}")
+    return "[" + ",\n ".join(rows) + "].\n"
+
+
+def as_toml(config: Config) -> str:
+    """Return it as TOML: what an operator writes."""
+    gospel = '"reset"' if config.gospel is None else f"{{ node = {_quoted(config.gospel)} }}"
+    rows = [f"version = {config.version}", f"gospel = {gospel}"]
+    if config.shutdown_timeout is not None:
+        timeout = config.shutdown_timeout
+        rows.append(
+            f"shutdown_timeout = {timeout if isinstance(timeout, int) else _quoted(timeout)}"
+        )
+    rows += ["", "[nodes]"]
+    rows += [f'{_quoted(name)} = "{kind}"' for name, kind in kinds(config).items()]
+    return "\n".join(rows) + "\n"
+
+
+def as_json(config: Config) -> dict[str, Any]:
+    """Return it as JSON values, as stories have them."""
+    return {
+        "version": config.version,
+        "nodes": kinds(config),
+        "gospel": "reset" if config.gospel is None else {"node": config.gospel},
+    } | ({} if config.shutdown_timeout is None else {"shutdown_timeout": config.shutdown_timeout})
+
+
+def kinds(config: Config) -> dict[str, str]:
+    """Return each node, by name, with disc or ram."""
+    return {name: "disc" if name in config.disc else "ram" for name in sorted(config.nodes)}
+
+
+def _quoted(text: str) -> str:
+    def one(char: str) -> str:
+        if char in '"\\':
+            return "\\" + char
+        return char if char.isprintable() else f"\\U{ord(char):08x}"
+
+    return '"' + "".join(map(one, text)) + '"'

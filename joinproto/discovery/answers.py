@@ -1,0 +1,41 @@
+"""What a backend answers with: a list, one node, or an error; an error is never an empty list.
+
+Source: discovery, D1.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen
+class Listed:
+    """All nodes that the backend knows, in its order; none is an answer, too."""
+
+    nodes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.nodes) or 'nobody'} listed"
+
+
+@frozen
+class Selected:
+    """The one node that the backend has selected; all are to join it."""
+
+    node: str
+
+    def __str__(self) -> str:
+        return f"{self.node} selected"
+
+
+@frozen
+class Failed:
+    """The backend could not be asked, or its answer could not be read."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"no answer: {self.why}"
+
+
+Answer = Listed | Selected | Failed

@@ -1,0 +1,246 @@
+"""AWS: the instances of the own autoscaling group, or those with tags.
+
+Real: no tags, an own instance in no group, or a listing by tags that fails are all an empty
+list.  Ours: each of them is an error, and all pages of instances are read.
+
+Source: AWS requests of the peer discovery plugin; discovery, D1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from attrs import evolve, field, frozen
+
+from joinproto.discovery import aws_metadata
+from joinproto.discovery.answers import Answer, Failed, Listed
+from joinproto.discovery.aws_answers import (
+    HostPath,
+    error_code,
+    group_of,
+    hosts,
+    members_of,
+    next_page,
+    next_token,
+    tree_of,
+)
+from joinproto.discovery.contract import Backend, Variant
+from joinproto.discovery.exchange import (
+    Argument,
+    Flow,
+    Refused,
+    Request,
+    Response,
+    Scheme,
+    Signing,
+    asked,
+    failing,
+    waited,
+)
+from joinproto.discovery.names import node_of, prefix_of
+from joinproto.discovery.sigv4 import domain
+from joinproto.json_form import AtLeast
+
+STATES = ("running", "pending")
+KNOWN_STATES = ("pending", "running", "shutting-down", "terminated", "stopping", "stopped")
+TRIES = 5
+PAUSE = 0.5
+PAGES_MAX = 1000
+AGAIN = frozenset(
+    {
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "RequestExpired",
+        "Throttling",
+        "ThrottlingException",
+        "RequestLimitExceeded",
+        "TooManyRequestsException",
+    }
+)
+"""Codes of errors after which a request is tried again."""
+
+
+@frozen(kw_only=True)
+class Endpoint:
+    """Another address for all services, as AWS_ENDPOINT_URL gives one."""
+
+    scheme: Annotated[Scheme, "http or https"]
+    host: Annotated[str, "the server"]
+    port: Annotated[int, AtLeast(1), "its port"]
+
+
+@frozen(kw_only=True)
+class Aws:
+    """The settings, by their names in the file."""
+
+    variant: Annotated[Variant, "whose rules"] = Variant.OURS
+    region: Annotated[str, "whose services are asked"] = "us-east-1"
+    use_autoscaling_group: Annotated[bool, "list the own group"] = False
+    instance_tags: Annotated[Mapping[str, str], "which an instance must have"] = field(factory=dict)
+    ec2_instance_states: Annotated[
+        tuple[str, ...] | None, "which count; null: no filter, as before 4.3"
+    ] = STATES
+    endpoint: Annotated[Endpoint | None, "another address for all services"] = None
+
+    @property
+    def states(self) -> tuple[str, ...] | None:
+        """What is left of the states: unknown ones are ignored."""
+        if self.ec2_instance_states is None:
+            return None
+        return tuple(one for one in self.ec2_instance_states if one in KNOWN_STATES)
+
+    def request(self, service: str, pairs: Mapping[str, str]) -> Request:
+        """Return a request with its arguments sorted by name; it is not signed yet."""
+        at = self.endpoint
+        return Request(
+            method="GET",
+            scheme="https" if at is None else at.scheme,
+            host=f"{service}.{self.region}.{domain(self.region)}" if at is None else at.host,
+            port=443 if at is None else at.port,
+            path="/",
+            arguments=tuple(Argument(name, pairs[name]) for name in sorted(pairs)),
+            seconds=10.0,
+        )
+
+
+def groups(about: Aws, token: str | None = None) -> Request:
+    """Return the request for one page of all instances in groups."""
+    pairs = {"Action": "DescribeAutoScalingInstances", "Version": "2011-01-01"}
+    return about.request("autoscaling", pairs | ({"NextToken": token} if token else {}))
+
+
+def instances(about: Aws, ids: tuple[str, ...] = (), token: str | None = None) -> Request:
+    """Return the request for instances: these, and those with the tags and states."""
+    pairs = {"Action": "DescribeInstances", "Version": "2015-10-01"}
+    for one in ids:  # their number counts on from the two arguments before
+        pairs[f"InstanceId.{len(pairs) + 1}"] = one
+    for at, (name, value) in enumerate(about.instance_tags.items(), 1):
+        pairs[f"Filter.{at}.Name"] = f"tag:{name}"
+        pairs[f"Filter.{at}.Value.1"] = value
+    if about.states is not None:
+        at = len(about.instance_tags) + 1
+        pairs[f"Filter.{at}.Name"] = "instance-state-name"
+        for number, state in enumerate(about.states, 1):
+            pairs[f"Filter.{at}.Value.{number}"] = state
+    return about.request("ec2", pairs | ({"NextToken": token} if token else {}))
+
+
+@frozen(kw_only=True)
+class Names:
+    """How the nodes of instances are named."""
+
+    variant: Annotated[Variant, "whose rules"] = Variant.OURS
+    node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"
+    long_names: Annotated[bool, "whether names keep their dots"] = False
+    hostname_paths: Annotated[
+        tuple[tuple[str, ...], ...], "from an instance to its host names; numbers count from 1"
+    ] = (("privateDnsName",),)
+    use_private_ip: Annotated[bool, "the private address in place of the private name"] = False
+
+    @property
+    def paths(self) -> tuple[HostPath, ...]:
+        plain = (("privateDnsName",),)
+        if self.use_private_ip and (self.hostname_paths or plain) == plain:
+            return (("privateIpAddress",),)
+        return self.hostname_paths or plain
+
+    def nodes(self, found: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the nodes on these hosts."""
+        prefix, long = prefix_of(self.node), self.long_names
+        nodes = tuple(node_of(prefix, one, long_names=long) for one in found)
+        return nodes if self.variant is Variant.REAL else tuple(dict.fromkeys(nodes))
+
+
+@frozen
+class AwsBackend(Backend):
+    """See the head of this file.  `keys`: None: those of the instance's role are asked for."""
+
+    about: Aws
+    names: Names
+    metadata: aws_metadata.Metadata
+    keys: Signing | None = None
+    region: str | None = None
+
+    @failing
+    def list_nodes(self) -> Flow[Answer]:
+        about, real = self.about, self.about.variant is Variant.REAL
+        if not about.use_autoscaling_group and not about.instance_tags:
+            none = "neither a group nor tags are set: nobody can be asked"
+            return Listed(()) if real else Failed(none)
+        about = evolve(about, region=(yield from self._region()))
+        signing = yield from self._signing(about.region)
+        ids: tuple[str, ...] = ()
+        if about.use_autoscaling_group:
+            own = yield from aws_metadata.instance_id(self.metadata)
+            ids = yield from self._group(about, own, signing)
+            if not ids:
+                none = f"{own} is in no autoscaling group"
+                return Listed(()) if real else Failed(none)
+        try:
+            found = yield from self._hosts(about, ids, signing)
+        except Refused:
+            if real and not ids:
+                return Listed(())
+            raise
+        return Listed(self.names.nodes(found))
+
+    def _region(self) -> Flow[str]:
+        if self.region:
+            return self.region
+        zone = yield from aws_metadata.zone(self.metadata)
+        return aws_metadata.region(aws_metadata.RegionFacts(variant=self.about.variant, zone=zone))[
+            0
+        ]
+
+    def _signing(self, region: str) -> Flow[Signing]:
+        keys = self.keys or (yield from aws_metadata.role_keys(self.metadata))
+        return evolve(keys, region=region)
+
+    def _group(self, about: Aws, own: str, signing: Signing) -> Flow[tuple[str, ...]]:
+        pages: list[str] = []
+        token: str | None = None
+        for _ in range(PAGES_MAX):
+            got = yield from self._asked(groups(about, token), signing, "autoscaling")
+            pages.append(got.body)
+            token = next_token(got.body)
+            if token is None:
+                group = group_of(pages, own)
+                return members_of(pages, group) if group is not None else ()
+        raise Refused(f"more than {PAGES_MAX} pages of instances")
+
+    def _hosts(self, about: Aws, ids: tuple[str, ...], signing: Signing) -> Flow[tuple[str, ...]]:
+        real = about.variant is Variant.REAL
+        found: list[str] = []
+        token: str | None = None
+        for _ in range(PAGES_MAX):
+            got = yield from self._asked(instances(about, ids, token), signing, "ec2")
+            # Ours: a server that does not filter is not believed.
+            states, own = (None, None) if real else (about.states, ids or None)
+            found += hosts(got.body, self.names.paths, states, own)
+            token = next_page(got.body)
+            if real or token is None:
+                return tuple(found)
+        raise Refused(f"more than {PAGES_MAX} pages of instances")
+
+    def _asked(self, request: Request, signing: Signing, service: str) -> Flow[Response]:
+        last: Refused | None = None
+        for tried in range(TRIES):
+            if tried:
+                yield from waited(PAUSE)
+            try:
+                by = evolve(signing, service=service)
+                got = yield from asked(evolve(request, signing=by))
+                tree_of(got.body)
+            except Refused as refused:
+                code = error_code(refused.body)
+                if code is not None:
+                    refused.why += f" ({code})"
+                last = refused
+                if code not in AGAIN:
+                    raise
+                if code.startswith(("Expired", "RequestExpired")) and self.keys is None:
+                    signing = yield from self._signing(signing.region)
+            else:
+                return got
+        raise last or Refused("not asked")

@@ -1,0 +1,122 @@
+"""What an instance knows of itself: its region, id and keys, asked at its own address.
+
+Source: the metadata service, versions 1 and 2, as the peer discovery plugin asks it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from attrs import frozen
+
+from joinproto.discovery.contract import Variant
+from joinproto.discovery.exchange import (
+    Flow,
+    Header,
+    Refused,
+    Request,
+    Signing,
+    asked,
+    parsed,
+    part,
+)
+from joinproto.json_form import AtLeast
+
+IPV4, IPV6 = "169.254.169.254", "fd00:ec2::254"
+TTL = 60
+FALLBACK = "us-east-1"
+
+
+@frozen(kw_only=True)
+class Metadata:
+    """Where it is asked; `prefer_imdsv2`: with a token, where the service gives one."""
+
+    host: Annotated[str, "the service"] = IPV4
+    port: Annotated[int, AtLeast(1), "its port"] = 80
+    prefer_imdsv2: Annotated[bool, "ask for a token first"] = True
+
+    def request(self, method: str, path: str, headers: tuple[Header, ...] = ()) -> Request:
+        return Request(
+            method=method,
+            scheme="http",
+            host=self.host,
+            port=self.port,
+            path=f"/latest/{path}",
+            headers=headers,
+            seconds=2.25,
+        )
+
+
+def _read(about: Metadata, path: str) -> Flow[str]:
+    headers: tuple[Header, ...] = ()
+    if about.prefer_imdsv2:
+        ttl = Header("X-aws-ec2-metadata-token-ttl-seconds", str(TTL))
+        try:
+            got = yield from asked(about.request("PUT", "api/token", (ttl,)))
+            headers = (Header("X-aws-ec2-metadata-token", got.body.strip()),)
+        except Refused:
+            pass  # version 1 has no tokens; where nobody answers, the next request fails, too
+    got = yield from asked(about.request("GET", f"meta-data/{path}", headers))
+    text = got.body.strip()
+    if not text or "<" in text:
+        raise Refused(f"{path} of the metadata: nothing that can be read")
+    return text
+
+
+def instance_id(about: Metadata) -> Flow[str]:
+    """Return the own instance's id."""
+    return _read(about, "instance-id")
+
+
+def zone(about: Metadata) -> Flow[str | None]:
+    """Return the own availability zone; None where nobody says."""
+    try:
+        return (yield from _read(about, "placement/availability-zone"))
+    except Refused:
+        return None
+
+
+def role_keys(about: Metadata) -> Flow[Signing]:
+    """Return the keys of the instance's role; region and service are left empty."""
+    role = (yield from _read(about, "iam/security-credentials/")).splitlines()[0]
+    what = "the keys of the role"
+    tree = parsed((yield from _read(about, f"iam/security-credentials/{role}")), dict, what)
+    access = part(tree, "AccessKeyId", str, what)
+    secret = part(tree, "SecretAccessKey", str, what)
+    if not access or not secret:
+        raise Refused(f"{what}: an answer without them")
+    token = part(tree, "Token", str, what)
+    return Signing(access_key=access, secret_key=secret, region="", service="", token=token)
+
+
+@frozen(kw_only=True)
+class RegionFacts:
+    """What may say the region, in the order in which it is asked."""
+
+    variant: Annotated[Variant, "whose rules"] = Variant.OURS
+    configured: Annotated[str | None, "the setting, or AWS_EC2_REGION"] = None
+    environment: Annotated[str | None, "AWS_DEFAULT_REGION"] = None
+    profile: Annotated[str | None, "the profile of AWS's own file"] = None
+    zone: Annotated[str | None, "the instance's zone, as the metadata have it"] = None
+
+
+_ZONE = re.compile(r"([a-z]+(?:-[a-z]+)+-[0-9]+).*")
+
+
+def region(about: RegionFacts) -> tuple[str, str]:
+    """Return the region, and who says it; raises `Refused` where nobody does (ours)."""
+    for value, who in (
+        (about.configured, "the setting"),
+        (about.environment, "AWS_DEFAULT_REGION"),
+        (about.profile, "the profile"),
+    ):
+        if value:
+            return value, who
+    if about.zone and about.variant is Variant.REAL:
+        return about.zone[:-1], "the zone without its last letter"
+    if about.zone and (found := _ZONE.fullmatch(about.zone)):
+        return found[1], "the zone"
+    if about.variant is Variant.REAL:
+        return FALLBACK, "nobody: the default"
+    raise Refused("no region: it is not set, and the metadata name none")

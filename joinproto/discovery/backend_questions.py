@@ -1,0 +1,401 @@
+"""What `joinproto ask discovery.*` answers of the backends.
+
+A question of an exchange takes the settings, and the answers that came so far: it says what is
+requested, and what follows.  Source: discovery, D1 to D3.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from attrs import frozen
+
+from joinproto.ask.question import Question
+from joinproto.ask.strict import DoesNotFit
+from joinproto.discovery import consul, dns, k8s, k8s_lease, proxy
+from joinproto.discovery.answers import Failed, Listed, Selected
+from joinproto.discovery.asked import Exchanged, Served, played
+from joinproto.discovery.aws_questions import AWS_QUESTIONS
+from joinproto.discovery.consul_settings import Consul
+from joinproto.discovery.contract import Backend
+from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
+from joinproto.discovery.etcd3 import Etcd3Backend
+from joinproto.discovery.etcd3_settings import Etcd3
+from joinproto.discovery.exchange import Refused
+from joinproto.discovery.names import node_of, prefix_of
+
+PORT_MAX = 65535
+
+
+def _port(port: int) -> None:
+    if port > PORT_MAX:
+        raise DoesNotFit("port", f"expected at most {PORT_MAX}, found {port}", next="write a port")
+
+
+def _node(node: str) -> None:
+    prefix, _, host = node.partition("@")
+    if not prefix or not host:
+        raise DoesNotFit("node", f"expected PREFIX@HOST, found {node!r}", next="as rabbit@host1")
+
+
+@frozen(kw_only=True)
+class AskName:
+    """A host, and the node that asks."""
+
+    host: Annotated[str, "a host name, or an IPv4 address"]
+    node: Annotated[str, "the own node, whose prefix is taken"] = "rabbit@localhost"
+    long_names: Annotated[bool, "whether names keep their dots"] = False
+
+
+@frozen(kw_only=True)
+class NameAnswer:
+    """The node on a host."""
+
+    node: Annotated[str, "its name"]
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
+
+
+def answer_name(asked: AskName) -> NameAnswer:
+    """Return the node on a host."""
+    _node(asked.node)
+    if not asked.host or "@" in asked.host:
+        raise DoesNotFit("host", f"expected a host, found {asked.host!r}", next="as host1.example")
+    found = node_of(prefix_of(asked.node), asked.host, long_names=asked.long_names)
+    cut = not found.endswith(f"@{asked.host}")
+    why = "short names end at the first dot" if cut else "the own prefix stands before the host"
+    return NameAnswer(node=found, rule="D1", why=why)
+
+
+@frozen(kw_only=True)
+class AskDns(dns.Dns):
+    """A name that has the addresses of all nodes."""
+
+    answers: Annotated[tuple[dns.Looked, ...], "one for each look-up, in their order"] = ()
+
+
+@frozen(kw_only=True)
+class DnsAnswer:
+    """What is looked up, and what follows."""
+
+    lookups: Annotated[tuple[dns.Lookup, ...], "in their order; each takes one answer"]
+    nodes: Annotated[tuple[str, ...] | None, "who is there; null: not known"] = None
+    error: Annotated[str | None, "why it failed; null: it did not"] = None
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
+
+
+def answer_dns(asked: AskDns) -> DnsAnswer:
+    """Return the look-ups, and what follows from the answers."""
+    _node(asked.node)
+    flow, lookups, left = dns.list_nodes(asked), [], list(asked.answers)
+    try:
+        step = next(flow)
+        while True:
+            lookups.append(step)
+            if not left:
+                return DnsAnswer(
+                    lookups=tuple(lookups), rule="D1", why="the last look-up is not answered yet"
+                )
+            step = flow.send(left.pop(0))
+    except StopIteration as end:
+        if left:
+            path = f"answers[{len(asked.answers) - len(left)}]"
+            raise DoesNotFit(path, "nothing asks for it", next="leave it out") from None
+        if isinstance(end.value, Failed):
+            why = "what was asked for is not known, so it is no list"
+            return DnsAnswer(lookups=tuple(lookups), error=end.value.why, rule="D1", why=why)
+        why = "the names of all addresses that were found"
+        return DnsAnswer(lookups=tuple(lookups), nodes=end.value.nodes, rule="D1", why=why)
+
+
+@frozen(kw_only=True)
+class AskEndpoints(k8s.K8s):
+    """The endpoints of a service."""
+
+    answers: Annotated[tuple[Served, ...], "one for each request, in their order"] = ()
+
+
+@frozen(kw_only=True)
+class PodAnswer:
+    """Which pods are there, by their names."""
+
+    nodes: Annotated[tuple[str, ...] | None, "the seed, or all pods; null: not known"]
+    error: Annotated[str | None, "why nothing is known; null: it is"]
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
+
+
+def answer_pod(asked: k8s.Pod) -> PodAnswer:
+    """Return what follows from the own pod's name."""
+    match k8s.pods(asked):
+        case Listed(nodes):
+            why = "the set has so many pods, numbered from the first"
+            return PodAnswer(nodes=nodes, error=None, rule="D1", why=why)
+        case Selected(node):
+            why = "the own name with the seed's number in place of its own"
+            if asked.seed_node is not None:
+                why = "the setting names the seed"
+            elif node == asked.node:
+                why = "this pod is the seed itself"
+            return PodAnswer(nodes=(node,), error=None, rule="D1", why=why)
+        case Failed(error):
+            return PodAnswer(nodes=None, error=error, rule="D1", why="an error is no list")
+
+
+@frozen(kw_only=True)
+class AskConsul(Consul):
+    """A node and its agent."""
+
+    answers: Annotated[tuple[Served, ...], "one for each request, in their order"] = ()
+    locked: Annotated[bool, "list: under the lock, as 3.13 and later do"] = False
+
+
+@frozen(kw_only=True)
+class AddressAnswer:
+    """What is registered as the address, and under which id."""
+
+    address: Annotated[str | None, "null: none is sent, Consul takes its agent's"]
+    id: Annotated[str, "of the service"]
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
+
+
+def answer_address(asked: Consul) -> AddressAnswer:
+    """Return the address and the id of the record."""
+    _node(asked.node)
+    found = consul.address(asked)
+    if asked.svc_addr_nic is not None and asked.nic_address is not None:
+        why = "the address of the interface, which comes before all else"
+    elif asked.svc_addr_auto:
+        why = "the host of the node's name" if asked.svc_addr_use_nodename else "the host name"
+    else:
+        why = "as it is set" if found is not None else "none is set"
+    return AddressAnswer(address=found, id=consul.service_id(asked), rule="D2", why=why)
+
+
+@frozen(kw_only=True)
+class AskEtcd2(Etcd2):
+    """A node and etcd v2."""
+
+    answers: Annotated[tuple[Served, ...], "one for each request, in their order"] = ()
+
+
+@frozen(kw_only=True)
+class AskEtcd3(Etcd3):
+    """A node and the JSON gateway of etcd v3."""
+
+    answers: Annotated[tuple[Served, ...], "one for each request, in their order"] = ()
+
+
+def _consul(asked: AskConsul) -> Backend:
+    return consul.ConsulBackend(asked, asked.locked)
+
+
+RULES = {"list": "D1", "register": "D2", "keep-alive": "D2", "unregister": "D2", "lock": "D3"}
+
+
+def _flow(backend: Backend, what: str) -> Any:
+    match what:
+        case "list":
+            return backend.list_nodes()
+        case "register":
+            return backend.register()
+        case "keep-alive":
+            return backend.keep_alive()
+        case "unregister":
+            return backend.unregister()
+    return backend.lock()
+
+
+def _exchange(
+    name: str, asks: type[Any], make: Any, about: str, example: dict[str, Any]
+) -> Question[Any, Exchanged]:
+    what = name.rpartition(".")[2]
+
+    def answer(asked: Any) -> Exchanged:
+        _node(asked.node)
+        _port(asked.port)
+        return played(_flow(make(asked), what), asked.answers, RULES[what])
+
+    return Question(
+        name=name, about=about, asks=asks, answers=Exchanged, answer=answer, example=example
+    )
+
+
+def _kept(asked: AskEndpoints) -> Backend:
+    return k8s.EndpointsBackend(asked)
+
+
+def _endpoints(asked: AskEndpoints) -> Exchanged:
+    _node(asked.node)
+    _port(asked.port)
+    return played(_kept(asked).list_nodes(), asked.answers, "D1")
+
+
+def _lease(asked: AskEndpoints) -> Exchanged:
+    _node(asked.node)
+    _port(asked.port)
+    flow: Any = k8s_lease.lock(asked)
+    return played(flow, asked.answers, "D3")
+
+
+@frozen(kw_only=True)
+class AskProxy(proxy.Proxies):
+    """Which way a request goes."""
+
+    scheme: Annotated[str, "of the request: http or https"] = "http"
+    host: Annotated[str, "of the request"]
+
+
+@frozen(kw_only=True)
+class ProxyAnswer:
+    """Through which proxy, if any."""
+
+    proxy: Annotated[str | None, "as http://host:port; null: directly"]
+    error: Annotated[str | None, "why the setting cannot be read; null: it can"]
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
+
+
+def answer_proxy(asked: AskProxy) -> ProxyAnswer:
+    """Return the way of a request."""
+    if asked.scheme not in ("http", "https"):
+        raise DoesNotFit("scheme", f"expected http or https, found {asked.scheme!r}", next="http")
+    try:
+        found = proxy.way(asked, asked.scheme, asked.host)
+    except Refused as refused:
+        return ProxyAnswer(proxy=None, error=refused.why, rule="D1", why="the setting is wrong")
+    return ProxyAnswer(proxy=found.proxy, error=None, rule="D1", why=found.why)
+
+
+_AT = {"node": "rabbit@a"}
+_ENTRY = (
+    '[{"Node":{"Node":"m1"},"Service":{"Address":"10.0.0.1","CreateIndex":7,'
+    '"Meta":{"erlang-node-name":"rabbit@a"}},"Checks":[{"Status":"passing"}]}]'
+)
+_REAL = _AT | {"variant": "real"}
+
+BACKEND_QUESTIONS: tuple[Question[Any, Any], ...] = (
+    Question(
+        name="discovery.name",
+        about="The node on a host.",
+        asks=AskName,
+        answers=NameAnswer,
+        answer=answer_name,
+        example={"host": "node1.eng.example.local", "node": "rabbit@node2"},
+    ),
+    Question(
+        name="discovery.dns",
+        about="What is looked up, and who is there.",
+        asks=AskDns,
+        answers=DnsAnswer,
+        answer=answer_dns,
+        example={
+            "hostname": "discovery.eng.example.local",
+            "answers": [
+                {"values": ["192.168.100.1"]},
+                {"values": []},
+                {"values": ["node1.eng.example.local."]},
+            ],
+        },
+    ),
+    *AWS_QUESTIONS,
+    Question(
+        name="discovery.k8s.endpoints",
+        about="The request for a service's endpoints, and who is there.",
+        asks=AskEndpoints,
+        answers=Exchanged,
+        answer=_endpoints,
+        example=_REAL
+        | {
+            "answers": [
+                {"body": '{"kind":"Endpoints","subsets":[{"addresses":[{"ip":"172.17.0.5"}]}]}'}
+            ]
+        },
+    ),
+    Question(
+        name="discovery.k8s.pod",
+        about="The seed, from the own pod's name.",
+        asks=k8s.Pod,
+        answers=PodAnswer,
+        answer=answer_pod,
+        example={"node": "rabbit@rabbit-server-2.rabbit-nodes.default"},
+    ),
+    Question(
+        name="discovery.k8s.lock",
+        about="The requests for a lock that is a Lease (ours).",
+        asks=AskEndpoints,
+        answers=Exchanged,
+        answer=_lease,
+        example=_AT | {"answers": [{"status": 201}]},
+    ),
+    _exchange(
+        "discovery.consul.register",
+        AskConsul,
+        _consul,
+        "The request that writes the node's record.",
+        _REAL | {"cluster_name": "qa", "answers": [{"status": 200}]},
+    ),
+    _exchange(
+        "discovery.consul.list",
+        AskConsul,
+        _consul,
+        "The request for the records, and who is selected.",
+        _REAL | {"answers": [{"body": _ENTRY}]},
+    ),
+    _exchange(
+        "discovery.consul.keep-alive",
+        AskConsul,
+        _consul,
+        "The request that keeps the record, and what follows when it is lost.",
+        _AT | {"answers": [{"status": 404}, {"status": 200}]},
+    ),
+    _exchange(
+        "discovery.consul.unregister",
+        AskConsul,
+        _consul,
+        "The request that removes the record.",
+        _AT | {"answers": [{"status": 200}]},
+    ),
+    _exchange(
+        "discovery.consul.lock",
+        AskConsul,
+        _consul,
+        "The requests for the lock: session, key, blocking read.",
+        _REAL | {"answers": [{"body": '{"ID":"adf4238a"}'}, {"body": "true"}]},
+    ),
+    Question(
+        name="discovery.consul.address",
+        about="Which address is registered, and under which id.",
+        asks=Consul,
+        answers=AddressAnswer,
+        answer=answer_address,
+        example=_REAL | {"svc_addr_auto": True, "svc_addr_use_nodename": True},
+    ),
+    *(
+        _exchange(f"discovery.{etcd}.{what}", asks, make, about, dict(_AT))
+        for etcd, asks, make in (
+            ("etcd2", AskEtcd2, Etcd2Backend),
+            ("etcd3", AskEtcd3, Etcd3Backend),
+        )
+        for what, about in (
+            ("register", "The request that writes the node's record."),
+            ("list", "The request for the records, and who is there."),
+            ("unregister", "The request that removes the record."),
+            ("lock", "The requests for the lock."),
+        )
+    ),
+    Question(
+        name="discovery.proxy",
+        about="Through which proxy a request goes, if any.",
+        asks=AskProxy,
+        answers=ProxyAnswer,
+        answer=answer_proxy,
+        example={
+            "http_proxy": "192.168.0.98",
+            "exclusions": ["169.254.169.254"],
+            "host": "169.254.169.254",
+        },
+    ),
+)

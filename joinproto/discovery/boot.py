@@ -1,0 +1,153 @@
+"""One round of the boot of a blank node, as decision tables: 3.8's, the shipped one's, ours.
+
+P are all nodes that matter: the booting one, `me`, and those that the backend named.
+
+Source: discovery, D3; the two shipped tables as read from the code that shipped.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import frozen
+
+from joinproto.discovery.releases import Release
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS, Members
+
+
+class Rules(Enum):
+    """Whose rules: 3.7 and 3.8 as the guide tells them, today's releases, ours."""
+
+    SEED = "seed"
+    REAL = "real"
+    OURS = "ours"
+
+
+def rules_of(release: Release) -> Rules:
+    """Return the rules of a release: sorting and locks came with 3.9."""
+    return Rules.SEED if release < Release(3, 9) else Rules.REAL
+
+
+class Step(Enum):
+    """What a round ends with."""
+
+    ALONE = "standalone"  # it makes a database of its own, and others may join it
+    JOIN = "join"
+    RETRY = "retry"  # the next round, after the interval
+    CRASH = "crash"
+    WAIT = "wait"  # the next round, and it says for whom; without end
+    REFUSE = "refuse"  # it ends and says what to mend
+    FOUND = "found"  # it proposes a cluster, and a majority of those expected must vote for it
+
+
+@frozen(kw_only=True)
+class Peer:
+    """One node.  `seen`: it answers.  `first`: the rules' choice among those who do.
+
+    `ready`: not known to be still booting.  `in_cluster`: it has a database.  Of the booting
+    node only: `failed`, `selects` (the backend named one node, not a list), `only_me` (is listed),
+    `wants_two` (a cluster of more than one is meant), `expected` and `majority` (of the
+    members that are expected), `too_many` (more are listed than expected), `locked`.
+    """
+
+    name: str
+    listed: bool = False
+    seen: bool = False
+    first: bool = False
+    ready: bool = True
+    in_cluster: bool = False
+    failed: bool = False
+    selects: bool = False
+    only_me: bool = False
+    wants_two: bool = False
+    expected: int = 0
+    majority: int = 0
+    too_many: bool = False
+    locked: bool = True
+
+
+PEERS = Members("P", Peer)
+LISTED = PEERS.where(listed=True).named("L")
+SEEN = LISTED.where(seen=True).named("S")
+OTHERS = (SEEN - PEERS.me).named("O")
+FIRST = SEEN.where(first=True).named("F")
+ANSWERING = (SEEN | PEERS.me).named("A")
+LIVING = OTHERS.where(in_cluster=True).named("C")
+
+_here = PEERS.fact
+_FAILED = _here("the backend failed", failed=True)
+_LISTS = _here("the backend lists nodes", selects=False)
+_ONLY_ME = _here("only this node is listed", only_me=True)
+_TOO_FEW = LISTED.fewer_than(PEERS.mine("expected"))
+_NO_LOCK = _here("the lock was not had", locked=False)
+
+SEED = Table(
+    "discovery-seed",
+    "discovery, 3.8",
+    (
+        Case("D3", "no lock", _NO_LOCK, Step.CRASH),
+        Case("D1", "the backend failed", _FAILED, Step.CRASH),
+        Case("D3", "the first that answers", ~OTHERS.is_empty, Step.JOIN),
+        Case("D3", "nobody answers", ALWAYS, Step.RETRY),
+    ),
+)
+"""3.8: whoever answers first in the list's order; an error ends the node."""
+
+REAL = Table(
+    "discovery-real",
+    "discovery, as shipped",
+    (
+        Case("D1", "the backend failed", _FAILED, Step.RETRY),
+        Case("D3", "only this node is listed", _ONLY_ME, Step.ALONE),
+        Case("D3", "it does not see itself", _LISTS & ~SEEN.has(PEERS.me), Step.RETRY),
+        Case(
+            "D3",
+            "fewer than two answer",
+            _LISTS & _here("more than one node is meant", wants_two=True) & SEEN.fewer_than(2),
+            Step.RETRY,
+        ),
+        Case("D3", "nobody answers", SEEN.is_empty, Step.RETRY),
+        Case("D3", "this node is first", FIRST.has(PEERS.me), Step.ALONE),
+        Case("D3", "the first one is not ready", FIRST.some(ready=False), Step.RETRY),
+        Case("D3", "no lock", _NO_LOCK, Step.RETRY),
+        Case("D3", "the first one", ALWAYS, Step.JOIN),
+    ),
+)
+"""4.x: all sort alike, and the first of those that answer is joined, or stands alone."""
+
+OURS = Table(
+    "discovery-ours",
+    "discovery, ours",
+    (
+        Case("D1", "the backend failed", _FAILED, Step.WAIT),
+        Case("D3", "a member answers", ~LIVING.is_empty, Step.JOIN),
+        Case("D3", "more are listed than expected", _here("too many", too_many=True), Step.REFUSE),
+        Case("D3", "fewer are listed than expected", _TOO_FEW, Step.WAIT),
+        Case("D3", "no majority answers", ANSWERING.fewer_than(PEERS.mine("majority")), Step.WAIT),
+        Case("D3", "a majority answers", ALWAYS, Step.FOUND),
+    ),
+)
+"""Ours: nobody stands alone; a majority of those expected found the cluster by their votes."""
+
+TABLES = {Rules.SEED: SEED, Rules.REAL: REAL, Rules.OURS: OURS}
+SETS = (PEERS, LISTED, SEEN, OTHERS, FIRST, ANSWERING, LIVING)
+
+WHY = {
+    "no lock": "the lock was not had in time",
+    "the backend failed": "the backend failed: {failed}",
+    "the first that answers": "{chosen} is the first in the list that answers",
+    "nobody answers": "none of the nodes that were named answers",
+    "only this node is listed": "the backend lists this node alone",
+    "it does not see itself": "{me} is not among the nodes that answer",
+    "fewer than two answer": "{seen} of {hint} nodes answer, and two are needed",
+    "this node is first": "of the nodes that answer {me} is first",
+    "the first one is not ready": "{chosen} is first, and still boots",
+    "the first one": "of the nodes that answer {chosen} is first",
+    "a member answers": "{chosen} is a member of a cluster",
+    "more are listed than expected": "{listed} nodes are listed, and {expected} are expected",
+    "fewer are listed than expected": "{listed} nodes are listed, and {expected} are expected",
+    "no majority answers": "{seen} nodes answer; of {expected}, {majority} are needed",
+    "a majority answers": "{seen} of {expected} nodes answer, and none is a member of a cluster",
+}
+"""The reason of each case, in a sentence."""

@@ -1,0 +1,233 @@
+"""Which backend a file chooses, with its settings, secrets included.
+
+What the release ignores, or drops on its way to its own client, is told by the backend's own
+variant.  Source: discovery, D1 and D6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import evolve, frozen
+
+from joinproto.discovery import conf, values
+from joinproto.discovery.aws import STATES, Aws, Names
+from joinproto.discovery.consul_settings import Consul
+from joinproto.discovery.contract import Variant
+from joinproto.discovery.dns import Dns
+from joinproto.discovery.etcd2 import Etcd2
+from joinproto.discovery.etcd3_settings import Etcd3
+from joinproto.discovery.k8s import AddressType, K8s, Pod
+from joinproto.discovery.keys import ETCD_V3, PREFIX, SETTINGS, V41, V43
+from joinproto.discovery.lint import Given, Linted, lint
+from joinproto.discovery.problem import Severity
+from joinproto.discovery.proxy import Proxies
+from joinproto.discovery.unsafe import Configuration
+from joinproto.errors import UsageProblem
+
+_CONSUL = (
+    *("host", "port", "scheme", "acl_token", "cluster_name", "svc", "svc_id", "svc_port"),
+    *("svc_addr", "svc_addr_auto", "svc_addr_nic", "svc_addr_use_nodename", "svc_ttl"),
+    *("deregister_after", "domain_suffix", "include_nodes_with_warnings", "lock_prefix"),
+)
+TLS = ("cacertfile", "certfile", "keyfile", "password", "verify")
+
+
+@frozen(kw_only=True)
+class Chosen:
+    """What a file says.  `about`: settings of the backend by its key's last part."""
+
+    backend: str
+    variant: Variant
+    node: str
+    long_names: bool
+    about: Configuration
+    given: Given
+
+    def get(self, name: str) -> Any:
+        return self.about.get(name)
+
+    def labelled(self, name: str) -> dict[str, Any]:
+        """Return what stands below a key, by its labels; those that are numbers by number."""
+        below = self.about.below(name)
+        labels = {key.removeprefix(f"{name}."): one for key, one in below.items()}
+        return dict(sorted(labels.items(), key=_number_first))
+
+    @property
+    def proxies(self) -> Proxies:
+        written = any(
+            self.about.lines.get(name) for name in self.about.values if name.startswith("proxy.")
+        )
+        return Proxies(
+            variant=self.variant,
+            http_proxy=self.get("proxy.http_proxy"),
+            https_proxy=self.get("proxy.https_proxy"),
+            exclusions=tuple(self.labelled("proxy.proxy_exclusions").values()),
+            in_file=written,
+        )
+
+    def tls(self, prefix: str) -> Mapping[str, str]:
+        """Return the TLS settings below a prefix."""
+        found = {name: self.about.values.get(f"{prefix}.{name}") for name in TLS}
+        return {name: str(value) for name, value in found.items() if value is not None}
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(self.labelled("classic_config.nodes").values())
+
+    @property
+    def dns(self) -> Dns:
+        return Dns(
+            variant=self.variant,
+            hostname=self.get("dns.hostname"),
+            node=self.node,
+            long_names=self.long_names,
+        )
+
+    @property
+    def is_pods(self) -> bool:
+        """Whether the release knows pods by their names, and asks nobody."""
+        return self.given.release >= V41
+
+    @property
+    def pod(self) -> Pod:
+        return Pod(
+            variant=self.variant,
+            node=self.node,
+            ordinal_start=self.get("k8s.ordinal_start") or 0,
+            seed_node=self.get("k8s.seed_node"),
+        )
+
+    @property
+    def k8s(self) -> K8s:
+        return K8s(
+            variant=self.variant,
+            node=self.node,
+            **{name: self.get(f"k8s.{name}") for name in ("host", "port", "scheme")},
+            service_name=self.get("k8s.service_name"),
+            address_type=AddressType(self.get("k8s.address_type")),
+            hostname_suffix=self.get("k8s.hostname_suffix") or "",
+        )
+
+    @property
+    def consul(self) -> Consul:
+        timeout = self.about.values.get("consul.lock_timeout")
+        return Consul(
+            variant=self.variant,
+            node=self.node,
+            long_names=self.long_names,
+            **{name: self.get(f"consul.{name}") for name in _CONSUL},
+            svc_tags=tuple(self.labelled("consul.svc_tags").values()),
+            svc_meta=self.labelled("consul.svc_meta"),
+            lock_timeout=timeout if timeout is not None else self.get("consul.lock_wait_time"),
+        )
+
+    @property
+    def is_etcd2(self) -> bool:
+        return self.given.release < ETCD_V3
+
+    @property
+    def etcd2(self) -> Etcd2:
+        names = ["port", "scheme", "key_prefix", "cluster_name"]
+        more = {name: self.get(f"etcd.{name}") for name in names}
+        return Etcd2(
+            variant=self.variant,
+            node=self.node,
+            host=self.get("etcd.host") or "localhost",
+            **more,
+            node_ttl=self.about.values.get("etcd.node_ttl") or 30,
+            lock_timeout=self._lock_timeout or 300,
+        )
+
+    @property
+    def etcd3(self) -> Etcd3:
+        names = ["port", "key_prefix", "cluster_name", "node_ttl", "username", "password"]
+        more = {name: self.get(f"etcd.{name}") for name in names}
+        # The v3 client reads no scheme: with TLS options it speaks TLS.
+        has_tls = bool(self.tls("etcd.ssl_options"))
+        return Etcd3(
+            variant=self.variant,
+            node=self.node,
+            host=self.get("etcd.host") or "localhost",
+            scheme="https" if has_tls else "http",
+            **more,
+            lock_timeout=self._lock_timeout or self.get("etcd.lock_timeout"),
+        )
+
+    @property
+    def _lock_timeout(self) -> int | None:
+        written = self.about.values
+        found: int | None = written.get("etcd.lock_timeout", written.get("etcd.lock_wait_time"))
+        return found
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        return tuple(self.labelled("etcd.endpoints").values())
+
+    @property
+    def aws(self) -> Aws:
+        written = tuple(self.labelled("aws.ec2_instance_states").values())
+        states = (written or STATES) if self.given.release >= V43 else None
+        return Aws(
+            variant=self.variant,
+            use_autoscaling_group=self.get("aws.use_autoscaling_group"),
+            instance_tags=self.labelled("aws.instance_tags"),
+            ec2_instance_states=states,
+        )
+
+    @property
+    def aws_names(self) -> Names:
+        paths = tuple(tuple(one) for one in self.labelled("aws.hostname_path").values() if one)
+        return Names(
+            variant=self.variant,
+            node=self.node,
+            long_names=self.long_names,
+            hostname_paths=paths or (tuple(self.get("aws.hostname_path")),),
+            use_private_ip=self.get("aws.use_private_ip"),
+        )
+
+
+def _number_first(pair: tuple[str, Any]) -> tuple[bool, int, str]:
+    label = pair[0]
+    is_number = label.isascii() and label.isdigit() and len(label) < 10
+    return (not is_number, int(label) if is_number else 0, label)
+
+
+def chosen(
+    text: str | bytes, given: Given, *, variant: Variant = Variant.OURS, node: str | None = None
+) -> Chosen:
+    """Return what a file chooses; raises `UsageProblem` for one with which no node starts."""
+    linted = lint(text, given)
+    if not linted.starts:
+        first = next(one for one in linted.problems if one.severity is Severity.ERROR)
+        where = f"line {first.line}: " if first.line else ""
+        raise UsageProblem(f"{where}{first.key or 'the file'}: {first.why}", next=first.next)
+    node = node or given.node or "rabbit@localhost"
+    about = Configuration.of(linted.settings, given.release, node)
+    secrets = _secrets(text, given, linted)
+    return Chosen(
+        backend=about.backend,
+        variant=variant,
+        node=node,
+        long_names="." in node.partition("@")[2],
+        about=evolve(about, values=about.values | secrets),
+        given=given,
+    )
+
+
+def _secrets(text: str | bytes, given: Given, linted: Linted) -> dict[str, str]:
+    """Return the secrets, which `lint` does not show; the environment wins over the file."""
+    held = {one.key for one in linted.settings}
+    written = {line.key: line.value for line in conf.read(text)[0]}
+    found: dict[str, str] = {}
+    for setting in SETTINGS:
+        if setting.kind is not values.SECRET or setting.key not in held:
+            continue
+        secret = written.get(setting.key)
+        for name in setting.variables:
+            for variable in (name, f"RABBITMQ_{name}"):
+                secret = given.environment.get(variable, secret)
+        if secret is not None:
+            found[setting.key.removeprefix(f"{PREFIX}.")] = secret
+    return found

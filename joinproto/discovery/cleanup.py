@@ -1,0 +1,141 @@
+"""Cleanup: what becomes of members that are not seen, as decision tables: shipped, and ours.
+
+Source: discovery, D4; the shipped one as read from the code that shipped.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import field, frozen
+
+from joinproto.discovery.answers import Answer, Failed, Selected
+from joinproto.discovery.releases import Release
+from joinproto.discovery.round import named
+from joinproto.tables.evaluate import members_of
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS, Members
+
+
+class Deed(Enum):
+    """What one check ends with."""
+
+    NOTHING = "nothing"
+    WARN = "warn"
+    REMOVE = "remove"
+    CRASH = "crash"
+
+
+@frozen(kw_only=True)
+class Spot:
+    """A member.  Of the checking node only: `failed`, `selects`, `warns`, `has_majority`,
+    `breaks` (the release breaks on a backend that answers with one node), `skips` (the release
+    leaves the check where the backend failed).
+    """
+
+    name: str
+    unseen: bool = False
+    listed: bool = False
+    gone: bool = False
+    failed: bool = False
+    selects: bool = False
+    warns: bool = True
+    has_majority: bool = True
+    breaks: bool = False
+    skips: bool = True
+
+
+SPOTS = Members("M", Spot)
+UNSEEN = SPOTS.where(unseen=True).named("U")
+CANDIDATES = UNSEEN.where(listed=False).named("C")
+GONE = CANDIDATES.where(gone=True).named("G")
+
+_here = SPOTS.fact
+_WARNS = _here("it only warns", warns=True)
+
+REAL = Table(
+    "discovery-cleanup-real",
+    "discovery, cleanup as shipped",
+    (
+        Case("D4", "all are seen", UNSEEN.is_empty, Deed.NOTHING),
+        Case("D1", "the backend failed", _here("skipped", failed=True, skips=True), Deed.NOTHING),
+        Case("D4", "one node where a list is read", _here("it breaks", breaks=True), Deed.CRASH),
+        Case("D4", "all unseen are listed", CANDIDATES.is_empty, Deed.NOTHING),
+        Case("D4", "it only warns", _WARNS, Deed.WARN),
+        Case("D4", "removed", ALWAYS, Deed.REMOVE),
+    ),
+)
+"""Who is neither seen nor listed goes; a failed backend lists nobody, up to 4.1."""
+
+OURS = Table(
+    "discovery-cleanup-ours",
+    "discovery, cleanup, ours",
+    (
+        Case("D4", "all are seen", UNSEEN.is_empty, Deed.NOTHING),
+        Case("D1", "the backend failed", _here("it failed", failed=True), Deed.WARN),
+        Case("D4", "one node is no list", _here("it selects", selects=True), Deed.WARN),
+        Case("D4", "no majority", _here("no majority is seen", has_majority=False), Deed.WARN),
+        Case("D4", "all unseen are listed", CANDIDATES.is_empty, Deed.WARN),
+        Case("D4", "it only warns", _WARNS, Deed.WARN),
+        Case("D4", "not for long", GONE.is_empty, Deed.WARN),
+        Case("D4", "removed", ALWAYS, Deed.REMOVE),
+    ),
+)
+"""Nobody goes on an error, by one node's name, beyond what a majority allows, or at once."""
+
+TABLES = {"real": REAL, "ours": OURS}
+SETS = (SPOTS, UNSEEN, CANDIDATES, GONE)
+SKIPS_FROM, WRAPS_FROM = Release(4, 2), Release(4, 0, 5)
+
+
+@frozen(kw_only=True)
+class Check:
+    """One check by one member.  `unseen`: who of `members` does not answer, and for how many
+    seconds.  `patience`: ours, how long one must be away.
+    """
+
+    members: tuple[str, ...]
+    unseen: dict[str, float] = field(factory=dict)
+    answer: Answer
+    only_warns: bool = True
+    patience: float = 3600.0
+    release: Release = SKIPS_FROM
+
+
+@frozen
+class Cleaned:
+    """What is done, and with whom."""
+
+    deed: Deed
+    case: Case[Deed]
+    nodes: tuple[str, ...]
+
+
+def check(about: Check, whose: str) -> Cleaned:
+    """Return what becomes of the unseen by these rules, `real` or `ours`."""
+    spots = [_spot(about, name) for name in about.members]
+    case = TABLES[whose].choose(spots, 0)
+    is_ours, deed = whose == "ours", case.outcome
+    if deed in (Deed.NOTHING, Deed.CRASH):
+        return Cleaned(deed, case, ())
+    group = CANDIDATES if not is_ours else GONE if deed is Deed.REMOVE else UNSEEN
+    nodes = tuple(spots[at].name for at in members_of(group, spots, 0))
+    # Ours: one at a time, so that each time a majority of all that are left is seen.
+    return Cleaned(deed, case, nodes[:1] if is_ours and deed is Deed.REMOVE else nodes)
+
+
+def _spot(about: Check, name: str) -> Spot:
+    failed = isinstance(about.answer, Failed)
+    selects = isinstance(about.answer, Selected)
+    return Spot(
+        name=name,
+        unseen=name in about.unseen,
+        listed=name in named(about.answer),
+        gone=about.unseen.get(name, 0.0) >= about.patience,
+        failed=failed,
+        selects=selects,
+        warns=about.only_warns,
+        has_majority=2 * (len(about.members) - len(about.unseen)) > len(about.members),
+        breaks=selects and about.release < WRAPS_FROM,
+        skips=about.release >= SKIPS_FROM,
+    )

@@ -1,0 +1,127 @@
+"""One HTTP exchange: through a proxy or not, with TLS, ended in time whatever the server does.
+
+Each request and its status is logged at debug level: method, address and status, never a header
+or a body, where the secrets are.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import time
+from datetime import UTC, datetime
+from types import TracebackType
+
+import anyio
+import httpx
+from attrs import define, evolve, field
+
+from joinproto.discovery.exchange import (
+    Broken,
+    Header,
+    Refused,
+    Request,
+    Response,
+    netloc,
+)
+from joinproto.discovery.proxy import Proxies, way
+from joinproto.discovery.sigv4 import signed
+
+log = logging.getLogger(__name__)
+BODY_MAX = 8 << 20
+"""Bytes of an answer: what is longer is no answer of a backend."""
+
+
+def utc() -> str:
+    """Return the time as AWS writes it."""
+    return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+@define(eq=False)
+class Http:
+    """Sends requests; `async with`.  `tls`: None: the system's authorities."""
+
+    proxies: Proxies = field(factory=Proxies)
+    tls: ssl.SSLContext | None = None
+    clients: dict[tuple[str, str | None], httpx.AsyncClient] = field(factory=dict)
+
+    async def __aenter__(self) -> Http:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for client in self.clients.values():
+            await client.aclose()
+        self.clients.clear()
+
+    async def exchange(self, request: Request) -> Response | Broken:
+        """Return the whole answer, or why there is none, within the request's seconds."""
+        began = time.monotonic()
+        try:
+            with anyio.fail_after(request.seconds):
+                got: Response | Broken = await self._sent(request)
+        except TimeoutError:
+            got = Broken(why=f"no whole answer within {request.seconds:g} s")
+        except Refused as refused:
+            got = Broken(why=refused.why)
+        except UnicodeDecodeError:
+            got = Broken(why="the answer is not UTF-8")
+        except (httpx.InvalidURL, httpx.LocalProtocolError, UnicodeEncodeError):
+            # These errors repeat what they did not take, and that may be a secret.
+            got = Broken(why="it cannot be sent: its address or a header has a character too many")
+        except (httpx.HTTPError, OSError) as error:
+            got = Broken(why=_said(error))
+        got = evolve(got, took=time.monotonic() - began)
+        told = got.why if isinstance(got, Broken) else f"status {got.status}"
+        log.debug("%s: %s", request, told)
+        return got
+
+    async def _sent(self, request: Request) -> Response:
+        found = way(self.proxies, request.scheme, request.host)
+        client = self._client(request.scheme, found.proxy)
+        url = httpx.URL(f"{request.scheme}://{netloc(request.host, request.port)}")
+        asked = signed(request, utc()) if request.signing else request
+        whole = httpx.Request(
+            asked.method,
+            url.copy_with(raw_path=asked.target.encode("ascii")),
+            headers=[(one.name, one.value) for one in _headers(asked)],
+            content=asked.body.encode(),
+        )
+        got = await client.send(whole, stream=True)
+        try:
+            body = bytearray()
+            async for part in got.aiter_bytes():
+                body += part
+                if len(body) > BODY_MAX:
+                    raise Refused(f"the answer is longer than {BODY_MAX} bytes")
+        finally:
+            await got.aclose()
+        return Response(status=got.status_code, body=body.decode())
+
+    def _client(self, scheme: str, proxy: str | None) -> httpx.AsyncClient:
+        if (scheme, proxy) not in self.clients:
+            # Authorities are read where they are asked for: it is half of a client's cost.
+            is_https = scheme == "https"
+            self.clients[scheme, proxy] = httpx.AsyncClient(
+                proxy=proxy,
+                verify=(self.tls or ssl.create_default_context()) if is_https else False,
+                trust_env=False,
+                timeout=None,
+                # A connection that was kept may have died meanwhile: that would be an error.
+                limits=httpx.Limits(max_keepalive_connections=0),
+            )
+        return self.clients[scheme, proxy]
+
+
+def _headers(request: Request) -> tuple[Header, ...]:
+    # Nothing else is sent beside these, the host and the length.
+    return (*request.headers, Header("Connection", "close"))
+
+
+def _said(error: Exception) -> str:
+    said = str(error) or type(error).__name__
+    return said if len(said) <= 200 else f"{said[:197]}..."

@@ -1,0 +1,64 @@
+"""Look-ups in DNS, each ended in time.
+
+A server that answers "there is no such record" says something; a server that is down, refuses,
+or answers nothing that can be read, does not.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import dns.asyncresolver
+import dns.exception
+import dns.resolver
+import dns.reversename
+from attrs import frozen
+
+from joinproto.discovery.dns import Kind, Looked, Lookup
+
+log = logging.getLogger(__name__)
+
+
+@frozen(kw_only=True)
+class Resolver:
+    """`servers`: addresses; none: those of the system.  `seconds`: for one look-up."""
+
+    servers: tuple[str, ...] = ()
+    port: int = 53
+    seconds: float = 5.0
+
+    async def look(self, lookup: Lookup) -> Looked:
+        """Return what came of it."""
+        got = await self._looked(lookup)
+        told = got.error or f"{len(got.values)} found"
+        log.debug("DNS %s %s: %s", lookup.kind.value, lookup.name, told)
+        return got
+
+    async def _looked(self, lookup: Lookup) -> Looked:
+        try:
+            resolver = dns.asyncresolver.Resolver(configure=not self.servers)
+            if self.servers:
+                resolver.nameservers = list(self.servers)
+                resolver.port = self.port
+            resolver.cache = None
+            # The name as it is written: the search list of one machine is not that of another.
+            name = (
+                dns.reversename.from_address(lookup.name)
+                if lookup.kind is Kind.PTR
+                else dns.name.from_text(lookup.name)
+            )
+            found = await resolver.resolve(
+                name, lookup.kind.value, lifetime=self.seconds, raise_on_no_answer=False
+            )
+        except dns.resolver.NXDOMAIN:
+            return Looked(no_such_name=True)
+        except dns.exception.Timeout:
+            return Looked(error=f"no answer within {self.seconds:g} s")
+        except (dns.exception.DNSException, OSError) as error:
+            return Looked(error=_said(error))
+        return Looked(tuple(str(one) for one in found.rrset or ()))
+
+
+def _said(error: Exception) -> str:
+    said = " ".join((str(error) or type(error).__name__).split())
+    return said if len(said) <= 200 else f"{said[:197]}..."

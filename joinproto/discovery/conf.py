@@ -1,0 +1,94 @@
+"""`rabbitmq.conf` as lines: keys, values, and what is not a setting.
+
+The format is cuttlefish's: `key = value`, `#` begins a comment, a value in single quotes may hold
+one, a part of a key may hold a dot as `\\.`.  Nothing is known of keys here.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attrs import frozen
+
+_WORD = r"(?:\\\.|[A-Za-z0-9_-])+"
+_KEY = rf"{_WORD}(?:\.{_WORD})*"
+_SETTING = re.compile(
+    rf"[ \t]*({_KEY})[ \t]*=[ \t]*(?:'([^']*)'|([^#'\s][^#]*?|))[ \t]*(?:#.*)?", re.ASCII
+)
+_INCLUDE = re.compile(r"[ \t]*include[ \t]+(\S+)[ \t]*(?:#.*)?")
+LINES_MAX = 1_000_000
+
+
+@frozen
+class Line:
+    """One setting.  `number`: of its line, from 1.  `parts`: of its key, dots in them whole."""
+
+    number: int
+    key: str
+    value: str
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return tuple(part.replace("\\.", ".") for part in re.split(r"(?<!\\)\.", self.key))
+
+
+@frozen
+class NotRead:
+    """A line that is not a setting, and why."""
+
+    number: int
+    text: str
+    why: str
+    next: str
+
+
+def read(text: str | bytes) -> tuple[list[Line], list[NotRead]]:
+    """Return the settings in their order, and the lines that are none of them."""
+    lines: list[Line] = []
+    wrong: list[NotRead] = []
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    for number, found in enumerate(raw.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
+        try:
+            line = found.decode("utf-8")
+        except UnicodeDecodeError as error:
+            shown = found.decode("utf-8", "replace").strip()
+            why = f"byte {error.start + 1} of the line is not UTF-8"
+            wrong.append(NotRead(number, _short(shown), why, "save the file as UTF-8"))
+            continue
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        setting = _SETTING.fullmatch(line)
+        if setting and (setting[2] is not None or setting[3]):
+            lines.append(
+                Line(number, setting[1], setting[2] if setting[2] is not None else setting[3])
+            )
+        else:
+            wrong.append(_not_read(number, line))
+    return lines, wrong
+
+
+def _not_read(number: int, line: str) -> NotRead:
+    shown = _short(line.strip())
+    included = _INCLUDE.fullmatch(line)
+    if included:
+        why = "an included file is not read here"
+        return NotRead(number, shown, why, f"check {_short(included[1])} by itself")
+    if "=" not in line:
+        why, what = (
+            "there is no = between a key and a value",
+            "write `key = value`, or # before a comment",
+        )
+        return NotRead(number, shown, why, what)
+    key, _, value = line.partition("=")
+    if not re.fullmatch(_KEY, key.strip(), re.ASCII):
+        why = f"{_short(key.strip())!r} is not a key"
+        return NotRead(
+            number, shown, why, "write words of letters, digits, _ and -, with dots between"
+        )
+    if not value.strip() or value.strip().startswith("#"):
+        return NotRead(number, shown, "there is no value", "write one, or take the line out")
+    return NotRead(number, shown, "a quoted value does not end", "write it between two '")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."

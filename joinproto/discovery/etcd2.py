@@ -1,0 +1,180 @@
+"""etcd v2: keys with a time to live below a directory, and a lock that is a key.
+
+Real: the record lives for node_ttl and is written anew every half of it.  Ours: the record stays
+until it is removed.
+
+Source: etcd v2 requests of the peer discovery plugin up to 3.8.3; discovery, D1 to D3.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from attrs import field, frozen
+
+from joinproto.discovery.answers import Failed, Listed
+from joinproto.discovery.contract import Backend, Done, Held, Variant
+from joinproto.discovery.exchange import (
+    Argument,
+    Flow,
+    Header,
+    Refused,
+    Request,
+    Scheme,
+    arguments,
+    asked,
+    escaped,
+    failing,
+    fitting,
+    parsed,
+    part,
+    waited,
+)
+from joinproto.json_form import AtLeast
+
+NONCE_LENGTH = 32
+_FORM = Header("Content-Type", "application/x-www-form-urlencoded")
+
+
+@frozen(kw_only=True)
+class Etcd2:
+    """The settings, by their names in the file.  `nonce`: drawn by the caller for each lock."""
+
+    variant: Annotated[Variant, "whose rules"] = Variant.OURS
+    node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"
+    host: Annotated[str, "the server"] = "localhost"
+    port: Annotated[int, AtLeast(1), "its port"] = 2379
+    scheme: Annotated[Scheme, "http or https"] = "http"
+    key_prefix: Annotated[str, "the first part of all keys; slashes are kept"] = "rabbitmq"
+    cluster_name: Annotated[str, "the second part; slashes are kept"] = "default"
+    node_ttl: Annotated[int, AtLeast(1), "seconds that a record lives (real), or a lock"] = 30
+    lock_timeout: Annotated[int, AtLeast(0), "seconds after which the lock is given up"] = 300
+    nonce: Annotated[str, "32 letters that nobody else draws"] = "a" * NONCE_LENGTH
+
+    @property
+    def base(self) -> str:
+        return escaped(f"/v2/keys/{self.key_prefix}/{self.cluster_name}", "/")
+
+    @property
+    def record(self) -> str:
+        """The path of this node's record."""
+        return f"{self.base}/nodes/{escaped(self.node, '@')}"
+
+    @property
+    def lock_key(self) -> str:
+        return f"{self.base}/startup_lock"
+
+    def request(
+        self, method: str, path: str, arguments: tuple[Argument, ...], body: str = ""
+    ) -> Request:
+        return Request(
+            method=method,
+            scheme=self.scheme,
+            host=self.host,
+            port=self.port,
+            path=path,
+            arguments=arguments,
+            headers=(_FORM,) if body else (),
+            body=body,
+        )
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Return the nodes of a listing, in its order; raises `Refused` for one that is none."""
+    what = "the list of etcd"
+    tree = part(parsed(text, dict, what), "node", dict, what)
+    if tree is None:
+        raise Refused(f"{what}: an answer without node")
+    entries = part(tree, "nodes", list, what) or []
+    keys = (part(fitting(one, dict, what), "key", str, what) or "" for one in entries)
+    # Whatever else lies in the directory is not below nodes/.
+    return tuple(key.rpartition("/nodes/")[2] for key in keys if "/nodes/" in key)
+
+
+def error_code(text: str) -> int | None:
+    """Return etcd's own code of an error; None where the answer names none."""
+    try:
+        return part(parsed(text, dict, "etcd"), "errorCode", int, "etcd")
+    except Refused:
+        return None
+
+
+KEY_NOT_FOUND = 100
+
+
+@frozen
+class Etcd2Backend(Backend):
+    """See the head of this file."""
+
+    about: Etcd2
+    registers: bool = field(default=True, init=False)
+    locks: bool = field(default=True, init=False)
+
+    @property
+    def keep_alive_every(self) -> float | None:  # type: ignore[override]
+        return self.about.node_ttl / 2 if self.about.variant is Variant.REAL else None
+
+    @failing
+    def list_nodes(self) -> Flow[Listed]:
+        about = self.about
+        request = about.request("GET", f"{about.base}/nodes", arguments(("recursive", "true")))
+        got = yield from asked(request, ok=(200, 404))
+        if got.status == 404:
+            # Ours: only etcd itself can say that there is no such key; whatever else answers
+            # at this address, a proxy or another server, says nothing of the nodes.
+            if about.variant is Variant.OURS and error_code(got.body) != KEY_NOT_FOUND:
+                raise Refused(f"{request}: status 404, and not from etcd", 404)
+            return Listed(())
+        return Listed(names(got.body))
+
+    @failing
+    def register(self) -> Flow[Done]:
+        about = self.about
+        ttl = (("ttl", str(about.node_ttl)),) if about.variant is Variant.REAL else ()
+        request = about.request("PUT", about.record, arguments(*ttl), "value=enabled")
+        yield from asked(request, ok=(200, 201))
+        return Done()
+
+    def keep_alive(self) -> Flow[Done | Failed]:
+        """Real: the record is written anew, whether it was there or not."""
+        return self.register() if self.keep_alive_every is not None else super().keep_alive()
+
+    @failing
+    def unregister(self) -> Flow[Done]:
+        request = self.about.request("DELETE", self.about.record, arguments(("recursive", "true")))
+        yield from asked(request, ok=(200, 404))
+        return Done()
+
+    @failing
+    def lock(self) -> Flow[Held]:
+        about = self.about
+        value = f"{about.node} - {about.nonce}"
+        pairs = arguments(("ttl", str(about.node_ttl)), ("prevExist", "false"))
+        request = about.request("PUT", about.lock_key, pairs, f"value={escaped(value)}")
+        left = float(about.lock_timeout)
+        while True:
+            got = yield from asked(request, ok=(200, 201, 412))
+            if got.status != 412:
+                return Held(key=about.lock_key, value=value, renew_every=about.node_ttl / 2)
+            left -= got.took + 1.0
+            if left <= 0:
+                held = f"somebody else holds it, after {about.lock_timeout} s"
+                raise Refused(f"the lock of etcd: {held}")
+            yield from waited(1.0)
+
+    @failing
+    def hold(self, held: Held) -> Flow[Done]:
+        pairs = arguments(
+            ("ttl", str(self.about.node_ttl)),
+            ("prevExist", "true"),
+            ("prevValue", held.value),
+            ("refresh", "true"),
+        )
+        yield from asked(self.about.request("PUT", held.key, pairs))
+        return Done()
+
+    @failing
+    def unlock(self, held: Held) -> Flow[Done]:
+        pairs = arguments(("prevExist", "true"), ("prevValue", held.value))
+        yield from asked(self.about.request("DELETE", held.key, pairs))
+        return Done()

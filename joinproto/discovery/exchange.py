@@ -1,0 +1,198 @@
+"""What is asked of a server and what it answers, as values; a flow is an exchange in steps.
+
+A flow is a generator: it yields a request, or a wait, and is sent what came of it; what it
+returns is its result.  So it decides all and does nothing: `clients` does, and a test or a
+question plays the server.  Source: discovery, D1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterable
+from functools import wraps
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
+
+from attrs import frozen
+
+from joinproto.discovery.answers import Failed
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Scheme = Literal["http", "https"]
+SECONDS = 5.0
+"""For one exchange, from the connection to the last byte, where nothing else is said."""
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+def escaped(text: str, also: str = "") -> str:
+    """Return the text in percent-encoding (RFC 3986); `also`: what else stays as it is."""
+    plain = _PLAIN | frozenset(also.encode())
+    return "".join(chr(one) if one in plain else f"%{one:02X}" for one in text.encode())
+
+
+@frozen
+class Argument:
+    """One argument of a request, before it is encoded."""
+
+    name: Annotated[str, "its name"]
+    value: Annotated[str | None, "its value; null: the name stands alone"] = None
+
+
+@frozen
+class Header:
+    """One header."""
+
+    name: Annotated[str, "its name"]
+    value: Annotated[str, "its value"]
+
+
+@frozen(kw_only=True)
+class Signing:
+    """How a request to AWS is signed when it is sent."""
+
+    access_key: str
+    secret_key: str
+    region: str
+    service: str
+    token: str | None = None
+
+
+@frozen(kw_only=True)
+class Request:
+    """One request.  `path` is encoded already."""
+
+    method: Annotated[str, "GET, PUT, POST or DELETE"]
+    scheme: Annotated[str, "http or https"]
+    host: Annotated[str, "the server"]
+    port: Annotated[int, "its port"]
+    path: Annotated[str, "encoded, with its first slash"]
+    arguments: Annotated[tuple[Argument, ...], "in their order, not encoded"] = ()
+    headers: Annotated[tuple[Header, ...], "beside Host and Content-Length, in their order"] = ()
+    body: Annotated[str, "what is sent; empty: nothing"] = ""
+    seconds: Annotated[float, "after which the exchange is given up"] = SECONDS
+    signing: Signing | None = None
+
+    @property
+    def query(self) -> str:
+        """The arguments, encoded."""
+        return "&".join(
+            escaped(one.name) + ("" if one.value is None else f"={escaped(one.value)}")
+            for one in self.arguments
+        )
+
+    @property
+    def target(self) -> Annotated[str, "path and arguments as they are sent"]:
+        return self.path + (f"?{self.query}" if self.arguments else "")
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.scheme}://{netloc(self.host, self.port)}{self.target}"
+
+
+@frozen(kw_only=True)
+class Response:
+    """A whole answer.  `took`: seconds from the beginning of the exchange."""
+
+    status: int
+    body: str = ""
+    took: float = 0.0
+
+
+@frozen(kw_only=True)
+class Broken:
+    """No answer, or not a whole one."""
+
+    why: str
+    took: float = 0.0
+
+
+@frozen
+class Wait:
+    """Go on after so many seconds."""
+
+    seconds: Annotated[float, "until the next request"]
+
+
+Flow = Generator[Request | Wait, Response | Broken | None, R]
+
+
+class Refused(Exception):
+    """An exchange that did not end as it must; `status`: null where no whole answer came."""
+
+    def __init__(self, why: str, status: int | None = None, body: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.status = status
+        self.body = body
+
+
+def netloc(host: str, port: int) -> str:
+    """Return host and port as they stand in an address; an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def arguments(*pairs: tuple[str, str | None]) -> tuple[Argument, ...]:
+    """Return arguments in this order."""
+    return tuple(Argument(name, value) for name, value in pairs)
+
+
+def asked(request: Request, *, ok: Iterable[int] = (200,)) -> Flow[Response]:
+    """Yield one request, and return its answer; raises `Refused` unless its status is `ok`."""
+    got = yield request
+    if isinstance(got, Broken):
+        raise Refused(f"{request}: {got.why}")
+    if not isinstance(got, Response):
+        raise TypeError(f"a request is answered with a Response or Broken, not {got!r}")
+    if got.status not in ok:
+        raise Refused(f"{request}: status {got.status}", got.status, got.body)
+    return got
+
+
+def waited(seconds: float) -> Flow[None]:
+    """Yield one wait."""
+    yield Wait(seconds)
+
+
+def failing(flow: Callable[P, Flow[R]]) -> Callable[P, Flow[R | Failed]]:
+    """Return the flow that ends with `Failed` where this one raises `Refused`."""
+
+    @wraps(flow)
+    def whole(*args: P.args, **more: P.kwargs) -> Flow[R | Failed]:
+        try:
+            return (yield from flow(*args, **more))
+        except Refused as refused:
+            return Failed(refused.why)
+
+    return whole
+
+
+# -- what an answer says ------------------------------------------------------------------
+
+
+def parsed(text: str, kind: type[R], what: str) -> R:
+    """Return JSON of this kind; raises `Refused` for anything else."""
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Refused(f"{what}: the answer is not JSON") from None
+    return fitting(tree, kind, what)
+
+
+def fitting(value: Any, kind: type[R], what: str) -> R:
+    """Return the value if it is of this kind; raises `Refused` otherwise."""
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise Refused(f"{what}: expected {_KINDS.get(kind, kind.__name__)} in the answer")
+    return value
+
+
+_KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
+
+
+def part(tree: dict[str, Any], name: str, kind: type[R], what: str) -> R | None:
+    """Return a field of this kind, None where it is absent or null."""
+    value = tree.get(name)
+    return None if value is None else fitting(value, kind, f"{what}: {name}")
+
+
+def compact(tree: Any) -> str:
+    """Return JSON without blanks; keys in their order."""
+    return json.dumps(tree, separators=(",", ":"), ensure_ascii=False)

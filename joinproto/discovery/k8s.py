@@ -1,0 +1,201 @@
+"""Kubernetes: the endpoints of a service, as the seed has it, and the own pod's name, as today.
+
+Source: the peer discovery plugin up to 4.0 and from 4.1 on; discovery, D1 and D3.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Annotated, Any
+
+from attrs import field, frozen
+
+from joinproto.discovery import k8s_lease
+from joinproto.discovery.answers import Answer, Failed, Listed, Selected
+from joinproto.discovery.contract import Backend, Done, Held, Variant
+from joinproto.discovery.exchange import (
+    Flow,
+    Header,
+    Refused,
+    Request,
+    Scheme,
+    asked,
+    compact,
+    escaped,
+    failing,
+    fitting,
+    parsed,
+    part,
+)
+from joinproto.discovery.names import host_of, prefix_of
+from joinproto.json_form import AtLeast
+
+
+class AddressType(Enum):
+    """Which field of an address names the node."""
+
+    IP = "ip"
+    HOSTNAME = "hostname"
+
+
+@frozen(kw_only=True)
+class K8s:
+    """The settings, and what the pod's files hold."""
+
+    variant: Annotated[Variant, "whose rules"] = Variant.OURS
+    node: Annotated[str, "this node, as rabbit@host"] = "rabbit@localhost"
+    host: Annotated[str, "the API server"] = "kubernetes.default.svc.cluster.local"
+    port: Annotated[int, AtLeast(1), "its port"] = 443
+    scheme: Annotated[Scheme, "http or https"] = "https"
+    namespace: Annotated[str, "what the namespace file holds"] = "default"
+    token: Annotated[str, "what the token file holds"] = ""
+    service_name: Annotated[str, "whose endpoints"] = "rabbitmq"
+    address_type: Annotated[AddressType, "what of an address is taken"] = AddressType.IP
+    hostname_suffix: Annotated[str, "put behind what is taken"] = ""
+    not_ready: Annotated[
+        bool | None, "whether addresses that are not ready count; null: real no (3.7), ours yes"
+    ] = None
+
+    @property
+    def counts_not_ready(self) -> bool:
+        # Who leaves them out never sees the first pods, which become ready by serving.
+        return self.variant is Variant.OURS if self.not_ready is None else self.not_ready
+
+    def request(self, method: str, path: str, tree: dict[str, Any] | None = None) -> Request:
+        """Return a request to the API, with the token."""
+        bearer = (Header("Authorization", f"Bearer {self.token.strip()}"),)
+        return Request(
+            method=method,
+            scheme=self.scheme,
+            host=self.host,
+            port=self.port,
+            path=path,
+            headers=(*bearer, *((Header("Content-Type", "application/json"),) if tree else ())),
+            body=compact(tree) if tree else "",
+        )
+
+    @property
+    def core(self) -> str:
+        """Below this the namespace's objects of API v1 stand."""
+        return f"/api/v1/namespaces/{escaped(self.namespace)}"
+
+
+LIST = "the endpoints of Kubernetes"
+
+
+def listing(about: K8s) -> Request:
+    """Return the request for the endpoints."""
+    return about.request("GET", f"{about.core}/endpoints/{escaped(about.service_name)}")
+
+
+def names(about: K8s, text: str) -> tuple[str, ...]:
+    """Return the nodes of an answer, each once; raises `Refused` for one that is none."""
+    tree = parsed(text, dict, LIST)
+    kind = part(tree, "kind", str, LIST)
+    if about.variant is Variant.OURS and kind != "Endpoints":
+        raise Refused(f"{LIST}: the answer is of kind {kind or 'nothing'}, not Endpoints")
+    found: dict[str, None] = {}
+    for subset in part(tree, "subsets", list, LIST) or []:
+        one = fitting(subset, dict, LIST)
+        addresses = list(part(one, "addresses", list, LIST) or [])
+        if about.counts_not_ready:
+            addresses += part(one, "notReadyAddresses", list, LIST) or []
+        for address in addresses:
+            host = part(fitting(address, dict, LIST), about.address_type.value, str, LIST)
+            if not host:
+                raise Refused(f"{LIST}: an address without {about.address_type.value}")
+            found[f"{prefix_of(about.node)}@{host}{about.hostname_suffix}"] = None
+    return tuple(found)
+
+
+@frozen
+class EndpointsBackend(Backend):
+    """Up to 4.0.  Registering writes an event, which nobody lists."""
+
+    about: K8s
+    registers: bool = field(default=True, init=False)
+    locks: bool = field(default=True, init=False)
+
+    @failing
+    def list_nodes(self) -> Flow[Listed]:
+        got = yield from asked(listing(self.about))
+        return Listed(names(self.about, got.body))
+
+    @failing
+    def register(self) -> Flow[Done]:
+        about = self.about
+        pod = host_of(about.node).partition(".")[0]
+        tree = {
+            "metadata": {"generateName": "rabbitmq.", "namespace": about.namespace},
+            "type": "Normal",
+            "reason": "Created",
+            "message": f"Node {about.node} is registered",
+            "count": 1,
+            "involvedObject": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "name": pod,
+                "namespace": about.namespace,
+            },
+            "source": {"component": f"{pod}/rabbitmq_peer_discovery", "host": pod},
+        }
+        yield from asked(about.request("POST", f"{about.core}/events", tree), ok=(200, 201, 202))
+        return Done()
+
+    def lock(self) -> Flow[Held | Failed]:
+        return k8s_lease.lock(self.about)
+
+    def hold(self, held: Held) -> Flow[Done | Failed]:
+        return k8s_lease.hold(self.about, held)
+
+    def unlock(self, held: Held) -> Flow[Done | Failed]:
+        return k8s_lease.unlock(self.about, held)
+
+
+@frozen(kw_only=True)
+class Pod:
+    """Names by arithmetic.  No request is made."""
+
+    variant: Annotated[Variant, "whose rules"] = Variant.OURS
+    node: Annotated[str, "this node, as rabbit@set-2.service"]
+    ordinal_start: Annotated[int, AtLeast(0), "the number of the seed's pod"] = 0
+    seed_node: Annotated[str | None, "the seed; null: the pod with that number"] = None
+    replicas: Annotated[
+        int | None, AtLeast(1), "how many pods the set has, where that is known (ours)"
+    ] = None
+
+
+_POD = re.compile(r"([^@\s]+)@([^@.\s]*-)([0-9]+)((?:\.[^@\s]*)?)")
+
+
+def pods(about: Pod) -> Answer:
+    """Return the seed; ours: all pods of the set, where their number is known.
+
+    Real: the seed is itself the answer for its own pod, with or without its volume.
+    """
+    if about.seed_node is not None:
+        return Selected(about.seed_node)
+    parts = _POD.fullmatch(about.node)
+    if parts is None:
+        return Failed(f"{about.node} does not end its first label in a number, as rabbit@set-0")
+    prefix, name, _, domain = parts.groups()
+
+    def pod(ordinal: int) -> str:
+        return f"{prefix}@{name}{ordinal}{domain}"
+
+    if about.variant is Variant.OURS and about.replicas is not None:
+        numbers = range(about.ordinal_start, about.ordinal_start + about.replicas)
+        return Listed(tuple(pod(one) for one in numbers))
+    return Selected(pod(about.ordinal_start))
+
+
+@frozen
+class PodBackend(Backend):
+    """From 4.1 on."""
+
+    about: Pod
+
+    def list_nodes(self) -> Flow[Answer]:
+        yield from ()
+        return pods(self.about)

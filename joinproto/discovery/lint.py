@@ -1,0 +1,230 @@
+"""What a release makes of a configuration: each setting's status, and all problems, by line.
+
+Source: discovery, D6; what operators met with (docs/discovery.md, the table of cases).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+from attrs import field, frozen
+
+from joinproto.discovery import conf, unsafe
+from joinproto.discovery.keys import (
+    PREFIX,
+    SETTINGS,
+    Owner,
+    Setting,
+    Status,
+    setting_of,
+)
+from joinproto.discovery.problem import Problem, Severity
+from joinproto.discovery.releases import LATEST, Release
+from joinproto.discovery.unsafe import Configuration
+
+
+class Origin(Enum):
+    """Where a value comes from."""
+
+    FILE = "file"
+    ENVIRONMENT = "environment"
+    DEFAULT = "default"
+
+
+class Said(Enum):
+    """What becomes of a setting."""
+
+    ACCEPTED = "accepted"
+    IGNORED = "ignored"
+    UNKNOWN = "unknown"
+    INVALID = "invalid"
+
+
+@frozen(kw_only=True)
+class Found:
+    """One setting as it holds.  `line`: 0 where the file does not set it.  Secrets are hidden."""
+
+    key: str
+    value: Any
+    status: Said
+    origin: Origin
+    line: int = 0
+    why: str = ""
+
+
+@frozen(kw_only=True)
+class Linted:
+    """All settings of discovery, and all problems in the order of their lines."""
+
+    settings: tuple[Found, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def starts(self) -> bool:
+        """Whether a node with this file starts."""
+        return not any(one.severity is Severity.ERROR for one in self.problems)
+
+
+@frozen(kw_only=True)
+class Given:
+    """What is judged.  `plugins`: those enabled; None: any that a key or the backend needs.
+
+    `node`: the node's own name, where that is known.
+    """
+
+    release: Release = LATEST
+    plugins: frozenset[str] | None = None
+    environment: Mapping[str, str] = field(factory=dict)
+    node: str | None = None
+
+    def knows(self, owner: Owner) -> bool:
+        """Return whether the settings of this owner are known to the node."""
+        if self.plugins is None or owner is Owner.CORE:
+            return True
+        if owner is Owner.COMMON:
+            return any(one.value in self.plugins for one in Owner if one not in _NOT_COMMON)
+        if owner is Owner.AWS_LIBRARY:
+            return Owner.AWS.value in self.plugins
+        return owner.value in self.plugins
+
+
+_NOT_COMMON = (Owner.CORE, Owner.AWS_LIBRARY)
+
+
+def lint(text: str | bytes, given: Given) -> Linted:
+    """Return what becomes of each setting of this `rabbitmq.conf`, and what is wrong with it."""
+    lines, wrong = conf.read(text)
+    problems = [
+        Problem(
+            severity=Severity.ERROR,
+            line=one.number,
+            found=one.text,
+            why=one.why,
+            next=one.next,
+            rule="D6",
+        )
+        for one in wrong
+    ]
+    # A key that is set twice has the last value.
+    last = {line.parts: line for line in lines}
+    found: list[Found] = []
+    for line in lines:
+        if not _is_ours(line.parts):
+            continue
+        if last[line.parts] is not line:
+            problems.append(_twice(line, last[line.parts]))
+            continue
+        setting = setting_of(line.parts)
+        one = _judged(line, setting, given)
+        found.append(one)
+        problems += _problems(one, setting, given)
+    found += _from_environment(found, given)
+    problems += unsafe.problems(Configuration.of(found, given.release, given.node))
+    order = sorted(problems, key=lambda one: (one.line or 1 << 30, one.severity.value))
+    return Linted(settings=tuple(found), problems=tuple(order))
+
+
+def _is_ours(parts: tuple[str, ...]) -> bool:
+    return parts[0] == PREFIX or setting_of(parts) is not None
+
+
+def _twice(line: conf.Line, last: conf.Line) -> Problem:
+    return Problem(
+        severity=Severity.WARNING,
+        line=line.number,
+        key=line.key,
+        why=f"line {last.number} sets it again, and the last one holds",
+        next="keep one of the two",
+        rule="D6",
+    )
+
+
+def _judged(line: conf.Line, setting: Setting | None, given: Given) -> Found:
+    def say(status: Said, why: str = "", value: Any = line.value) -> Found:
+        if setting is not None and setting.kind.about == "a secret":
+            value = "..."
+        return Found(
+            key=line.key,
+            value=value,
+            status=status,
+            origin=Origin.FILE,
+            line=line.number,
+            why=why,
+        )
+
+    if setting is None:
+        return say(Said.UNKNOWN, "no release has this setting")
+    span = setting.span(given.release)
+    if span.status is Status.UNKNOWN:
+        return say(Said.UNKNOWN, span.why)
+    if not given.knows(setting.owner):
+        return say(Said.UNKNOWN, f"it belongs to {setting.owner.value}, which is not enabled")
+    try:
+        value = setting.kind.read(line.value)
+    except (ValueError, KeyError):
+        return say(Said.INVALID, f"expected {setting.kind.about}")
+    for refused, since in setting.gone:
+        if line.value == refused and given.release >= since:
+            return say(Said.INVALID, f"{refused} is refused from {since} on")
+    if setting.key.endswith("hostname_path.$") and not line.parts[-1].isdigit():
+        return say(Said.INVALID, "expected a whole number as the last part of the key")
+    if span.status is Status.IGNORED:
+        return say(Said.IGNORED, span.why, value)
+    return say(Said.ACCEPTED, span.why, value)
+
+
+def _problems(one: Found, setting: Setting | None, given: Given) -> Iterator[Problem]:
+    if one.status is Said.ACCEPTED:
+        return
+    is_ignored = one.status is Said.IGNORED
+    yield Problem(
+        severity=Severity.WARNING if is_ignored else Severity.ERROR,
+        line=one.line,
+        key=one.key,
+        found=str(one.value),
+        why=one.why if is_ignored else f"{one.why}: {given.release} does not start",
+        next=_next(one, setting),
+        rule="D6",
+    )
+
+
+def _next(one: Found, setting: Setting | None) -> str:
+    if setting is None:
+        near = _nearest(one.key)
+        return f"did you mean {near}?" if near else "take the line out, or mend the key"
+    if one.status is Said.INVALID:
+        return f"write {setting.kind.about}"
+    if "not enabled" in one.why:
+        return f"rabbitmq-plugins --offline enable {setting.owner.value}"
+    return "take the line out"
+
+
+def _nearest(key: str) -> str | None:
+    from difflib import get_close_matches
+
+    known = [setting.key for setting in SETTINGS]
+    return next(iter(get_close_matches(key, known, n=1, cutoff=0.8)), None)
+
+
+def _from_environment(found: list[Found], given: Given) -> Iterator[Found]:
+    """Yield what the environment overrides: it wins over the file."""
+    for setting in SETTINGS:
+        if setting.span(given.release).status is Status.UNKNOWN or not given.knows(setting.owner):
+            continue
+        for name in setting.variables:
+            value = given.environment.get(f"RABBITMQ_{name}", given.environment.get(name))
+            if value is None:
+                continue
+            try:
+                read = setting.kind.read(value)
+            except (ValueError, KeyError):
+                read = value
+            yield Found(
+                key=setting.key,
+                value="..." if setting.kind.about == "a secret" else read,
+                status=Said.ACCEPTED,
+                origin=Origin.ENVIRONMENT,
+                why=f"{name} in the environment",
+            )

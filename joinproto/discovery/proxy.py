@@ -1,0 +1,96 @@
+"""Through which proxy a request goes, if any.
+
+Real: only a proxy key in the file configures one, the environment alone does not.  Ours: what is
+set holds, wherever it is set; what cannot be read is an error, and a network may be excluded.
+
+Source: the settings of the common plugin; discovery, D1.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address, ip_network
+from typing import Annotated
+
+from attrs import frozen
+
+from joinproto.discovery.contract import Variant
+from joinproto.discovery.exchange import Refused, netloc
+
+PORT = 80
+"""Of both proxies, where none is written."""
+
+
+@frozen(kw_only=True)
+class Proxies:
+    """The settings.  Both proxies are spoken to in HTTP; `in_file`: the file sets one of them."""
+
+    variant: Annotated[Variant, "whose rules"] = Variant.OURS
+    http_proxy: Annotated[str | None, "for http; the scheme may be left out, the port is 80"] = None
+    https_proxy: Annotated[str | None, "for https; as the other"] = None
+    exclusions: Annotated[tuple[str, ...], "hosts that are asked directly, as *.local"] = ()
+    in_file: Annotated[bool, "whether a proxy key stands in the file"] = True
+
+
+@frozen
+class Way:
+    """How a host is reached: `proxy` as an address, None: directly; and why."""
+
+    proxy: str | None
+    why: str
+
+
+def way(about: Proxies, scheme: str, host: str) -> Way:
+    """Return how a request of this scheme reaches this host.
+
+    Raises `Refused` where the proxy cannot be read.
+    """
+    text = about.https_proxy if scheme == "https" else about.http_proxy
+    if not text:
+        return Way(None, f"no proxy is set for {scheme}")
+    if about.variant is Variant.REAL and not about.in_file:
+        return Way(None, "no proxy key stands in the file, and the environment alone sets none")
+    for one in about.exclusions:
+        if excludes(one, host, about.variant):
+            return Way(None, f"{one} is excluded")
+    return Way(address(text), f"the proxy for {scheme}")
+
+
+def excludes(pattern: str, host: str, variant: Variant) -> bool:
+    """Return whether an exclusion means this host: `*` all, `*.local` below, or the host itself."""
+    pattern, host = pattern.strip().lower(), host.lower()
+    if pattern in ("*", host):
+        return True
+    if pattern.startswith("*."):
+        return host.endswith(pattern[1:])
+    if variant is Variant.REAL:
+        return False
+    try:
+        return ip_address(host) in ip_network(pattern, strict=False)
+    except ValueError:
+        return False
+
+
+def address(text: str) -> str:
+    """Return the proxy as `http://host:port`; raises `Refused` for what is not an address."""
+    rest = text.strip()
+    user = ""
+    for scheme in ("http://", "https://"):
+        rest = rest.removeprefix(scheme)
+    rest = rest.removesuffix("/")
+    if "@" in rest:
+        user, _, rest = rest.rpartition("@")
+    host, port = _parts(rest)
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port[:6]) < 65536:
+        # The text may hold a password: it is not repeated.
+        raise Refused("the proxy cannot be read: write HOST, HOST:PORT or http://HOST:PORT")
+    return f"http://{f'{user}@' if user else ''}{netloc(host, int(port))}"
+
+
+def _parts(text: str) -> tuple[str, str]:
+    if text.startswith("["):
+        host, _, port = text[1:].partition("]")
+        return host, port.removeprefix(":") or str(PORT)
+    if text.count(":") > 1:
+        return text, str(PORT)  # an IPv6 address without brackets
+    host, _, port = text.partition(":")
+    return ("" if "/" in host or " " in host else host), port or str(PORT)

@@ -1,0 +1,143 @@
+"""A register in etcd or Consul: a key that is set once, by compare-and-set.
+
+Only who finds the key absent sets it; whoever comes later is told what stands there.  An answer
+that did not come says nothing: the key may be set or not, and reading it again tells.
+
+Source: join protocol, 3.7; the transactions of etcd v3, the check-and-set of Consul.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from typing import Any, Protocol
+
+from attrs import frozen
+
+from joinproto.discovery.answers import Failed
+from joinproto.discovery.consul_settings import Consul
+from joinproto.discovery.etcd3_settings import Etcd3, authenticated, key, plain
+from joinproto.discovery.exchange import (
+    Flow,
+    Refused,
+    arguments,
+    asked,
+    escaped,
+    failing,
+    fitting,
+    parsed,
+    part,
+)
+
+WHAT = "the register"
+
+
+@frozen
+class Stands:
+    """What stands there; None: nothing."""
+
+    value: str | None
+
+
+class Register(Protocol):
+    """Keys that are set once."""
+
+    def set_once(self, name: str, value: str) -> Flow[Stands | Failed]:
+        """Set the key if it is absent; return what stands there then, whoever set it."""
+
+    def read(self, name: str) -> Flow[Stands | Failed]:
+        """Return what stands there now; never what stood there once."""
+
+
+@frozen
+class EtcdRegister:
+    """In etcd v3: one transaction compares and sets, or reads."""
+
+    about: Etcd3
+
+    def _key(self, name: str) -> str:
+        return f"/joinproto/{self.about.prefix}/{self.about.cluster_name}/successors/{name}"
+
+    @failing
+    def set_once(self, name: str, value: str) -> Flow[Stands]:
+        at = key(self._key(name))
+        tree = {
+            "compare": [{"key": at, "target": "CREATE", "result": "EQUAL", "create_revision": "0"}],
+            "success": [{"requestPut": {"key": at, "value": key(value)}}],
+            "failure": [{"requestRange": {"key": at}}],
+        }
+        token = yield from authenticated(self.about)
+        got = yield from asked(self.about.post("/v3/kv/txn", tree, token))
+        answer = parsed(got.body, dict, WHAT)
+        _header(answer)
+        if part(answer, "succeeded", bool, WHAT):
+            return Stands(value)
+        responses = part(answer, "responses", list, WHAT) or [{}]
+        first = fitting(responses[0], dict, WHAT)
+        stands = _first(part(first, "response_range", dict, WHAT) or {})
+        if stands.value is None:
+            raise Refused(f"{WHAT}: it was set before, and nothing stands there")
+        return stands
+
+    @failing
+    def read(self, name: str) -> Flow[Stands]:
+        token = yield from authenticated(self.about)
+        # Not serializable: the answer is the quorum's, not one server's memory.
+        tree = {"key": key(self._key(name))}
+        got = yield from asked(self.about.post("/v3/kv/range", tree, token))
+        answer = parsed(got.body, dict, WHAT)
+        _header(answer)
+        return _first(answer)
+
+
+def _header(answer: dict[str, Any]) -> None:
+    if part(answer, "header", dict, WHAT) is None:
+        raise Refused(f"{WHAT}: an answer without header")
+
+
+def _first(answer: dict[str, Any]) -> Stands:
+    entries = part(answer, "kvs", list, WHAT)
+    if not entries:
+        return Stands(None)
+    return Stands(plain(part(fitting(entries[0], dict, WHAT), "value", str, WHAT) or "", WHAT))
+
+
+@frozen
+class ConsulRegister:
+    """In Consul: a write with cas=0 takes place only where there is no key."""
+
+    about: Consul
+
+    def _path(self, name: str) -> str:
+        place = f"{self.about.lock_prefix}/{self.about.cluster_name}/successors/{name}"
+        return f"/v1/kv/{escaped(place, '/')}"
+
+    @failing
+    def set_once(self, name: str, value: str) -> Flow[Stands | Failed]:
+        put = self.about.request(
+            "PUT", self._path(name), arguments=arguments(("cas", "0")), body=value
+        )
+        got = yield from asked(put)
+        if parsed(got.body, bool, WHAT):
+            return Stands(value)
+        stands = yield from self.read(name)
+        if isinstance(stands, Stands) and stands.value is None:
+            raise Refused(f"{WHAT}: it was set before, and nothing stands there")
+        return stands
+
+    @failing
+    def read(self, name: str) -> Flow[Stands]:
+        # Consistent: a leader that was cut off must not answer from its memory.
+        get = self.about.request("GET", self._path(name), arguments=arguments(("consistent", None)))
+        got = yield from asked(get, ok=(200, 404))
+        if got.status == 404:
+            if got.body.strip():  # Consul's own has no body
+                raise Refused(f"{get}: status 404, and not from Consul", 404)
+            return Stands(None)
+        entries = parsed(got.body, list, WHAT)
+        if not entries:
+            raise Refused(f"{WHAT}: an empty list")
+        text = part(fitting(entries[0], dict, WHAT), "Value", str, WHAT) or ""
+        try:
+            return Stands(b64decode(text, validate=True).decode())
+        except ValueError:
+            raise Refused(f"{WHAT}: not base64 of a text") from None

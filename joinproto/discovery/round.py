@@ -1,0 +1,155 @@
+"""A round: what the backend answered and who was seen, to what the node does next.
+
+Source: discovery, D3.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from attrs import field, frozen
+
+from joinproto.discovery.answers import Answer, Failed, Listed, Selected
+from joinproto.discovery.boot import FIRST, TABLES, WHY, Peer, Rules, Step
+from joinproto.json_form import AtLeast
+from joinproto.tables.evaluate import members_of
+from joinproto.tables.tables import Case
+
+
+@frozen(kw_only=True)
+class Properties:
+    """What a node says of itself when it is asked."""
+
+    members: Annotated[int, AtLeast(0), "nodes in its cluster; itself alone, blank or not: 1"] = 1
+    started: Annotated[float, "when it started, in seconds; earlier is less"] = 0.0
+    ready: Annotated[bool | None, "whether its database is ready; null: not known"] = None
+    in_cluster: Annotated[bool, "whether it has a database, alone or with others"] = False
+
+
+@frozen(kw_only=True)
+class Round:
+    """`seen`: by name, those that answer.  `tries`: rounds that are left after this one; None:
+    without end.  `hint`: the size that is meant.  `expected`: ours, how many there will be.
+    """
+
+    me: str
+    answer: Answer
+    seen: dict[str, Properties] = field(factory=dict)
+    tries: int | None = 0
+    hint: int = 1
+    expected: int | None = None
+    locked: bool = True
+    ignores_locks: bool = False
+
+
+@frozen
+class Decision:
+    """What is done, whom with, and why.  `gave_up`: the rounds are over, it stands alone."""
+
+    step: Step
+    case: Case[Step]
+    node: str | None
+    why: str
+    order: tuple[str, ...]
+    gave_up: bool = False
+
+
+def decide(about: Round, rules: Rules) -> Decision:
+    """Return what a blank node does next."""
+    listed = named(about.answer)
+    order = sort(about, rules)
+    peers = peers_of(about, rules, order)
+    me = next(at for at, peer in enumerate(peers) if peer.name == about.me)
+    case = TABLES[rules].choose(peers, me)
+    firsts = [peers[at].name for at in members_of(FIRST, peers, me)]
+    chosen = firsts[0] if firsts else None
+    expected = expected_of(about)
+    why = WHY[case.name].format(
+        me=about.me,
+        chosen=chosen,
+        failed=about.answer.why if isinstance(about.answer, Failed) else "",
+        seen=sum(peer.seen and peer.listed for peer in peers),
+        listed=len(listed),
+        hint=hint_of(about),
+        expected=expected,
+        majority=majority_of(expected),
+    )
+    step = case.outcome
+    if step is Step.RETRY and about.tries == 0:
+        return Decision(Step.ALONE, case, None, f"{why}, and no try is left", order, gave_up=True)
+    node = chosen if step is Step.JOIN else None
+    return Decision(step, case, node, why, order)
+
+
+def named(answer: Answer) -> tuple[str, ...]:
+    """Return the nodes that an answer names, each once, in its order."""
+    match answer:
+        case Listed(nodes):
+            return tuple(dict.fromkeys(nodes))
+        case Selected(node):
+            return (node,)
+    return ()
+
+
+def sort(about: Round, rules: Rules) -> tuple[str, ...]:
+    """Return those that answer, in the order in which the rules prefer them.
+
+    3.8: the list's order, without the node itself.  4.x: the larger cluster, then the earlier
+    start, then the name.  Ours: members of a cluster first, then the name.
+    """
+    seen = [name for name in named(about.answer) if name in about.seen]
+    match rules:
+        case Rules.SEED:
+            return tuple(name for name in seen if name != about.me)
+        case Rules.REAL:
+            return tuple(sorted(seen, key=lambda name: _of_today(name, about.seen[name])))
+        case Rules.OURS:
+            others = [name for name in seen if name != about.me]
+            return tuple(sorted(others, key=lambda name: (not about.seen[name].in_cluster, name)))
+
+
+def _of_today(name: str, told: Properties) -> tuple[int, float, str]:
+    return (-told.members, told.started, name)
+
+
+def hint_of(about: Round) -> int:
+    """Return how many nodes are meant: the setting or the list, whichever is more."""
+    return max(about.hint, len(named(about.answer)))
+
+
+def expected_of(about: Round) -> int:
+    """Return how many members are expected: the setting, or as many as are listed."""
+    return about.expected or max(hint_of(about), 1)
+
+
+def majority_of(expected: int) -> int:
+    """Return how many must vote for a cluster of so many members, itself among them."""
+    return expected // 2 + 1
+
+
+def peers_of(about: Round, rules: Rules, order: tuple[str, ...]) -> tuple[Peer, ...]:
+    """Return the rows of the tables: facts, nothing is decided here."""
+    listed = named(about.answer)
+    expected = expected_of(about)
+    peers = []
+    for name in dict.fromkeys((about.me, *listed)):
+        told = about.seen.get(name)
+        peers.append(
+            Peer(
+                name=name,
+                listed=name in listed,
+                seen=told is not None,
+                first=bool(order) and name == order[0],
+                ready=name == about.me or told is None or told.ready is not False,
+                in_cluster=told is not None and told.in_cluster,
+                failed=isinstance(about.answer, Failed),
+                selects=isinstance(about.answer, Selected),
+                only_me=listed == (about.me,),
+                wants_two=hint_of(about) > 1,
+                expected=expected,
+                majority=majority_of(expected),
+                too_many=len(listed) > expected,
+                locked=about.locked or about.ignores_locks,
+            )
+        )
+    return tuple(peers)

@@ -1,0 +1,380 @@
+"""Settings that are accepted one by one and are unsafe, or of no use, together.
+
+Each function is one case of the table of operators' cases in docs/discovery.md.
+Source: discovery, D2 to D4 and D6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+
+from attrs import frozen
+
+from joinproto.discovery import values
+from joinproto.discovery.keys import PREFIX, SETTINGS, V39, V40, V41
+from joinproto.discovery.problem import Problem, Severity
+from joinproto.discovery.releases import Release
+
+SINGLE = (values.CONSUL, values.ETCD, values.K8S)
+"""Backends that answer with one node."""
+
+
+class _Found(Protocol):
+    """A setting as it holds: `joinproto.discovery.lint.Found`."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def value(self) -> Any: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def status(self) -> Any: ...
+
+
+@frozen
+class Configuration:
+    """What holds, by key without `cluster_formation.`; later ones win."""
+
+    release: Release
+    node: str | None
+    values: dict[str, Any]
+    lines: dict[str, int]
+
+    @classmethod
+    def of(cls, found: Iterable[_Found], release: Release, node: str | None) -> Configuration:
+        """Return what holds of these settings; what is ignored counts as written."""
+        told = [one for one in found if one.status.value in ("accepted", "ignored")]
+        short = {one: one.key.removeprefix(f"{PREFIX}.") for one in told}
+        return cls(
+            release,
+            node,
+            {short[one]: one.value for one in told},
+            {short[one]: one.line for one in told},
+        )
+
+    def get(self, name: str) -> Any:
+        """Return the value of a key, or its default read as the file would be; None without."""
+        if name in self.values:
+            return self.values[name]
+        for setting in SETTINGS:
+            if setting.key == f"{PREFIX}.{name}":
+                default = setting.default_at(self.release)
+                return None if default is None else setting.kind.read(default)
+        return None
+
+    def below(self, prefix: str) -> dict[str, Any]:
+        """Return all that is written below a prefix."""
+        return {name: one for name, one in self.values.items() if name.startswith(f"{prefix}.")}
+
+    def line(self, *names: str) -> int:
+        """Return the line of the first of these that the file sets; 0 without."""
+        return next((self.lines[one] for one in names if self.lines.get(one)), 0)
+
+    @property
+    def backend(self) -> str:
+        return str(self.get("peer_discovery_backend"))
+
+
+def problems(about: Configuration) -> Iterator[Problem]:
+    """Yield what is unsafe or of no use in this configuration."""
+    for check in CHECKS:
+        yield from check(about)
+
+
+def _say(
+    about: Configuration, severity: Severity, name: str, why: str, next: str, rule: str
+) -> Problem:
+    return Problem(
+        severity=severity,
+        line=about.line(name),
+        key=f"{PREFIX}.{name}",
+        why=why,
+        next=next,
+        rule=rule,
+    )
+
+
+def _never_asks(about: Configuration) -> Iterator[Problem]:
+    """Consul, etcd and DNS need a key of their own, or the list is empty for ever."""
+    needs = {values.CONSUL: "consul.host", values.ETCD: "etcd.host", values.DNS: "dns.hostname"}
+    name = needs.get(about.backend)
+    if name is None or about.below(name.partition(".")[0]):
+        return
+    yield _say(
+        about,
+        Severity.UNSAFE,
+        "peer_discovery_backend",
+        f"without any {PREFIX}.{name.partition('.')[0]}.* key the backend answers with nobody:"
+        " each node stands alone",
+        f"write {PREFIX}.{name}",
+        "D6",
+    )
+
+
+def _removes(about: Configuration) -> Iterator[Problem]:
+    if about.get("node_cleanup.only_log_warning") is not False:
+        return
+    why = "members that are only cut off are removed, and cannot come back"
+    if about.backend in SINGLE:
+        why = f"{about.backend} answers with one node, so every other unseen one is removed"
+    yield _say(
+        about,
+        Severity.UNSAFE,
+        "node_cleanup.only_log_warning",
+        why,
+        "write true, and remove members by hand",
+        "D4",
+    )
+
+
+def _cleanup_is_on(about: Configuration) -> Iterator[Problem]:
+    if about.below("node_cleanup") and about.backend in (values.CLASSIC, values.DNS):
+        yield _say(
+            about,
+            Severity.WARNING,
+            next(iter(about.below("node_cleanup"))),
+            f"{about.backend} is not a backend that cleanup is meant for",
+            "take the node_cleanup lines out",
+            "D4",
+        )
+
+
+def _nobody_by_tags(about: Configuration) -> Iterator[Problem]:
+    if about.backend != values.AWS or about.get("aws.use_autoscaling_group"):
+        return
+    if not about.below("aws.instance_tags"):
+        yield _say(
+            about,
+            Severity.UNSAFE,
+            "peer_discovery_backend",
+            "with neither tags nor an autoscaling group nobody is listed: each node stands alone",
+            f"write {PREFIX}.aws.instance_tags.NAME, or use_autoscaling_group = true",
+            "D1",
+        )
+
+
+def _no_delay(about: Configuration) -> Iterator[Problem]:
+    name = "randomized_startup_delay_range.max"
+    chosen = "peer_discovery_backend" in about.values or about.below("classic_config.nodes")
+    if about.release >= V39 or not chosen:
+        return
+    if about.backend in (values.AWS, values.DNS, values.CLASSIC):
+        yield _say(
+            about,
+            Severity.UNSAFE,
+            name if name in about.values else "peer_discovery_backend",
+            f"{about.release} delays only where the backend registers nodes, and"
+            f" {about.backend} does not: nodes that start together may all stand alone",
+            "start one node first, and the others when it serves",
+            "D3",
+        )
+    elif about.backend == values.K8S and about.get(name):
+        yield _say(
+            about,
+            Severity.UNSAFE,
+            name if name in about.values else "peer_discovery_backend",
+            "a delay is no lock: two nodes that draw nearly the same found two clusters",
+            "keep podManagementPolicy OrderedReady",
+            "D3",
+        )
+
+
+def _two_suffice(about: Configuration) -> Iterator[Problem]:
+    nodes = about.below("classic_config.nodes")
+    is_listing = about.backend in (values.CLASSIC, values.DNS, values.AWS)
+    if (
+        about.release < V40
+        or not is_listing
+        or (about.backend == values.CLASSIC and len(nodes) < 4)
+    ):
+        return
+    if about.backend == values.CLASSIC or about.get("target_cluster_size_hint") > 3:
+        yield _say(
+            about,
+            Severity.UNSAFE,
+            "target_cluster_size_hint"
+            if "target_cluster_size_hint" in about.values
+            else "peer_discovery_backend",
+            "two nodes that see each other found a cluster; of four or more that is no majority,"
+            " and a partition at the first start leaves two clusters",
+            "start one node first, and the others when it serves",
+            "D3",
+        )
+
+
+def _listed_once(about: Configuration) -> Iterator[Problem]:
+    nodes = about.below("classic_config.nodes")
+    if about.backend != values.CLASSIC or not nodes:
+        return
+    seen: dict[str, str] = {}
+    for name, node in nodes.items():
+        if node in seen:
+            yield _say(
+                about, Severity.WARNING, name, f"{node} stands twice", "keep one line of it", "D1"
+            )
+        seen[node] = name
+        if not re.fullmatch(r"[^@\s]+@[^@\s]+", node):
+            yield _say(
+                about,
+                Severity.UNSAFE,
+                name,
+                f"{node!r} is not the name of a node",
+                "write PREFIX@HOST, as rabbit@host1",
+                "D1",
+            )
+    if about.node is not None and about.node not in seen:
+        yield _say(
+            about,
+            Severity.UNSAFE,
+            next(iter(nodes)),
+            f"{about.node} is not in its own list: it stands alone in the end",
+            f"list {about.node} on all nodes",
+            "D1",
+        )
+
+
+def _consul_ttl(about: Configuration) -> Iterator[Problem]:
+    if about.backend != values.CONSUL:
+        return
+    ttl, after = about.get("consul.svc_ttl"), about.values.get("consul.deregister_after")
+    if ttl and ttl <= 15:
+        yield _say(
+            about,
+            Severity.UNSAFE,
+            "consul.svc_ttl",
+            "the node reports itself every 15 s whatever is written: its record comes and goes",
+            "write more than 15, as 30",
+            "D2",
+        )
+    if after is not None and after < 60:
+        yield _say(
+            about,
+            Severity.WARNING,
+            "consul.deregister_after",
+            "Consul takes no less than 60 s",
+            "write 60 or more",
+            "D2",
+        )
+    if after is not None and not ttl:
+        yield _say(
+            about,
+            Severity.WARNING,
+            "consul.deregister_after",
+            "it needs a check, and svc_ttl makes none",
+            "write a svc_ttl above 15",
+            "D2",
+        )
+    if about.values.get("consul.include_nodes_with_warnings"):
+        yield _say(
+            about,
+            Severity.WARNING,
+            "consul.include_nodes_with_warnings",
+            "a node whose time ran out is critical to Consul, not in the warning state",
+            "do not count on it",
+            "D1",
+        )
+
+
+def _elects_itself(about: Configuration) -> Iterator[Problem]:
+    if about.backend == values.CONSUL and about.release >= V40:
+        yield _say(
+            about,
+            Severity.UNSAFE,
+            "peer_discovery_backend",
+            "a blank node registers before it lists: where all older records are gone or critical"
+            " it chooses itself beside the living cluster",
+            "start blank nodes only while the cluster's records pass",
+            "D2",
+        )
+
+
+def _pod_zero(about: Configuration) -> Iterator[Problem]:
+    if about.backend == values.K8S and about.release >= V41:
+        yield _say(
+            about,
+            Severity.UNSAFE,
+            "k8s.seed_node" if "k8s.seed_node" in about.values else "peer_discovery_backend",
+            "the seed pod finds itself alone: without its volume it founds a second cluster",
+            "never start the seed pod blank beside a living cluster",
+            "D3",
+        )
+
+
+def _etcd_floors(about: Configuration) -> Iterator[Problem]:
+    ttl = about.values.get("etcd.node_ttl")
+    if about.backend == values.ETCD and ttl is not None and ttl < 15:
+        yield _say(
+            about,
+            Severity.WARNING,
+            "etcd.node_ttl",
+            "it is raised to 15",
+            "write 15 or more",
+            "D6",
+        )
+
+
+def _proxy(about: Configuration) -> Iterator[Problem]:
+    proxied = {"proxy.http_proxy", "proxy.https_proxy"} & about.values.keys()
+    written = [name for name in about.values if name.startswith("proxy.") and about.lines.get(name)]
+    if proxied and not written:
+        yield _say(
+            about,
+            Severity.WARNING,
+            min(proxied),
+            "the environment alone configures no proxy",
+            f"write a {PREFIX}.proxy key in the file",
+            "D1",
+        )
+    excluded = set(about.below("proxy.proxy_exclusions").values())
+    if about.backend == values.AWS and proxied and "169.254.169.254" not in excluded:
+        yield _say(
+            about,
+            Severity.WARNING,
+            min(proxied),
+            "what an instance knows of itself is asked at 169.254.169.254, through the proxy",
+            f"write {PREFIX}.proxy.proxy_exclusions.1 = 169.254.169.254",
+            "D1",
+        )
+
+
+def _other_backend(about: Configuration) -> Iterator[Problem]:
+    """Keys of a backend that is not the one in use."""
+    rooms = {
+        "classic_config": values.CLASSIC,
+        "dns": values.DNS,
+        "aws": values.AWS,
+        "k8s": values.K8S,
+        "consul": values.CONSUL,
+        "etcd": values.ETCD,
+    }
+    for room, backend in rooms.items():
+        written = [name for name in about.below(room) if about.lines.get(name)]
+        if written and backend != about.backend:
+            yield _say(
+                about,
+                Severity.WARNING,
+                written[0],
+                f"the backend is {about.backend}: settings of {room} have no effect",
+                f"write {PREFIX}.peer_discovery_backend = {room}, or take them out",
+                "D6",
+            )
+
+
+CHECKS: tuple[Callable[[Configuration], Iterator[Problem]], ...] = (
+    _never_asks,
+    _removes,
+    _cleanup_is_on,
+    _nobody_by_tags,
+    _no_delay,
+    _two_suffice,
+    _listed_once,
+    _consul_ttl,
+    _elects_itself,
+    _pod_zero,
+    _etcd_floors,
+    _proxy,
+    _other_backend,
+)

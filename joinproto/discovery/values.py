@@ -1,0 +1,90 @@
+"""Kinds of values of settings: what the schema takes, and what it makes of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from attrs import frozen
+
+
+@frozen
+class Kind:
+    """`about`: what is expected, in words.  `read`: raises `ValueError` for anything else."""
+
+    about: str
+    read: Callable[[str], Any]
+
+
+def _integer(text: str) -> int:
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        raise ValueError
+    return int(text)
+
+
+def whole(about: str, least: int, most: int | None = None) -> Kind:
+    """Return whole numbers from `least` to `most`."""
+
+    def read(text: str) -> int:
+        number = _integer(text)
+        if number < least or (most is not None and number > most):
+            raise ValueError
+        return number
+
+    return Kind(about, read)
+
+
+def one_of(*words: str, means: dict[str, str] | None = None) -> Kind:
+    """Return a choice among words; `means`: what some of them become."""
+
+    def read(text: str) -> str:
+        if text not in words:
+            raise ValueError
+        return (means or {}).get(text, text)
+
+    return Kind(" or ".join(words), read)
+
+
+def _boolean(text: str) -> bool:
+    return {"true": True, "false": False}[text]
+
+
+def _retries(text: str) -> int | str:
+    number = text if text == "unlimited" else _integer(text)
+    if isinstance(number, int) and number <= 0:
+        raise ValueError
+    return number
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+TEXT = Kind("a text", str)
+SECRET = Kind("a secret", str)
+FLAG = Kind("true or false", _boolean)
+POSITIVE = whole("a whole number above 0", 1)
+NOT_NEGATIVE = whole("a whole number from 0 on", 0)
+INTEGER = Kind("a whole number", _integer)
+PORT = whole("a port from 1 to 65535", 1, 65535)
+CONSUL_PORT = whole("a port from 1 to 65534 (the schema takes none above)", 1, 65534)
+RETRIES = Kind("unlimited, or a whole number above 0", _retries)
+WORDS = Kind("words with commas between them", _list)
+NONE = one_of("none")
+
+CLASSIC, DNS = "rabbit_peer_discovery_classic_config", "rabbit_peer_discovery_dns"
+AWS, K8S = "rabbit_peer_discovery_aws", "rabbit_peer_discovery_k8s"
+CONSUL, ETCD = "rabbit_peer_discovery_consul", "rabbit_peer_discovery_etcd"
+ALIASES = {
+    "classic_config": CLASSIC,
+    "classic": CLASSIC,
+    "config": CLASSIC,
+    "dns": DNS,
+    "aws": AWS,
+    "consul": CONSUL,
+    "etcd": ETCD,
+    "kubernetes": K8S,
+    "k8s": K8S,
+}
+BACKEND = Kind("the name of a backend, or of a module", lambda text: ALIASES.get(text, text))

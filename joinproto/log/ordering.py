@@ -1,0 +1,174 @@
+"""The order of frames, on the member that makes it: what is handed in is written, sent, counted.
+
+Frames that come while others are under way wait for them, where that is short: each letter and
+each fsync costs the same for one frame as for a hundred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from joinproto.drivers.ports import Strand, Work
+from joinproto.join.frames import Frame as May
+from joinproto.join.ids import ViewId
+from joinproto.join.view import View
+from joinproto.log.journal import Frame, Journal
+from joinproto.log.letters import AtRest, Committed, Kept, Letter, Submit, Submits, write
+from joinproto.log.sequencer import BATCH_FRAMES, Intake, Sequencer
+
+EARLY_MAX = 10_000
+"""Frames that are submitted to a sequencer which has not opened yet."""
+
+SMALL_BYTES = 64 * 2**10
+"""What is written in about the time of its fsync."""
+
+GATHER_SECONDS = 0.05
+"""Where frames are committed within this time, those that come meanwhile wait for it."""
+
+
+class Ordering:
+    """Of one log; `sequencer` is there while this member orders the frames of its view.
+
+    `append`: writes frames to the journal; `commit`: told the last frame that all members have;
+    `rested`: called when they all have the same, where this member asked for it.
+    """
+
+    def __init__(
+        self,
+        strand: Strand,
+        journal: Journal,
+        *,
+        append: Callable[[list[Frame]], Iterator[Work]],
+        commit: Callable[[int], None],
+        rested: Callable[[], None],
+    ) -> None:
+        self.sequencer: Sequencer | None = None
+        self._strand = strand
+        self._journal = journal
+        self._append = append
+        self._commit = commit
+        self._rested = rested
+        self._intake = Intake("")
+        self._told = 0
+        self._round: tuple[int, float] | None = None  # a frame that is under way, and since when
+        self._round_seconds = 0.0  # so long it took the last time
+        self._early: list[Submit | Submits] = []
+
+    # -- the view ------------------------------------------------------------------------------
+
+    def open(self, view: View, *, is_sequencer: bool) -> None:
+        if is_sequencer:
+            self.sequencer = Sequencer(view, self._strand.seat, self._journal, self._send)
+            self._told = 0
+            self._round = None
+            if self._intake.view != view.id:
+                self._intake = Intake(view.id)
+            for letter in self._early:
+                self.put(letter)
+        self._early.clear()
+
+    def close(self) -> None:
+        self.sequencer = None
+
+    def learned(self) -> None:
+        """There is a next view: what came for this one before it opened is void."""
+        self._early.clear()
+
+    def peer_up(self, peer: str) -> None:
+        if self.sequencer is not None:
+            self.sequencer.peer_up(peer)
+            self._send(peer, Committed(str(self.sequencer.view.id), self._told))
+
+    # -- what is said to it --------------------------------------------------------------------
+
+    def kept(self, peer: str, letter: Kept) -> None:
+        if self.sequencer is not None and self.sequencer.view.id == letter.view:
+            self.sequencer.kept(peer, letter.store_id, letter.seq, is_gap=letter.is_gap)
+
+    def order(self, letter: Submit | Submits, *, is_closed: bool) -> None:
+        """Take what another member hands in; `is_closed`: whether the log is, on this member."""
+        if self.sequencer is not None and self.sequencer.view.id == letter.view:
+            self.put(letter)
+        elif is_closed and len(self._early) < EARLY_MAX:
+            # It has opened before us; it submits again only when something changes.
+            tip = self._strand.view
+            if tip is not None and tip.id == letter.view:
+                self._early.append(letter)
+
+    def put(self, letter: Submit | Submits) -> None:
+        if isinstance(letter, Submit):
+            self._intake.submit(letter.origin, letter.number, letter.oldest, letter.body)
+            return
+        for number, body in zip(letter.numbers, letter.bodies, strict=True):
+            self._intake.submit(letter.origin, number, letter.oldest, body)
+
+    def order_no_more(self, peer: str, view: ViewId) -> None:
+        """Have `peer` told when all members have the same frames."""
+        tip = self._strand.view
+        if tip is None or tip.id != view:
+            return
+        if self._intake.view != view:
+            self._intake = Intake(view)  # it asks before this member has opened
+        self._intake.ask_for_rest(peer)
+
+    def rest_here(self) -> None:
+        """The same for this member, which orders the frames: `rested` is called."""
+        self._intake.ask_for_rest(self._strand.seat.member)
+
+    # -- frames --------------------------------------------------------------------------------
+
+    def work(self) -> Iterator[Work]:
+        """Write what clients want written, and send it."""
+        while self.sequencer is not None and self._intake.queue and not self._intake.is_shut:
+            sequencer = self.sequencer
+            self._count(sequencer)  # who waits for an answer does not wait for the next fsync, too
+            if self._gathers(sequencer):
+                return
+            view = str(sequencer.view.id)
+            first = self._journal.last_seq + 1
+            if self._strand.may_append(view, first) is not May.TAKE:
+                return
+            frames = [Frame(view, seq, data) for seq, data in enumerate(self._intake.take(), first)]
+            if self._round is None:
+                self._round = frames[-1].seq, self._strand.now()
+            sequencer.offer(frames)
+            yield from self._append(frames)
+            sequencer.wrote()
+            self._count(sequencer)
+        if self.sequencer is not None:
+            self._count(self.sequencer)
+            self._tell_of_rest(self.sequencer)
+
+    def _gathers(self, sequencer: Sequencer) -> bool:
+        """Return whether a few frames wait for more, as those under way are soon committed."""
+        is_under_way = sequencer.committed < self._journal.last_seq
+        is_little = len(self._intake.queue) < BATCH_FRAMES and self._intake.size < SMALL_BYTES
+        return is_under_way and is_little and self._round_seconds < GATHER_SECONDS
+
+    def _count(self, sequencer: Sequencer) -> None:
+        """Acknowledge what all members of the view have; never while closed."""
+        if self.sequencer is not sequencer:
+            return
+        self._commit(sequencer.committed)
+        if sequencer.committed > self._told:
+            self._told = sequencer.committed
+            if self._round is not None and self._told >= self._round[0]:
+                self._round_seconds = self._strand.now() - self._round[1]
+                self._round = None
+            view = sequencer.view
+            self._strand.note("committed", view=view.id, seq=sequencer.committed)
+            for seat in view.members - {self._strand.seat}:
+                self._send(seat.member, Committed(str(view.id), sequencer.committed))
+
+    def _tell_of_rest(self, sequencer: Sequencer) -> None:
+        if not self._intake.askers or not sequencer.is_level:
+            return
+        asked, self._intake.askers = self._intake.askers, set()
+        for name in sorted(asked):
+            if name == self._strand.seat.member:
+                self._rested()
+            else:
+                self._send(name, AtRest(str(sequencer.view.id), self._journal.last_seq))
+
+    def _send(self, to: str, letter: Letter) -> None:
+        self._strand.send(to, write(letter))

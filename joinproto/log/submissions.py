@@ -1,0 +1,131 @@
+"""What clients of this member wrote, from the moment they did until they are answered.
+
+What was not committed when a view ended is looked for in the journal when the next one opens:
+there it is committed, or it never will be, and is submitted again.  So a frame is in the log
+once, however often the view changes, as long as the member that took it lives.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from secrets import token_hex
+
+from attrs import define
+
+from joinproto.join.view import Position
+from joinproto.log.entry import Entry
+from joinproto.log.journal import Frame, Journal
+from joinproto.log.letters import Submit, Submits
+from joinproto.log.sequencer import BATCH_BYTES, BATCH_FRAMES
+
+
+@define
+class _Pending:
+    body: bytes
+    done: Callable[[Position], None]
+    lost: Callable[[], None]
+    seq: int | None = None
+
+
+class Submissions:
+    """`origin`: stands in the entries that are submitted here, in this run."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.origin = token_hex(8)
+        self._journal = journal
+        self._number = 0
+        self._pending: dict[int, _Pending] = {}
+        self._written: deque[tuple[int, int]] = deque()  # seq and number of those in the journal
+        self._outgoing: list[int] = []  # numbers that are to be handed in
+        self._barriers: deque[tuple[int, Callable[[int], None]]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def add(self, body: bytes, done: Callable[[Position], None], lost: Callable[[], None]) -> int:
+        """Return the number of a new frame; it waits for `done`, or `lost`."""
+        self._number += 1
+        self._pending[self._number] = _Pending(body, done, lost)
+        return self._number
+
+    def add_barrier(self, done: Callable[[int], None]) -> None:
+        """Call back when everything that is in the journal now is committed."""
+        self._barriers.append((self._journal.last_seq, done))
+
+    # -- on their way to the sequencer ---------------------------------------------------------
+
+    def unwritten(self) -> list[int]:
+        """Return the numbers of those that are not in the journal, in order."""
+        return sorted(number for number, one in self._pending.items() if one.seq is None)
+
+    def letter(self, view: str, number: int) -> Submit:
+        oldest = next(iter(self._pending))
+        return Submit(view, self.origin, number, oldest, self._pending[number].body)
+
+    def queue(self, number: int) -> None:
+        """Hand it in with the next `outgoing`."""
+        self._outgoing.append(number)
+
+    def unqueue(self) -> None:
+        self._outgoing.clear()
+
+    def outgoing(self, view: str, *, several: bool) -> Iterator[Submit | Submits]:
+        """Yield what has come together, in letters that are not too long.
+
+        `several`: whether the sequencer understands letters of several frames.
+        """
+        queued, self._outgoing = self._outgoing, []
+        waiting = [
+            number
+            for number in queued
+            if (one := self._pending.get(number)) is not None and one.seq is None
+        ]
+        if not several:
+            yield from (self.letter(view, number) for number in waiting)
+            return
+        oldest = next(iter(self._pending), 1)
+        numbers: list[int] = []
+        bodies: list[bytes] = []
+        size = 0
+        for number in waiting:
+            numbers.append(number)
+            bodies.append(self._pending[number].body)
+            size += len(bodies[-1])
+            if size >= BATCH_BYTES or len(numbers) >= BATCH_FRAMES or number == waiting[-1]:
+                yield Submits(view, self.origin, oldest, tuple(numbers), tuple(bodies))
+                numbers, bodies, size = [], [], 0
+
+    # -- in the journal ------------------------------------------------------------------------
+
+    def took(self, frame: Frame) -> None:
+        """Recognize what a client of ours wrote, whichever way the frame came here."""
+        entry = Entry.of(frame.data)
+        pending = self._pending.get(entry.number) if entry.origin == self.origin else None
+        if pending is not None and pending.seq is None:
+            pending.seq = frame.seq
+            self._written.append((frame.seq, entry.number))
+
+    def was_cut(self, last: int) -> None:
+        """The journal ends with frame `last`: what was behind it is not written any more."""
+        while self._written and self._written[-1][0] > last:
+            self._pending[self._written.pop()[1]].seq = None
+
+    def give_up(self) -> None:
+        """Tell that nobody can know any more whether what is not written is in the log.
+
+        Perhaps it is among dropped frames; submitted again it could be in the log twice.
+        """
+        for number in self.unwritten():
+            self._pending.pop(number).lost()
+
+    def release(self, committed: int) -> None:
+        """Tell the clients of all up to frame `committed`; only while the view is served."""
+        while self._written and self._written[0][0] <= committed:
+            seq, number = self._written.popleft()
+            self._pending.pop(number).done(Position(self._view_of(seq), seq))
+        while self._barriers and self._barriers[0][0] <= committed:
+            self._barriers.popleft()[1](committed)
+
+    def _view_of(self, seq: int) -> str:
+        return next(run.view for run in reversed(self._journal.runs) if run.first <= seq)

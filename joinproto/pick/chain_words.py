@@ -1,0 +1,135 @@
+"""What stores of one cluster say together, in sentences for the operator."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from attrs import frozen
+
+from joinproto.join.answers import Evidence
+from joinproto.join.ids import ViewId, short
+from joinproto.join.lineage import Comparison, Lineage, Order
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import Kind, Position, Seat, View
+from joinproto.pick.candidate import Candidate
+
+
+@frozen
+class Store:
+    """A store that can be read, with how it stands to the newest chain that is known."""
+
+    candidate: Candidate
+    record: StoreRecord
+    seat: Seat
+    comparison: Comparison
+
+    @property
+    def is_on_chain(self) -> bool:
+        return self.comparison.order in (Order.EQUAL, Order.BEHIND)
+
+
+def lines_of(
+    stores: Sequence[Store],
+    copies: Collection[str],
+    evidence: Evidence,
+    active: View,
+    covering: Sequence[str],
+    latest: Collection[str],
+    newest: Lineage,
+) -> Iterator[str]:
+    """Yield what these stores show; `evidence`: what those say that are believed."""
+    tip = newest.tip
+    assert tip is not None
+    yield (
+        f"the newest view that any of these stores knows is {_view(tip)}"
+        + ("; clients may have been served in it" if active == tip else "")
+    )
+    for view in reversed(newest.views):
+        if view.number <= active.number:
+            break
+        yield _why_never_served(view, evidence)
+    if active != tip:
+        yield f"the newest view in which clients may have been served is {_view(active)}"
+    is_forked = any(item.comparison.order is Order.DIVERGED for item in stores)
+    for item in sorted(stores, key=lambda one: one.candidate.name):
+        yield _line(item, copies, covering, latest, newest, is_forked=is_forked)
+
+
+def _why_never_served(view: View, evidence: Evidence) -> str:
+    if not view.is_open:
+        return f"{_view(view)} is an orderly stop: nobody was served in it"
+    shown = [
+        answer.seat.member
+        for answer in evidence.answers
+        if Evidence(evidence.lineage, (answer,)).was_never_served(view)
+    ]
+    return (
+        f"nobody was served in {_view(view)}: {', '.join(shown)}, a member of it, was never ready"
+    )
+
+
+def _line(
+    item: Store,
+    copies: Collection[str],
+    covering: Sequence[str],
+    latest: Collection[str],
+    newest: Lineage,
+    *,
+    is_forked: bool,
+) -> str:
+    name, record = item.candidate.name, item.record
+    where = f"{item.seat.member} ({name})"
+    if name in copies:
+        return f"{where} is a copy, or was put back from a backup: what it says counts for nothing"
+    if record.tip is None:
+        return f"{where} is empty"
+    if item.comparison.order is Order.DIVERGED:
+        at = item.comparison.common_number
+        return f"{where} left the chain of the others behind view {at}"
+    if item.comparison.order is Order.UNKNOWN:
+        return f"{where} stopped so long ago that the others have forgotten the views between"
+    position = position_text(record.position, newest)
+    if record.update_unfinished:
+        return f"{where} was being updated: its position means nothing, and it is never picked"
+    frames = "every committed frame" + (" of its branch" if is_forked else "")
+    if name in latest:
+        others = len(latest) - 1
+        same = f", the same as {others} other{'s' if others > 1 else ''}" if others else ""
+        return f"{where} has {frames}, and ends at {position}{same}"
+    if name in covering:
+        return f"{where} has {frames}, and ends at {position}, before the latest"
+    held = "no view" if record.held is None else _numbered(record.held, newest)
+    return f"{where} was last ready in {held}, so committed frames may be missing in it"
+
+
+def of_empty_stores(stores: Sequence[Store]) -> tuple[str, ...]:
+    """Return the same where no store knows a view."""
+    found = [f"{item.seat.member} ({item.candidate.name}) is empty" for item in stores]
+    views = {
+        item.record.accepted.view.id: item.record.accepted.view
+        for item in stores
+        if item.record.accepted is not None
+    }
+    found += [
+        f"{view} was accepted: a start that reaches its voters completes the founding"
+        for view in views.values()
+        if view.kind is Kind.FOUND
+    ]
+    return tuple(found)
+
+
+def _view(view: View) -> str:
+    members = ", ".join(sorted(seat.member for seat in view.members))
+    return f"view {view.number} ({view.kind.name} {short(view.id)} of {members})"
+
+
+def _numbered(view_id: ViewId, lineage: Lineage) -> str:
+    number = lineage.number_of(view_id)
+    return f"view {short(view_id)}" if number is None else f"view {number}"
+
+
+def position_text(position: Position | None, lineage: Lineage) -> str:
+    """Return where data ends, by the numbers of views."""
+    if position is None:
+        return "the beginning, without a frame"
+    return f"frame {position.seq} of {_numbered(position.view, lineage)}"

@@ -1,0 +1,80 @@
+"""The management API of a broker: one look is two requests, and both answer or nothing is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx
+from attrs import field, frozen
+
+from joinproto.errors import PeerError, UsageProblem
+from joinproto.reconcile.reading import COLUMNS, Facts, HalfAnswer, facts_of
+
+
+class NoAnswer(PeerError):
+    """No node of the broker answered, or none answered in order."""
+
+
+class Refused(UsageProblem):
+    """The broker does not know these credentials, or they may not see what is needed."""
+
+
+@frozen
+class Api:
+    """`urls`: of nodes, asked in turn until one answers, such as `http://localhost:15672`."""
+
+    urls: Sequence[str]
+    user: str
+    password: str = field(repr=False)
+    timeout: float = 10.0
+    target: int | None = None
+    zones: Mapping[str, str] = field(factory=dict)
+
+    def read(self) -> Facts:
+        """Return one whole look; raises `Refused`, `NoAnswer` or `HalfAnswer`."""
+        reasons = []
+        for url in self.urls:
+            try:
+                with httpx.Client(
+                    base_url=url, auth=(self.user, self.password), timeout=self.timeout
+                ) as client:
+                    nodes = _get(client, "/api/nodes")
+                    queues = _get(client, f"/api/queues?columns={COLUMNS}")
+                return facts_of(nodes, queues, self.target, self.zones)
+            except httpx.HTTPError as error:
+                reasons.append(f"{url}: {str(error) or type(error).__name__}")
+            except HalfAnswer as error:
+                reasons.append(f"{url}: {error.message}")
+        raise NoAnswer("; ".join(reasons), next="see whether the management plugin runs there")
+
+
+def _get(client: httpx.Client, path: str) -> Any:
+    answer = client.get(path)
+    place = str(answer.url.copy_with(query=None))
+    if answer.status_code in (401, 403):
+        raise Refused(
+            f"{place}: {answer.status_code}, the user is not known or may not see this",
+            next="a user with the tag monitoring; its password in --password-file",
+        )
+    if answer.status_code != 200:
+        raise HalfAnswer(f"{place}: {answer.status_code}", next="ask again")
+    try:
+        return json.loads(answer.content, object_pairs_hook=_both)
+    except ValueError:
+        raise HalfAnswer(f"{place}: not JSON", next="ask again") from None
+
+
+def _both(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; of a list that is there twice, all that is in either.
+
+    RabbitMQ 3.10 tells `members` twice while its two registers of them differ, as just after a
+    node was forgotten.  Who is a member, the leader is asked before anything is done.
+    """
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        before: Any = found.get(name)
+        is_twice = isinstance(before, list) and isinstance(value, list)
+        found[name] = [*before, *value] if is_twice else value
+    return found

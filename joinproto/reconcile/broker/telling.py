@@ -1,0 +1,88 @@
+"""The log of every decision, one JSON object a line, and the metrics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from attrs import define, field
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from joinproto.reconcile.keeper import Keeper, Verdict
+from joinproto.reconcile.reading import Key
+
+
+@define
+class Teller:
+    """`line`: takes one line of the log.  What says the same of a queue again is not repeated."""
+
+    line: Callable[[str], None]
+    registry: CollectorRegistry = field(factory=CollectorRegistry)
+    _said: dict[object, tuple[str, str]] = field(factory=dict)
+    _looks: Counter = field(init=False)
+    _changes: Counter = field(init=False)
+    _errors: Counter = field(init=False)
+    _queues: Gauge = field(init=False)
+    _open: Gauge = field(init=False)
+    _read: Gauge = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        name, registry = "joinproto_reconcile", self.registry
+        self._looks = Counter(
+            f"{name}_looks", "Evaluations, by what they ended with.", ["action", "rule"],
+            registry=registry,
+        )  # fmt: skip
+        self._changes = Counter(
+            f"{name}_changes", "Changes of members, by how they ended.", ["action", "ended"],
+            registry=registry,
+        )  # fmt: skip
+        self._errors = Counter(
+            f"{name}_errors", "Answers that did not come, or not whole.", ["what"],
+            registry=registry,
+        )  # fmt: skip
+        self._queues = Gauge(f"{name}_queues", "Queues that are kept.", registry=registry)
+        self._open = Gauge(f"{name}_changes_under_way", "Changes begun.", registry=registry)
+        self._read = Gauge(
+            f"{name}_read_seconds", "When the broker was last read whole.", registry=registry
+        )
+
+    def judged(self, key: Key, verdict: Verdict, *, applies: bool) -> None:
+        """Tell one evaluation."""
+        action, rule = verdict.decision.action.value, verdict.decision.rule
+        self._looks.labels(action, rule).inc()
+        does = " ".join((action, *verdict.decision.nodes))
+        if self._said.get(key) != (does, verdict.why):
+            self._said[key] = (does, verdict.why)
+            self._tell(
+                "decision", key, does=does, rule=rule, case=verdict.decision.case.name,
+                why=verdict.why, begins=applies and verdict.intent is not None,
+            )  # fmt: skip
+
+    def change(self, key: Key, said: str, ended: str, action: str) -> None:
+        """Tell what became of a change."""
+        self._changes.labels(action, ended).inc()
+        self._tell("change", key, does=said, ended=ended)
+
+    def problem(self, what: str, message: str, key: Key | None = None) -> None:
+        """Tell what went wrong; the same again only counts."""
+        self._errors.labels(what).inc()
+        if self._said.get((what, key)) != ("", message):
+            self._said[what, key] = ("", message)
+            self._tell("problem", key, what=what, message=message)
+
+    def read(self, keeper: Keeper, now: float) -> None:
+        """Tell that the broker was read whole."""
+        self._said = {
+            at: said
+            for at, said in self._said.items()
+            if at != ("api", None) and (not isinstance(at, Key) or at in keeper.queues)
+        }
+        self._queues.set(len(keeper.queues))
+        self._open.set(len(keeper.intents))
+        self._read.set(now)
+
+    def _tell(self, event: str, key: Key | None, **more: object) -> None:
+        place = {} if key is None else {"queue": key.name, "vhost": key.vhost}
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self.line(json.dumps({"at": at, "event": event, **place, **more}))

@@ -1,0 +1,228 @@
+"""What `reconcile run` does next: which queues are looked at, what is begun, what is awaited.
+
+A value and pure steps; times are arguments, in seconds of one clock.  Whoever runs it reads the
+broker, writes each intent down before it acts on it, and tells what came of it.
+
+    observe     one look at the broker: who is down since when, which queues there are
+    due         which queues' turn it is, by their own clocks
+    judge       one queue, from the broker's answer or from its leader's own: act, or why not
+    follow      what became of a change that was begun
+
+Source: reconciliation, Q2, Q4 and Q5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+
+from attrs import evolve, field, frozen
+
+from joinproto.reconcile.evaluate import Decision, evaluate
+from joinproto.reconcile.explain import why
+from joinproto.reconcile.plan import Limits
+from joinproto.reconcile.queue import Kind, Node, Queue, Settings, Situation, Variant
+from joinproto.reconcile.reading import Facts, Key, Replica, caught_up
+from joinproto.reconcile.tables import Action
+from joinproto.reconcile.timers import Clock, Happens, Pace
+
+
+@frozen
+class Rules:
+    """`settle`: seconds until a change that left no trace may be tried again."""
+
+    pace: Pace = Pace()
+    settings: Settings = Settings()
+    limits: Limits = Limits()
+    settle: float = 60.0
+
+
+@frozen
+class Intent:
+    """A change that was begun, or is about to be.  `since`: seconds since the epoch."""
+
+    key: Key
+    kind: Kind
+    action: Action
+    node: str
+    leader: str
+    since: float
+
+    @property
+    def said(self) -> str:
+        return f"{self.action.value} {self.node}"
+
+
+class Ended(Enum):
+    """What became of a change."""
+
+    NOT_YET = "under way"
+    DONE = "done"
+    LOST = "its node was lost"
+    UNDONE = "it left no trace"
+
+
+@frozen
+class Verdict:
+    """`intent`: to be begun now, None: nothing is.  `why`: the reason, in a sentence."""
+
+    decision: Decision
+    intent: Intent | None
+    why: str
+
+    @property
+    def is_change(self) -> bool:
+        return bool(self.decision.nodes)
+
+
+@frozen
+class Keeper:
+    """All that is remembered between two looks; `intents` are on disk as well."""
+
+    rules: Rules
+    nodes: tuple[Node, ...] = ()
+    queues: Mapping[Key, Queue] = field(factory=dict)
+    down_since: Mapping[str, float] = field(factory=dict)
+    clocks: Mapping[Key, Clock] = field(factory=dict)
+    intents: Mapping[Key, Intent] = field(factory=dict)
+
+    def observe(self, facts: Facts, now: float) -> Keeper:
+        """Return the keeper after one look at the broker."""
+        down = {node.name for node in facts.nodes if not node.running}
+        events = list(_events(self.nodes, facts.nodes))
+        clocks = {}
+        for key in facts.queues:
+            clock = self.clocks.get(key)
+            if clock is None:
+                clock = Clock(
+                    variant=Variant.OURS, pace=self.rules.pace, queue=f"{key.vhost}/{key.name}"
+                ).start(now)
+            for event in events:
+                clock = clock.hear(event, now)
+            clocks[key] = clock
+        return evolve(
+            self,
+            nodes=facts.nodes,
+            queues=facts.queues,
+            down_since={name: self.down_since.get(name, now) for name in sorted(down)},
+            clocks=clocks,
+        )
+
+    def due(self, now: float) -> list[Key]:
+        """Return whose turn it is, the longest due first."""
+        found = [
+            (clock.next, key)
+            for key, clock in self.clocks.items()
+            if clock.next is not None and clock.next <= now
+        ]
+        return [key for _, key in sorted(found)]
+
+    def judge(self, key: Key, now: float, replicas: tuple[Replica, ...] | None = None) -> Verdict:
+        """Return what is to be done with a queue.  `replicas`: what its leader said just now."""
+        decision = evaluate(self._situation(key, now, replicas))
+        if not decision.nodes:
+            return Verdict(decision, None, why(decision))
+        leader = decision.situation.evaluates or ""
+        intent = Intent(key, self.queues[key].kind, decision.action, decision.nodes[0], leader, now)
+        busy = self._busy(intent)
+        if busy is not None:
+            return Verdict(decision, None, busy)
+        return Verdict(decision, intent, why(decision))
+
+    def follow(self, intent: Intent, now: float, replicas: tuple[Replica, ...] | None) -> Ended:
+        """Return what became of a change; `replicas` None: its leader did not answer."""
+        is_add = intent.action is Action.ADD
+        away = self.down_since.get(intent.node)
+        interval = self.rules.settings.failure_interval
+        if is_add and away is not None and now - away >= interval:
+            return Ended.LOST
+        if is_add and self.nodes and all(node.name != intent.node for node in self.nodes):
+            return Ended.LOST
+        if replicas is None or not any(one.leads for one in replicas):
+            return Ended.NOT_YET
+        there = intent.node in _members(self.queues[intent.key], replicas)
+        if there is is_add:
+            is_done = not is_add or intent.node in caught_up(replicas)
+            return Ended.DONE if is_done else Ended.NOT_YET
+        return Ended.UNDONE if now - intent.since >= self.rules.settle else Ended.NOT_YET
+
+    def begun(self, intent: Intent) -> Keeper:
+        return evolve(self, intents={**self.intents, intent.key: intent})
+
+    def ended(self, intent: Intent) -> Keeper:
+        rest = {key: one for key, one in self.intents.items() if key != intent.key}
+        return evolve(self, intents=rest)
+
+    def looked(self, changed: Mapping[Key, bool], now: float) -> Keeper:
+        """Return the keeper after these looks; `changed`: whether they did or lacked something."""
+        told = {key: self.clocks[key].looked(now, changed=one) for key, one in changed.items()}
+        return evolve(self, clocks={**self.clocks, **told})
+
+    def _situation(self, key: Key, now: float, replicas: tuple[Replica, ...] | None) -> Situation:
+        queue = self.queues[key]
+        if replicas is not None:
+            queue = _as_told(queue, replicas)
+        running = {node.name for node in self.nodes if node.running}
+        members = queue.members or ()
+        intent = self.intents.get(key)
+        queue = evolve(
+            queue,
+            behind=tuple(name for name in queue.behind if name in running),
+            away={name: now - self.down_since[name] for name in members if name in self.down_since},
+            changing=None if intent is None else intent.said,
+        )
+        return Situation(queue=queue, nodes=self.nodes, settings=self.rules.settings)
+
+    def _busy(self, intent: Intent) -> str | None:
+        """Q5: say which node copies enough already; None: neither does."""
+        if intent.action is not Action.ADD:
+            return None
+        most = self.rules.limits.copies_at_once
+        for node in (intent.node, intent.leader):
+            copies = sum(
+                one.action is Action.ADD and node in (one.node, one.leader)
+                for one in self.intents.values()
+            )
+            if copies >= most:
+                return f"{node} takes part in {copies} of {most} copies at a time"
+        return None
+
+
+def _as_told(queue: Queue, replicas: tuple[Replica, ...]) -> Queue:
+    """Return the queue as its leader has it: who is a member, who leads, who is behind."""
+    leader = next((one.node for one in replicas if one.leads and one.answers), None)
+    if leader is None:
+        return evolve(queue, members=None)
+    up_to_date = caught_up(replicas)
+    members = _members(queue, replicas)
+    return evolve(
+        queue,
+        members=members,
+        leader=leader,
+        behind=tuple(name for name in members if name not in up_to_date),
+    )
+
+
+def _members(queue: Queue, replicas: tuple[Replica, ...]) -> tuple[str, ...]:
+    """Return who has a replica: a stream's status leaves out who is down."""
+    told = {one.node for one in replicas}
+    if queue.kind is Kind.STREAM:
+        told |= set(queue.members or ())
+    return tuple(sorted(told))
+
+
+def _events(before: tuple[Node, ...], after: tuple[Node, ...]) -> Iterator[Happens]:
+    """Yield what happened to nodes between two looks; nothing before the first."""
+    if not before:
+        return
+    was = {node.name: node for node in before}
+    now = {node.name: node for node in after}
+    for name in sorted(was.keys() | now.keys()):
+        if name not in now:
+            yield Happens.MEMBER_LEFT
+        elif name not in was or (now[name].running and not was[name].running):
+            yield Happens.NODE_UP
+        elif was[name].running and not now[name].running:
+            yield Happens.NODE_DOWN
+        elif was[name].drained != now[name].drained:
+            yield Happens.NODE_DRAINED if now[name].drained else Happens.NODE_UNDRAINED

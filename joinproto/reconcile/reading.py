@@ -1,0 +1,176 @@
+"""What a broker's management API and its tools answer, as queues, nodes and replicas.
+
+An answer that is not whole says nothing: `HalfAnswer`, and whoever asked changes nothing.  One
+queue that cannot be understood has a problem in words; the others go on.
+
+Source: RabbitMQ 3.10, `/api/nodes`, `/api/queues`, `quorum_status` and `stream_status` with
+`--formatter json`, as seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from joinproto.errors import PeerError
+from joinproto.reconcile.queue import Kind, Node, Queue, Target, titled
+
+COLUMNS = (
+    "name,vhost,type,members,online,leader,node,arguments,policy,operator_policy,"
+    "effective_policy_definition,message_bytes_persistent"
+)
+ARGUMENT, POLICY = "x-quorum-target-group-size", "target-group-size"
+KINDS = {"quorum": Kind.QUORUM, "stream": Kind.STREAM}
+
+
+class HalfAnswer(PeerError):
+    """The broker answered, and the answer is not what was asked for."""
+
+
+@frozen(order=True)
+class Key:
+    """A queue, among all of a broker."""
+
+    vhost: str
+    name: str
+
+    @property
+    def title(self) -> str:
+        return titled(self.name, self.vhost)
+
+
+@frozen
+class Facts:
+    """One look at the broker.  `problems`: queues that were not understood, and why."""
+
+    nodes: tuple[Node, ...]
+    queues: Mapping[Key, Queue]
+    problems: Mapping[Key, str] = field(factory=dict)
+
+
+@frozen
+class Replica:
+    """One replica.  `at`: how far its log goes; `leads`: leader, or writer of a stream."""
+
+    node: str
+    at: int
+    committed: int
+    leads: bool
+    answers: bool
+
+
+def facts_of(nodes: Any, queues: Any, target: int | None, zones: Mapping[str, str]) -> Facts:
+    """Return what `/api/nodes` and `/api/queues` say; `target`: of the configuration."""
+    known: dict[Key, Queue] = {}
+    problems: dict[Key, str] = {}
+    for one in _list(queues, "/api/queues"):
+        kind = KINDS.get(_text(one, "type", "/api/queues"))
+        if kind is None:
+            continue
+        key = Key(_text(one, "vhost", "/api/queues"), _text(one, "name", "/api/queues"))
+        try:
+            known[key] = _queue(key, kind, one, target)
+        except HalfAnswer as problem:
+            problems[key] = problem.message
+    load: dict[str, int] = {}
+    for queue in known.values():
+        for name in queue.members or ():
+            load[name] = load.get(name, 0) + 1
+    read = tuple(_node(one, load, zones) for one in _list(nodes, "/api/nodes"))
+    return Facts(read, known, problems)
+
+
+def _node(one: Mapping[str, Any], load: Mapping[str, int], zones: Mapping[str, str]) -> Node:
+    name = _text(one, "name", "/api/nodes")
+    running = one.get("running")
+    if not isinstance(running, bool):
+        raise HalfAnswer(f"/api/nodes: {name} does not say whether it runs", next="ask again")
+    return Node(
+        name=name,
+        running=running,
+        zone=zones.get(name),
+        load=float(load.get(name, 0)),
+        drained=one.get("being_drained") is True,
+        full=one.get("disk_free_alarm") is True or one.get("mem_alarm") is True,
+    )
+
+
+def _queue(key: Key, kind: Kind, one: Mapping[str, Any], target: int | None) -> Queue:
+    members, online = _names(one, "members"), _names(one, "online")
+    leader = one.get("leader") or (one.get("node") if kind is Kind.STREAM else None)
+    known = isinstance(leader, str) and (members is None or leader in members)
+    size = one.get("message_bytes_persistent")
+    return Queue(
+        name=key.name,
+        vhost=key.vhost,
+        kind=kind,
+        members=members,
+        leader=leader if known else None,
+        target=Target(
+            argument=_number(one.get("arguments"), ARGUMENT),
+            policy=_number(one.get("effective_policy_definition"), POLICY),
+            configuration=target,
+        ),
+        behind=tuple(name for name in members or () if online is None or name not in online),
+        size=size if isinstance(size, int) and size >= 0 else 0,
+    )
+
+
+def replicas_of(kind: Kind, answer: Any) -> tuple[Replica, ...]:
+    """Return what `quorum_status` or `stream_status` says of each replica."""
+    found = []
+    for one in _list(answer, "the status"):
+        if kind is Kind.QUORUM:
+            node, at = _text(one, "Node Name", "the status"), one.get("Log Index")
+            committed, leads = one.get("Commit Index"), one.get("Raft State") == "leader"
+        else:
+            node, at = _text(one, "node", "the status"), one.get("offset")
+            committed, leads = one.get("committed_offset"), one.get("role") == "writer"
+        if isinstance(at, int) and isinstance(committed, int):
+            found.append(Replica(node, at, committed, leads, answers=True))
+        else:
+            found.append(Replica(node, 0, 0, leads, answers=False))
+    return tuple(found)
+
+
+def caught_up(replicas: tuple[Replica, ...]) -> frozenset[str]:
+    """Return who holds all that the leader has committed; nobody where no leader answers."""
+    leader = next((one for one in replicas if one.leads and one.answers), None)
+    if leader is None:
+        return frozenset()
+    return frozenset(one.node for one in replicas if one.answers and one.at >= leader.committed)
+
+
+def _list(value: Any, where: str) -> list[Mapping[str, Any]]:
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise HalfAnswer(f"{where}: expected a list of objects", next="ask again")
+    return value
+
+
+def _text(one: Mapping[str, Any], name: str, where: str) -> str:
+    found = one.get(name)
+    if not isinstance(found, str) or not found:
+        raise HalfAnswer(f"{where}: an object without {name!r}", next="ask again")
+    return found
+
+
+def _names(one: Mapping[str, Any], name: str) -> tuple[str, ...] | None:
+    """Return a list of nodes; None where it is not there, as before statistics are collected."""
+    found = one.get(name)
+    if not isinstance(found, list) or not all(isinstance(node, str) and node for node in found):
+        return None
+    return tuple(sorted(set(found)))
+
+
+def _number(told: Any, name: str) -> int | None:
+    found = told.get(name) if isinstance(told, dict) else None
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int) or found < 0:
+        raise HalfAnswer(
+            f"{name} is {found!r}, and a number of replicas was expected",
+            next=f"declare the queue again, or set the policy again, with {name} as a number",
+        )
+    return found

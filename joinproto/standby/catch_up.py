@@ -1,0 +1,98 @@
+"""What a primary and a backup exchange for one queue, so that the backup has what it has.
+
+Source: hot standby, H5, H9; LM1 and LM2 of the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+from attrs import frozen
+
+from joinproto.standby.broker import Variant
+
+SEQUENCE = 1 << 32
+"""Sequence numbers of the shipped queues wrap here (LM2)."""
+
+
+class Order(Enum):
+    """In which order a primary sends what was there before."""
+
+    LIFO = "lifo"  # from the back, while clients take from the front: never an endless chase
+    FIFO = "fifo"
+
+
+@frozen(kw_only=True)
+class Message:
+    """`id`: its identity; `sequence`: its place in the queue's numbering, which may wrap."""
+
+    id: str
+    sequence: int
+
+
+@frozen
+class Exchange:
+    """`replaced`: the backup's queue is another one under this name, and goes as a whole.
+
+    `drops`: by the backup, `sends`: by the primary, both in order; `keeps`: as they are.
+    `loses`: what the primary has and the backup does not have after it.
+    """
+
+    replaced: bool
+    drops: tuple[str, ...]
+    sends: tuple[str, ...]
+    keeps: tuple[str, ...]
+    loses: tuple[str, ...]
+    rule: str
+    why: str
+
+
+def catch_up(
+    variant: Variant,
+    primary: Sequence[Message],
+    backup: Sequence[Message],
+    *,
+    same_queue: bool = True,
+    order: Order = Order.LIFO,
+) -> Exchange:
+    """Return what they exchange.  Both lists are from the front of the queue to its back."""
+    if variant is Variant.SEED:
+        return _by_position(primary, backup, order)
+    if not same_queue:
+        sends = _sent([one.id for one in primary], order)
+        why = "the queues only have the same name: the backup's one is replaced"
+        return Exchange(True, tuple(one.id for one in backup), sends, (), (), "H6", why)
+    there = {one.id for one in primary}
+    here = {one.id for one in backup}
+    drops = tuple(one.id for one in backup if one.id not in there)
+    sends = _sent([one.id for one in primary if one.id not in here], order)
+    keeps = tuple(one.id for one in primary if one.id in here)
+    what = "surplus goes by identity" if drops else "what is missing is sent"
+    return Exchange(False, drops, sends, keeps, (), "H9" if drops else "H5", what)
+
+
+def _sent(missing: list[str], order: Order) -> tuple[str, ...]:
+    return tuple(reversed(missing)) if order is Order.LIFO else tuple(missing)
+
+
+def _by_position(primary: Sequence[Message], backup: Sequence[Message], order: Order) -> Exchange:
+    """The document's prototype: what is behind the last number is sent, the rest is taken as is."""
+    last = backup[-1].sequence if backup else -1
+    behind = [one for one in primary if not backup or _is_after(one.sequence, last)]
+    has = {one.id for one in (*backup, *behind)}
+    loses = tuple(one.id for one in primary if one.id not in has)
+    is_ahead = bool(backup) and (not primary or _is_after(last, primary[-1].sequence))
+    why = (
+        "the backup is ahead, by its number: it is never told to go back (LM1)"
+        if is_ahead
+        else "what has a later number is sent"
+    )
+    # It knows of no surplus: what it has stays.
+    stays = tuple(one.id for one in backup)
+    return Exchange(False, (), _sent([one.id for one in behind], order), stays, loses, "LM1", why)
+
+
+def _is_after(one: int, other: int) -> bool:
+    """Say whether a number is later; numbers wrap, so half of them are later than any (LM2)."""
+    return 0 < (one - other) % SEQUENCE < SEQUENCE // 2

@@ -1,0 +1,69 @@
+"""Whether a queue, or a message on it, replicates, and which setting says so.
+
+Source: hot standby, H7.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import frozen
+
+from joinproto.standby.broker import Variant
+
+
+class Level(Enum):
+    """What of a queue replicates."""
+
+    NONE = "none"
+    CONFIGURATION = "configuration"  # that it is there, and its bindings
+    ALL = "all"  # its messages, too
+
+
+class Default(Enum):
+    """What is done where a queue says nothing."""
+
+    NONE = "none"
+    CONFIGURATION = "configuration"  # real, ours
+    ALL = "all"
+    DURABLE = "durable"  # seed, ours: durable queues, and of them durable messages
+
+
+@frozen
+class Replicates:
+    """`level`: of the queue; `message`: whether this message does."""
+
+    level: Level
+    message: bool
+    why: str
+
+
+def replicates(
+    variant: Variant,
+    default: Default,
+    *,
+    queue: Level | None = None,
+    message: bool | None = None,
+    durable_queue: bool = False,
+    durable_message: bool = False,
+) -> Replicates:
+    """Return what replicates.  `queue`, `message`: what each says of itself; None: nothing.
+
+    The shipped broker numbers messages by their place in the queue, so one message cannot say
+    otherwise there.
+    """
+    if queue is not None:
+        level, why = queue, "the queue says so itself"
+    elif default is Default.DURABLE:
+        level = Level.ALL if durable_queue else Level.NONE
+        why = "durable queues replicate" if durable_queue else "the queue is not durable"
+    else:
+        level, why = Level(default.value), f"the default is {default.value}"
+    if level is not Level.ALL:
+        return Replicates(level, False, why)
+    if variant is not Variant.REAL and message is not None:
+        return Replicates(level, message, "the message says so itself")
+    if default is Default.DURABLE and queue is None:
+        said = why if durable_message else "the message is not durable"
+        return Replicates(level, durable_message, said)
+    return Replicates(level, True, why)

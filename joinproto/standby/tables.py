@@ -1,0 +1,117 @@
+"""Promotion, as decision tables: the document's, the shipped broker's, ours.
+
+B are all brokers that are known; the one that is told to be primary is `me`.
+
+Source: hot standby, H1 to H3, H8; the real table as read from the code that shipped.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import frozen
+
+from joinproto.standby.broker import Mark, Role, Variant
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS, Condition, Members
+
+
+class Verdict(Enum):
+    """What becomes of a promotion."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"  # the manager's script fails, and it tries the next one
+    IGNORED = "ignored"  # reported as success: there is nothing to do
+
+
+@frozen(kw_only=True)
+class Row:
+    """One broker.  `answers`: the others: it could be asked.  `better`: it has what the promoted
+    one lacks, or follows a primary.  `ahead`: it knows of a younger generation.
+
+    Of the promoted one only: `mark`, `dropped` (the primary went on without it).
+    """
+
+    name: str
+    role: Role
+    answers: bool = False
+    better: bool = False
+    ahead: bool = False
+    mark: Mark = Mark.CLEAN
+    dropped: bool = False
+
+
+BROKERS = Members("B", Row)
+OTHERS = (BROKERS - BROKERS.me).named("O")
+ANSWERING = OTHERS.where(answers=True).named("A")
+BETTER = ANSWERING.where(better=True).named("V")
+AHEAD = ANSWERING.where(ahead=True).named("G")
+
+
+def _is(said: str, **fields: object) -> Condition:
+    return BROKERS.fact(said, **fields)
+
+
+_ALREADY = _is("it is primary", role=Role.PRIMARY) | _is("it recovers", role=Role.RECOVERING)
+_ALONE = _is("it stands alone", role=Role.STANDALONE)
+_STOPPED = _is("it does not run", role=Role.STOPPED)
+_CATCHES_UP = _is("it catches up", role=Role.CATCHUP)
+_CONNECTS = _is("it follows nobody yet", role=Role.CONNECTING)
+_DIRTY = _is("its store is dirty", mark=Mark.DIRTY)
+
+REAL = Table(
+    "standby-real",
+    "hot standby, as shipped",
+    (
+        Case("H1", "it does not run", _STOPPED, Verdict.REFUSED),
+        Case("H3", "it is primary already", _ALREADY | _ALONE, Verdict.IGNORED),
+        Case("H3", "it catches up", _CATCHES_UP, Verdict.REFUSED),
+        Case("H3", "a better one answers", _CONNECTS & ~BETTER.is_empty, Verdict.REFUSED),
+        Case("H3", "promoted", ALWAYS, Verdict.ACCEPTED),
+    ),
+)
+"""The broker that shipped: neither generation nor mark; only who answers counts."""
+
+SEED = Table(
+    "standby-seed",
+    "hot standby, the document",
+    (
+        Case("H1", "it does not run", _STOPPED, Verdict.REFUSED),
+        Case("H3", "it is primary already", _ALREADY, Verdict.IGNORED),
+        Case("H3", "it catches up", _CATCHES_UP, Verdict.REFUSED),
+        Case("H10", "its store is dirty", _CONNECTS & _DIRTY, Verdict.REFUSED),
+        Case("H3", "promoted", ALWAYS, Verdict.ACCEPTED),
+    ),
+)
+"""The document: who catches up refuses, and so does who starts from a dirty store."""
+
+OURS = Table(
+    "standby-ours",
+    "hot standby, ours",
+    (
+        Case("H1", "it does not run", _STOPPED, Verdict.REFUSED),
+        Case("H3", "it is primary already", _ALREADY, Verdict.IGNORED),
+        Case("H2", "a younger generation answers", ~AHEAD.is_empty, Verdict.REFUSED),
+        Case("H3", "it catches up", _CATCHES_UP, Verdict.REFUSED),
+        Case("H4", "the primary went on without it", _is("dropped", dropped=True), Verdict.REFUSED),
+        Case("H10", "its store is dirty", _CONNECTS & _DIRTY, Verdict.REFUSED),
+        Case("H3", "a better one answers", _CONNECTS & ~BETTER.is_empty, Verdict.REFUSED),
+        Case("H3", "promoted", ALWAYS, Verdict.ACCEPTED),
+    ),
+)
+"""Ours: a generation that is older than one that answers is never promoted."""
+
+TABLES = {Variant.SEED: SEED, Variant.REAL: REAL, Variant.OURS: OURS}
+SETS = (BROKERS, OTHERS, ANSWERING, BETTER, AHEAD)
+
+WHY = {
+    "it does not run": "{me} does not run: start it first",
+    "it is primary already": "{me} is {role} already: nothing changes",
+    "it catches up": "{me} still catches up, and lacks what was confirmed",
+    "a younger generation answers": "{ahead} knows of a younger generation than {generation}",
+    "the primary went on without it": "the primary dropped {me}, and confirmed more without it",
+    "its store is dirty": "the store of {me} is dirty: mark it clean if it is the best one",
+    "a better one answers": "{better} answers, and has more than a broker that follows nobody",
+    "promoted": "{me} was {role}, and nobody that answers is better",
+}
+"""The reason of each case, in a sentence."""

@@ -1,0 +1,127 @@
+"""Claims about two that stand side by side: each pair of things shown is asked once.
+
+What two members show is often the same, so answers belong to what is shown, whoever shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from models.engine.asking import ask_each
+from models.engine.growing import Growing
+from models.engine.memory import Budget
+from models.properties import Property
+from models.view import DOWN
+
+if TYPE_CHECKING:
+    from models.engine.tables import Observations, Observed
+
+Ints = npt.NDArray[np.int64]
+
+UNASKED, HOLDS, BROKEN = range(3)
+
+_PLACES = 1 << 20
+"""So many pairs are looked at together."""
+
+
+class Ids:
+    """A number for everything that is shown, whoever shows it; `DOWN` has none.
+
+    `of(field)`: the number of each observation of a watched field, -1 for `DOWN`.
+    """
+
+    def __init__(self, shown: list[Observations], watched: int) -> None:
+        self._shown = shown
+        self._ids: dict[Hashable, int] = {}
+        self._by_field = [Growing(np.int64) for _ in range(watched)]
+        self.observed: list[Observed] = []
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def of(self, field: int) -> Ints:
+        observations, ids = self._shown[field], self._by_field[field]
+        for number in range(ids.count, len(observations.values)):
+            observed = observations[number]
+            if observed.shown is DOWN:
+                ids.append(-1)
+                continue
+            known = self._ids.setdefault(observations.values[number][0], len(self._ids))
+            if known == len(self.observed):
+                self.observed.append(observed)
+            ids.append(known)
+        return ids.array[: ids.count]
+
+
+class Pairs:
+    """What one claim said of each pair, int8, shape (one, other); grows by doubling.
+
+    A square of all that is shown, as many places as there are questions: `budget` is asked for
+    it, and raises `TooMany`.
+    """
+
+    def __init__(self, item: Property, ids: Ids, budget: Budget) -> None:
+        self._item, self._ids, self._budget = item, ids, budget
+        self._answers = np.full((64, 64), UNASKED, np.int8)
+
+    def broken(
+        self, field: int, other: int, before: list[int], counts: list[int]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield (number, other number) of observations that break it and were not there before."""
+        self._ids.of(field), self._ids.of(other)
+        self._make_room()
+        new = slice(before[field], counts[field])
+        yield from self._block(field, other, new, slice(0, counts[other]))
+        yield from self._block(
+            field, other, slice(0, before[field]), slice(before[other], counts[other])
+        )
+
+    def _make_room(self) -> None:
+        count, before = len(self._ids), len(self._answers)
+        if count > before:
+            side = max(count, 2 * before)
+            self._budget.claim(side * side)
+            grown = np.full((side, side), UNASKED, np.int8)
+            grown[:before, :before] = self._answers
+            self._answers = grown
+
+    def _block(
+        self, field: int, other: int, numbers: slice, others: slice
+    ) -> Iterator[tuple[int, int]]:
+        to = self._ids.of(other)[others]
+        if len(to) == 0:
+            return
+        step = max(1, _PLACES // len(to))
+        for first in range(numbers.start, numbers.stop, step):
+            of = self._ids.of(field)[first : min(first + step, numbers.stop)]
+            here = np.ix_(of, to)
+            answers = self._answers[here]
+            # DOWN, -1, reads the last place of a row or a column: it is no pair at all.
+            answers[of < 0], answers[:, to < 0] = HOLDS, HOLDS
+            if self._ask(of, to, answers == UNASKED):
+                is_pair = answers == UNASKED
+                answers = np.where(is_pair, self._answers[here], answers)
+            for row, column in np.argwhere(answers == BROKEN).tolist():
+                yield first + row, others.start + column
+
+    def _ask(self, of: Ints, to: Ints, unasked: npt.NDArray[np.bool_]) -> bool:
+        rows, columns = np.nonzero(unasked)
+        if len(rows) == 0:
+            return False
+        side = len(self._answers)
+        wanted = np.unique(of[rows] * side + to[columns])
+        observed = self._ids.observed
+        pairs = ((observed[k // side].shown, observed[k % side].shown) for k in wanted.tolist())
+        said = np.array(ask_each(self._item, pairs), np.bool_)
+        self._answers.ravel()[wanted] = np.where(said, HOLDS, BROKEN)
+        return True
+
+
+def pairs_of(item: Property, among: list[int], monitor: range) -> list[tuple[int, int]]:
+    """Return the watched fields that a claim about two sees side by side."""
+    others: Any = among if item.scope == "pair" else monitor
+    return [(field, other) for field in among for other in others if field != other]

@@ -1,0 +1,262 @@
+"""One search on several cores: threads in the compiled loops, over the same tables and rows.
+
+Each worker expands rows of its own; what lacks an answer is done again by one alone, which asks
+members' code as ever.  Then all put what they found into the set of rows together
+(`shares.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from models.engine import kernel, shares
+from models.engine.memory import Budget
+from models.engine.rowset import RowSet
+
+if TYPE_CHECKING:
+    from models.engine.search import Expander
+
+T = TypeVar("T")
+Ints = npt.NDArray[np.int64]
+
+ROOM = 1 << 16
+"""Successors that one worker writes before all come together."""
+
+ROWS_MIN = 2048
+"""Fewer rows are expanded by one alone."""
+
+_RECENT = 1 << 13
+
+
+def cores() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Crew:
+    """`count` threads, the caller's own among them."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._pool = ThreadPoolExecutor(max_workers=max(1, count - 1), thread_name_prefix="search")
+
+    def each(self, call: Callable[[int], T]) -> list[T]:
+        """Return `call(k)` of every worker k, all at work at once."""
+        others = [self._pool.submit(call, k) for k in range(1, self.count)]
+        try:
+            first = call(0)
+        finally:
+            done = [other.exception() for other in others]
+        for problem in done:
+            if problem is not None:
+                raise problem
+        return [first, *(other.result() for other in others)]
+
+    def over(self, begin: int, end: int, call: Callable[[int, int], T]) -> list[T]:
+        """Return `call(from, to)` of each worker's piece of begin to end, in their order."""
+        bounds = [begin + (end - begin) * k // self.count for k in range(self.count + 1)]
+        return self.each(lambda k: call(bounds[k], bounds[k + 1]))
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+
+class Together:
+    """Levels of one search, expanded and put into `states` by a crew."""
+
+    def __init__(self, crew: Crew, expander: Expander, states: RowSet) -> None:
+        self._crew, self._expander, self._states = crew, expander, states
+        self._step = ROOM // 16
+        self._lookup: Any = None
+        self._buffers()
+
+    def _buffers(self) -> None:
+        count, words = self._crew.count, self._states.words
+        self._out = np.empty((count, ROOM, words), np.uint64)
+        self._hashes = np.empty((count, ROOM), np.uint64)
+        self._order = np.empty((count, count, ROOM), np.int32)
+        self._counts = np.zeros((count, count), np.int64)
+        self._recent = np.zeros((count, _RECENT), np.int64)
+        self._info = np.empty((count, ROOM), np.int64)
+        self._source = np.empty((count, ROOM), np.int64)
+        self._todo = np.zeros((count, ROOM, 5), np.int64)
+        self._looped = np.zeros((count, ROOM), np.int64)
+        self._redo = np.empty((count, ROOM), np.int64)
+        self._places = np.empty((count, count * ROOM), np.int64)
+        self._left = np.empty((count, count * ROOM, 2), np.int64)
+        # Nobody asks: who lacks an answer only says which row that was.
+        self._ask = np.empty((1, 4), np.int64)
+
+    def _read(self) -> None:
+        """Give each worker counters of its own."""
+        if self._lookup is self._expander.lookup:
+            return
+        self._lookup = self._expander.lookup
+        self._lookups = [
+            self._lookup._replace(
+                taken=np.zeros_like(self._lookup.taken),
+                event_taken=np.zeros_like(self._lookup.event_taken),
+            )
+            for _ in range(self._crew.count)
+        ]
+
+    def level(self, begin: int, end: int, joint: Ints | None) -> Iterator[int]:
+        """Put all successors of rows begin to end into the set; yield how many at a time.
+
+        `joint`: as `Expander.successors` takes it.
+        """
+        expander, crew = self._expander, self._crew
+        pending = [(begin, end)]
+        while pending:
+            at, upto = pending.pop()
+            if upto - at < ROWS_MIN:
+                yield from self._alone(np.arange(at, upto), begin, joint)
+                continue
+            if self._states.words != self._out.shape[2]:
+                self._buffers()
+            self._read()
+            step = min(self._step, (upto - at + crew.count - 1) // crew.count)
+            bounds = [min(at + k * step, upto) for k in range(crew.count + 1)]
+            if bounds[-1] < upto:
+                pending.append((bounds[-1], upto))
+            nothing = np.empty(0, np.int64)
+            numbers = nothing if joint is None else joint
+
+            def work(k: int) -> tuple[int, int, int, int]:
+                return self._expand(k, bounds[k], bounds[k + 1], numbers, begin)  # noqa: B023
+
+            done = crew.each(work)
+            pending += [
+                (done[k][0], bounds[k + 1])
+                for k in reversed(range(crew.count))
+                if done[k][0] < bounds[k + 1]
+            ]
+            self._add_up()
+            found = sum(n for _, n, _, _ in done)
+            expander.loops += sum(loops for *_, loops in done)
+            self.insert([n for _, n, _, _ in done])
+            yield found
+            expanded = sum(after - first for (after, *_), first in zip(done, bounds, strict=False))
+            self._step = max(64, min(ROOM, int(0.8 * ROOM * expanded / max(found, expanded, 1))))
+            redo = [self._redo[k, :redone] for k, (_, _, redone, _) in enumerate(done)]
+            again = np.concatenate(redo)
+            if expanded == 0:
+                # Not one fits: whoever is alone makes the room for it.
+                again = np.arange(at, at + 1)
+                pending[-1] = (at + 1, pending[-1][1])
+            if len(again):
+                yield from self._alone(again, begin, joint)
+
+    def _expand(
+        self, k: int, begin: int, end: int, joint: Ints, base: int
+    ) -> tuple[int, int, int, int]:
+        """Return (first row not done, successors, rows to redo, loops) of one worker."""
+        expander, states = self._expander, self._states
+        after, n, _, redone, loops = kernel.expand(
+            self._lookups[k],
+            expander.tables.cells.sparse,
+            expander.tables.adds_table.sparse,
+            expander.sets,
+            expander.shape,
+            states.rows,
+            np.empty(0, np.int64),
+            begin,
+            end,
+            joint,
+            base,
+            self._out[k],
+            self._info[k],
+            self._source[k],
+            self._ask,
+            self._redo[k],
+            self._todo[k],
+            self._looped[k],
+            expander.quiet,
+        )
+        return after, n, redone, loops
+
+    def _add_up(self) -> None:
+        for one in self._lookups:
+            self._lookup.taken[:] += one.taken
+            self._lookup.event_taken[:] += one.event_taken
+            one.taken[:] = 0
+            one.event_taken[:] = 0
+
+    def _alone(self, rows: Ints, base: int, joint: Ints | None) -> Iterator[int]:
+        states = self._states
+        for batch in self._expander.successors(
+            lambda: states.rows, 0, len(rows), joint, rows, joint_base=base
+        ):
+            states.insert(batch.rows, len(batch.rows))
+            yield len(batch.rows)
+
+    # -- the set of rows -----------------------------------------------------------------
+
+    def insert(self, found: list[int]) -> None:
+        """Insert what each worker found."""
+        states, parts = self._states, self._crew.count
+        states.room_for(sum(found))
+        table, shift = states.table, states.shift
+        size = table.size
+        self._crew.each(
+            lambda k: shares.sort_out(
+                self._out[k],
+                found[k],
+                shift,
+                parts,
+                size,
+                self._recent[k],
+                self._hashes[k],
+                self._order[k],
+                self._counts[k],
+            )
+        )
+        # As if all were new, one part behind the other; then the gaps are closed.
+        firsts = states.count + np.concatenate([[0], np.cumsum(self._counts.sum(axis=0))])
+        done = self._crew.each(
+            lambda k: shares.insert_share(
+                self._out,
+                self._hashes,
+                self._order,
+                self._counts,
+                k,
+                table,
+                shift,
+                -(-size * (k + 1) // parts),
+                states.is_direct,
+                states.rows,
+                int(firsts[k]),
+                self._places[k],
+                self._left[k],
+            )
+        )
+        for k, (new, _, _) in enumerate(done):
+            first, count = int(firsts[k]), states.count
+            if new and first > count:
+                states.rows[count : count + new] = states.rows[first : first + new]
+                if not states.is_direct:
+                    shares.renumber(table, self._places[k], new, first - count)
+            states.count = count + new
+        for k, (_, aside, _) in enumerate(done):
+            if aside:
+                where = self._left[k, :aside]
+                rows = np.ascontiguousarray(self._out[where[:, 0], where[:, 1]])
+                states.insert(rows, aside)
+
+
+def touch() -> None:
+    """Have the loops loaded, or compiled, that only several workers need."""
+    crew, states = Crew(2), RowSet(2, Budget(1 << 30), room=1 << 12)
+    expander: Any = None
+    together = Together(crew, expander, states)
+    together.insert([0, 0])
+    shares.renumber(states.table, np.zeros(1, np.int64), 0, 1)
+    crew.close()

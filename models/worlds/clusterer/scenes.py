@@ -1,0 +1,164 @@
+"""The scenes of the Clusterer's worlds: what has come before, and what may come in any order.
+
+Nodes are letters.  The first `before` steps are played in the plain order; the others are
+searched in all.
+
+Source: Clusterer, U1 to U7; the corner cases and holes of the real one.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from attrs import frozen
+
+from joinproto.clusterer import broker
+from joinproto.clusterer.sim import Sim
+from joinproto.clusterer.story import Story, story_of
+
+Deed = dict[str, Any]
+Steps = tuple[tuple[Deed, ...], ...]
+
+
+@frozen
+class Scene:
+    """A story and how much of it has come before.  `writes`: clients write between its steps."""
+
+    story: Story
+    before: int
+    writes: bool
+
+    def write(self, sim: Sim) -> None:
+        """Let every cluster that runs have data that no other one has."""
+        if not self.writes:
+            return
+        found = {}
+        for name, disk in sim.disks.items():
+            if disk.runs:
+                together = [name, *broker.cluster(name, sim.disks, sim.reaches)]
+                found[name] = f"{disk.data}+{min(together)}"
+        for name, label in found.items():
+            sim.disks[name].data = label
+
+
+def config(version: int, nodes: str, gospel: str | None) -> dict[str, Any]:
+    """Return a config; gospel None: reset."""
+    return {
+        "version": version,
+        "nodes": dict.fromkeys(nodes, "disc"),
+        "gospel": "reset" if gospel is None else {"node": gospel},
+        "shutdown_timeout": 30,
+    }
+
+
+def start(node: str, given: dict[str, Any] | None = None) -> Deed:
+    return {"op": "start", "node": node} | ({} if given is None else {"config": given})
+
+
+def stop(node: str) -> Deed:
+    return {"op": "stop", "node": node}
+
+
+def reset(node: str) -> Deed:
+    return {"op": "reset", "node": node}
+
+
+def apply(node: str, given: dict[str, Any]) -> Deed:
+    return {"op": "apply", "node": node, "config": given}
+
+
+AB, ABC = config(1, "ab", "a"), config(1, "abc", "a")
+TWO: Steps = ((start("a", AB), start("b")),)
+GROWN = config(2, "abc", "a")
+THREE: Steps = ((start("a", ABC), start("b"), start("c")),)
+APART: Deed = {"op": "cut", "between": [["a"], ["b"]]}
+
+
+def _one(*steps: Deed) -> Steps:
+    return tuple((step,) for step in steps)
+
+
+SCENES: dict[str, tuple[Steps, Steps]] = {
+    "order": (
+        (*TWO, *_one(stop("b"), apply("a", config(2, "ab", "a")))),
+        ((start("b", config(1, "ab", "b")),),),
+    ),
+    "reading": (TWO, ((apply("a", config(2, "ab", "z")),),)),
+    "gospel": ((*TWO, *_one(reset("a"))), ((start("a", config(2, "ab", "a")),),)),
+    "form": ((), ((start("a", AB), start("b")),)),
+    "join": ((*TWO, *_one(reset("a"))), ((start("a"),),)),
+    "rejoin": ((*TWO, *_one(stop("a"), stop("b"))), ((start("a"), start("b")),)),
+    "locks": (
+        (*THREE, *_one(APART, stop("a"), stop("b"), {"op": "heal"}, stop("c"))),
+        ((start("a", config(2, "ab", "a")), start("b", config(2, "ab", "a"))),),
+    ),
+    "leave": (
+        TWO,
+        ((apply("b", config(2, "a", "a")),), (apply("b", config(3, "bd", "d")), start("d"))),
+    ),
+    "spread": (
+        (*TWO, *_one(stop("a"), stop("b"), start("a"))),
+        ((start("c", config(2, "ac", "a")),),),
+    ),
+    "hole-1": (
+        (
+            *TWO,
+            *_one(stop("a"), apply("b", config(2, "abc", "a")), start("c"), stop("b"), reset("a")),
+        ),
+        ((start("a"),),),
+    ),
+    "hole-2": ((*TWO, *_one(stop("a"), stop("b"), reset("a"), start("a"))), ((start("b"),),)),
+    "hole-3": (
+        (
+            *TWO,
+            *_one(
+                stop("a"),
+                stop("b"),
+                start("a", config(2, "a", None)),
+                apply("a", config(3, "ab", "a")),
+                stop("a"),
+                start("b"),
+            ),
+        ),
+        ((start("a"),),),
+    ),
+    "hole-4": (
+        (
+            *TWO,
+            *_one(
+                stop("a"),
+                stop("b"),
+                start("a", config(2, "a", "a")),
+                apply("a", config(3, "ab", "a")),
+                stop("a"),
+                start("b"),
+            ),
+        ),
+        ((start("a"),),),
+    ),
+    "hole-5": (
+        (*THREE, *_one(reset("a"), {"op": "cut", "between": [["a"], ["c"]]})),
+        ((start("a", config(2, "abc", "a")),), ({"op": "heal"},)),
+    ),
+    "hole-6": (
+        (*THREE, *_one(apply("a", config(2, "ab", "a")))),
+        ((start("d", config(3, "cd", "d")),),),
+    ),
+    "hole-7": ((*TWO, *_one(reset("b"))), ((start("b"), stop("a")),)),
+    "hole-7-again": ((*TWO, *_one(reset("b"))), ((start("b"), stop("a")), (start("a"),))),
+}
+"""What has come before, and what may come in any order."""
+
+WRITING = frozenset({"rejoin", "hole-4"})
+"""Scenes in which data differ by who wrote last."""
+
+
+@lru_cache
+def scene(title: str, variant: str) -> Scene:
+    """Return the scene of this name under the rules of a variant."""
+    before, after = SCENES[title]
+    nodes = sorted({deed["node"] for step in (*before, *after) for deed in step if "node" in deed})
+    steps = [{"do": list(step)} for step in (*before, *after)]
+    story = story_of({"nodes": nodes, "steps": steps, "variant": variant})
+    return Scene(story, len(before), title in WRITING)

@@ -1,0 +1,63 @@
+"""Which of two configs is younger: Clusterer, U1; and the commands about configs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from joinproto.clusterer.config import Age, Config, compare
+from tests.clusterer.test_reading import SEED, config_with
+from tests.tools.running import Run, run_here
+
+ONE = Config(2, frozenset("ab"), gospel="a", shutdown_timeout=30)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs `joinproto clusterer` here."""
+    return lambda *words: run_here(capsys, "clusterer", *words)
+
+
+@pytest.mark.parametrize(
+    ("changed", "age"),
+    [
+        ({}, Age.COEVAL),
+        ({"version": 3}, Age.OLDER),
+        ({"version": 1, "gospel": None}, Age.YOUNGER),
+        ({"gospel": None}, Age.INVALID),
+        ({"disc": frozenset("a"), "ram": frozenset("b")}, Age.INVALID),
+        ({"shutdown_timeout": 31}, Age.INVALID),
+    ],
+)
+def test_content_comes_first_then_the_version(changed: dict[str, Any], age: Age) -> None:
+    """U1: same content is coeval; same version with other content is invalid."""
+    assert age is compare(ONE, evolve(ONE, **changed))
+
+
+def test_validate_prints_the_line_and_what_to_write(run: Run, tmp_path: Path) -> None:
+    """Exit 1 for a config that is not valid, 2 for no file."""
+    file = tmp_path / "cluster.config"
+    file.write_text(SEED)
+    done = run("validate", str(file))
+
+    assert 1 == done.code
+    assert f"{file}:2: nodes has {{rabbit@hostA" in done.out
+    assert 2 == run("validate", str(tmp_path / "none")).code
+    file.write_text(config_with())
+    assert 0 == run("validate", str(file)).code
+    assert 1 == run("validate", str(file), "--json").object["config"]["version"]
+
+
+def test_compare_says_what_the_first_is_beside_the_second(run: Run, tmp_path: Path) -> None:
+    """Two files, in words and as JSON."""
+    old, new = tmp_path / "old.config", tmp_path / "new.config"
+    old.write_text(config_with())
+    new.write_text(config_with(version="2"))
+
+    assert "younger: version 2 is higher than 1 (U1)\n" == run("compare", str(new), str(old)).out
+    assert "older" == run("compare", str(old), str(new), "--json").object["result"]
+    new.write_bytes(b"\xff")
+    assert 2 == run("compare", str(new), str(old)).code

@@ -1,0 +1,245 @@
+"""A config from Erlang terms and TOML: Clusterer, U2."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from joinproto.clusterer.config import INFINITY, Config, Held, Notes
+from joinproto.clusterer.reading import Form, NotConfig, Release, of_json, read
+from joinproto.clusterer.terms import read_terms
+from joinproto.clusterer.writing import as_erlang, as_json, as_toml
+
+SEED = """[{version, 43},
+     {nodes, [{rabbit@hostA, {rabbit@hostB, ram}, {rabbit@hostD, disc}}]},
+     {gospel, {node, rabbit@hostD}},
+     {shutdown_timeout, 30}]"""
+"""The first example of the document, as it stands there."""
+
+MENDED = SEED.replace("[{rabbit@hostA", "[rabbit@hostA").replace("disc}}]", "disc}]")
+
+
+def config_with(**changed: str) -> str:
+    """Return a config of Erlang terms, a key a line, with other values at some keys."""
+    keys = {
+        "version": "1",
+        "nodes": "[a, {b, ram}]",
+        "gospel": "{node, a}",
+        "shutdown_timeout": "30",
+    } | changed
+    return "[" + ",\n".join(f"{{{key}, {value}}}" for key, value in keys.items()) + "]."
+
+
+def test_the_first_example_of_the_seed_is_refused_with_what_to_write() -> None:
+    """U2: it nests the nodes, and is not valid; said in the words that a user needs."""
+    with pytest.raises(NotConfig) as refused:
+        read(SEED)
+
+    assert (2, "nodes[0]") == (refused.value.line, refused.value.place)
+    assert refused.value.found.startswith("nodes has {rabbit@hostA, {rabbit@hostB, ram}")
+    assert refused.value.write.endswith("[rabbit@hostA, {rabbit@hostB, ram}, {rabbit@hostD, disc}]")
+
+
+def test_the_example_mended_is_read_and_its_full_stop_is_asked_for() -> None:
+    """The three nodes and their kinds, as its text describes them."""
+    found = read(MENDED)
+
+    assert (
+        Config(
+            version=43,
+            disc=frozenset({"rabbit@hostA", "rabbit@hostD"}),
+            ram=frozenset({"rabbit@hostB"}),
+            gospel="rabbit@hostD",
+            shutdown_timeout=30,
+        )
+        == found.held.config
+    )
+    assert "line 4: write a full stop after the last bracket" == found.note
+    assert "" == read(MENDED + ".").note
+
+
+EQUIVALENT = (
+    "[rabbit@hostA, rabbit@hostD, {rabbit@hostB, ram}]",
+    "[rabbit@hostD, rabbit@hostA, {rabbit@hostB, ram}]",
+    "[{rabbit@hostB, ram}, rabbit@hostD, rabbit@hostA]",
+    "[rabbit@hostA, {rabbit@hostD, disk}, {rabbit@hostB, ram}]",
+    "[{rabbit@hostA, disc}, {rabbit@hostD, disk}, {rabbit@hostB, ram}]",
+)
+
+
+def test_the_five_ways_to_list_nodes_are_one_config() -> None:
+    """Order does not matter; a bare name, disc and disk are the same."""
+    found = {
+        read(config_with(nodes=nodes, gospel="{node, rabbit@hostA}")).held for nodes in EQUIVALENT
+    }
+
+    assert 1 == len(found)
+
+
+FAULTS = [
+    ("{version, 1}.", 1, "", "{version, 1}"),
+    ("foo.", 1, "", "foo"),
+    ("", 1, "", "nothing"),
+    ("[].\n[].", 2, "", "2 terms"),
+    ("[{version, 1}", 1, "", "no ] for the [ of line 1"),
+    ("[{version 1}].", 1, "", "1 after version"),
+    ("[{nodes, [Host]}].", 1, "", "Host, a variable"),
+    ("[{nodes, ['a}].", 1, "", "' that is not closed"),
+    ("[{version, 1}].\n]", 2, "", "] where a term begins"),
+    ("[{version, 2#9}].", 1, "", "2#9, not a number"),
+    ("[{version, x}].", 1, "nodes", "no nodes, gospel, shutdown_timeout"),
+    (config_with(version="-1", nodes="3"), 1, "version", "version is -1"),
+    (config_with(version="1.0"), 1, "version", "version is 1.0"),
+    (config_with(version="one", gospel="x"), 1, "version", "version is one"),
+    (config_with(nodes="{a}", gospel="x"), 2, "nodes", "nodes is {a}"),
+    (config_with(nodes='["a"]'), 2, "nodes[0]", 'nodes has "a"'),
+    (config_with(nodes="[a, [b]]"), 2, "nodes[1]", "nodes has [b]"),
+    (config_with(nodes="[{a, disq}]"), 2, "nodes[0]", "nodes has {a, disq}"),
+    (config_with(nodes="[{a, ram}, a]"), 2, "nodes[1]", "nodes has a more than once"),
+    (config_with(nodes="[{a, ram}, {a, ram}]"), 2, "nodes", "nodes has ram nodes only"),
+    (config_with(nodes="[]"), 3, "gospel", "gospel names a, not among nodes"),
+    (config_with(gospel="{node, c}", shutdown_timeout="x"), 3, "gospel", "gospel names c"),
+    (config_with(gospel="{a}"), 3, "gospel", "gospel is {a}"),
+    (config_with(gospel="none"), 3, "gospel", "gospel is none"),
+    (config_with(shutdown_timeout="-3", node_ids="x"), 4, "shutdown_timeout", "is -3"),
+    (config_with(shutdown_timeout="never"), 4, "shutdown_timeout", "is never"),
+    (config_with(node_ids="x"), 5, "node_ids", "node_ids is x"),
+]
+"""Text, line, key, what was found: one for each documented error, in the order of checks; two at
+once show which comes first."""
+
+
+@pytest.mark.parametrize(("text", "line", "place", "found"), FAULTS, ids=range(len(FAULTS)))
+def test_each_error_names_its_line_and_comes_in_its_order(
+    text: str, line: int, place: str, found: str
+) -> None:
+    """U2: the form, missing keys, version, nodes, gospel, shutdown_timeout, node_ids."""
+    with pytest.raises(NotConfig) as refused:
+        read(text)
+
+    assert (line, place) == (refused.value.line, refused.value.place)
+    assert found in refused.value.found
+    assert refused.value.write
+
+
+def test_an_empty_list_of_nodes_is_accepted_with_reset() -> None:
+    """Such a config turns every node off."""
+    found = read(config_with(nodes="[]", gospel="reset")).held.config
+
+    assert (frozenset(), None) == (found.nodes, found.gospel)
+
+
+def test_a_ram_node_may_be_the_gospel() -> None:
+    """A ram node is accepted there."""
+    assert "b" == read(config_with(gospel="{node, b}")).held.config.gospel
+
+
+def test_the_head_release_knows_no_shutdown_timeout() -> None:
+    """It is required in the seed's era and means nothing in the other."""
+    text = "[{version, 1}, {nodes, [a]}, {gospel, reset}]."
+
+    assert read(text, release=Release.HEAD).held.config.shutdown_timeout is None
+    with pytest.raises(NotConfig, match="no shutdown_timeout"):
+        read(text)
+
+
+def test_comments_quotes_and_the_form_on_disk_are_read() -> None:
+    """Quoted names, comments, binaries, `infinity`; identities of a stored config."""
+    text = """%% ours
+    [{node_id, <<"me">>}, {node_ids, [{'a-1', <<97, 98>>}]},  % ids
+     {nodes, ['a-1' , b]}, {version, 16#10}, {gospel, reset}, {shutdown_timeout, infinity}]."""
+    found = read(text)
+
+    assert "me" == found.own
+    assert (("a-1", "ab"),) == found.held.ids.pairs
+    assert (16, INFINITY) == (found.held.config.version, found.held.config.shutdown_timeout)
+
+
+TOML = """# ours
+version = 3
+gospel = { node = "a" }
+shutdown_timeout = "infinity"
+
+[nodes]
+a = "disc"
+"b@host" = "ram"
+"""
+
+
+def test_toml_says_the_same() -> None:
+    """A table of nodes, or a list."""
+    found = read(TOML).held.config
+    listed = 'version = 3\nnodes = ["a", ["b@host", "ram"]]\ngospel.node = "a"\n'
+
+    assert Config(3, frozenset({"a"}), frozenset({"b@host"}), "a", INFINITY) == found
+    assert found == read(listed + 'shutdown_timeout = "infinity"').held.config
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "found"),
+    [
+        (TOML.replace('"ram"', '"rma"'), 8, "rma}"),
+        (TOML.replace("= 3", "= true"), 2, "version is true"),
+        (TOML.replace("version = 3", "version = "), 2, "not a TOML file"),
+        (TOML.replace('node = "a"', 'node = "c"'), 3, "gospel names c"),
+    ],
+)
+def test_errors_of_toml_name_their_lines(text: str, line: int, found: str) -> None:
+    """The same checks in the same order."""
+    with pytest.raises(NotConfig) as refused:
+        read(text)
+
+    assert line == refused.value.line
+    assert found in refused.value.found
+
+
+NAMES = st.text(min_size=1, max_size=6).filter(lambda text: text.isprintable() or "\n" in text)
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Config:
+    """Return any valid config."""
+    disc = draw(st.frozensets(NAMES, max_size=3))
+    ram = draw(st.frozensets(NAMES, max_size=2)) - disc if disc else frozenset[str]()
+    nodes = sorted(disc | ram)
+    return Config(
+        version=draw(st.integers(0, 10**12)),
+        disc=disc,
+        ram=ram,
+        gospel=draw(st.sampled_from([None, *nodes])),
+        shutdown_timeout=draw(st.integers(0, 10**9) | st.just(INFINITY)),
+    )
+
+
+@given(config=configs(), own=NAMES, data=st.data())
+def test_what_is_written_reads_back_as_the_same_value(
+    config: Config, own: str, data: st.DataObject
+) -> None:
+    """Erlang terms with all that is stored, TOML, and JSON."""
+    nodes = sorted(config.nodes)
+    ids = {name: data.draw(NAMES) for name in nodes if data.draw(st.booleans())}
+    held = Held(config, Notes.of(ids))
+    found = read(as_erlang(held, own), Form.ERLANG)
+
+    assert (held, own, "") == (found.held, found.own, found.note)
+    assert config == read(as_toml(config), Form.TOML).held.config
+    assert held == of_json(as_json(config) | {"node_ids": ids})
+    assert (held, config) == (read(as_erlang(held)).held, read(as_toml(config)).held.config)
+
+
+@given(st.text("[]{},.|'\"%<>a1$\\ \n=#-", max_size=30))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """Never another error."""
+    for form in (None, *Form):
+        with suppress(NotConfig):
+            read(text, form)
+
+
+def test_terms_are_printed_as_erlang_writes_them() -> None:
+    """What an error shows is what stands in the file."""
+    text = '{a, \'A b\', "x\\"y", <<"z">>, [1, 2.5, $a], {}}'
+
+    assert text.replace("$a", "97") == str(read_terms(text).all[0])

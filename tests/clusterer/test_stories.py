@@ -1,0 +1,203 @@
+"""What the format of stories says, sentence by sentence: docs/clusterer.md."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from joinproto.ask.strict import DoesNotFit
+from joinproto.clusterer.story import story_of
+from joinproto.json_form import encoded
+from tests.clusterer.stories import apply, config, deed, orders_of, seen, start, steps_of, story
+from tests.tools.running import Run, run_here
+
+AB = config(1, "ab", "a")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that runs `joinproto clusterer run` here."""
+    return lambda *words: run_here(capsys, "clusterer", "run", *words)
+
+
+def test_a_first_timer_that_is_stopped_while_it_waits_is_reset_again() -> None:
+    """A config is stored only on becoming ready or leaving."""
+    steps = steps_of(story([start("a", AB)], [deed("stop", "a")], [start("a")], nodes="ab"))
+
+    assert {"a": "joining 1 -"} == seen(steps[0])
+    assert ("reset", None, None) == (
+        steps[1].nodes["a"].state,
+        steps[1].nodes["a"].version,
+        steps[1].nodes["a"].identity,
+    )
+    assert {"a": "ready 0 a/1"} == seen(steps[2])
+
+
+def test_a_reset_node_has_a_new_identity() -> None:
+    """The data directory is deleted; the next start is of a virgin node."""
+    steps = steps_of(story([start("a")], [deed("stop", "a")], [deed("reset", "a")], [start("a")]))
+    identities = [step.nodes["a"].identity for step in steps]
+
+    assert identities[0] == identities[1] is not None
+    assert identities[2] is None
+    assert identities[3] not in (None, identities[0])
+    assert steps[0].nodes["a"].data != steps[3].nodes["a"].data
+
+
+def test_a_given_config_counts_for_that_start_and_only_if_younger() -> None:
+    """The stored one is held against it; of the same version it is ignored."""
+    steps = steps_of(
+        story(
+            [start("a", AB), start("b")],
+            [deed("stop", "a")],
+            [start("a", config(1, "a", "a", 0))],
+            [deed("stop", "a")],
+            [start("a", config(0, "a", None))],
+            nodes="ab",
+        )
+    )
+
+    assert {"a": "ready 1 a/1", "b": "ready 1 a/1"} == seen(steps[2]) == seen(steps[4])
+
+
+def test_create_and_delete_are_machines() -> None:
+    """A new machine is blank; a deleted one is no more."""
+    steps = steps_of(
+        story([deed("create", "x"), start("x")], [deed("delete", "x")], [deed("create", "x")])
+    )
+
+    assert "ready" == steps[0].nodes["x"].state
+    assert "x" not in steps[1].nodes
+    assert "reset" == steps[2].nodes["x"].state
+
+
+def test_a_shutdown_timer_runs_only_in_wait() -> None:
+    """Polling takes no story time; who is asked for its status has all its time again."""
+    begun = [start("a", AB), start("b")]
+    left = [apply("a", config(2, "a", "a", 10))]
+    steps = steps_of(
+        story(begun, left, [{"op": "wait", "seconds": 9}], [], [{"op": "wait", "seconds": 2}])
+    )
+
+    assert ["ready", "pending", "pending", "pending", "off"] == [
+        step.nodes["b"].state for step in steps
+    ]
+
+
+def test_the_network_is_perfect_unless_cut() -> None:
+    """cut between two lists; heal without between: all."""
+    cut = {"op": "cut", "between": [["a"], ["b"]]}
+    steps = steps_of(story([cut], [start("a", AB), start("b")], [{"op": "heal"}], nodes="ab"))
+
+    assert {"a": "joining 1 -", "b": "ready 0 b/1"} == seen(steps[1])
+    assert ("b",) == steps[1].nodes["a"].waits_for
+    assert {"a": "ready 1 a/1", "b": "ready 1 a/1"} == seen(steps[2])
+    assert ("b",) == steps[2].wiped
+
+
+def test_a_node_speaks_only_to_nodes_of_its_configs() -> None:
+    """Two clusters that share no node hear nothing of each other."""
+    steps = steps_of(
+        story([start("a", AB), start("b"), start("c", config(9, "cd", "c")), start("d")])
+    )
+
+    assert {"a": "ready 1 a/1", "b": "ready 1 a/1", "c": "ready 9 c/1", "d": "ready 9 c/1"} == seen(
+        steps[0]
+    )
+    assert ("a", "b") == steps[0].nodes["a"].cluster
+
+
+def test_what_does_not_apply_is_answered_and_changes_nothing() -> None:
+    """A config for a node that is off; a second start; a stop of one that is off."""
+    steps = steps_of(
+        story([apply("a", AB)], [start("a"), start("a"), deed("stop", "b")], nodes="ab")
+    )
+
+    assert {"a": "no answer: the node is off"} == steps[0].replies
+    assert {"a": "ready 0 a/1"} == seen(steps[1])
+
+
+def test_a_config_that_is_not_valid_is_as_if_none_was_given() -> None:
+    """The error is not the story's: a start goes on without it."""
+    bad = {"version": 1, "nodes": {"a": "ram"}, "gospel": "reset", "shutdown_timeout": 1}
+    steps = steps_of(story([start("a", bad)], [apply("a", bad)], nodes="a"))
+
+    assert {"a": "ready 0 a/1"} == seen(steps[0])
+    assert {"a": "refused: not a valid config"} == steps[1].replies
+
+
+def test_an_empty_story_has_no_steps() -> None:
+    """Nothing is done, nothing is said; a step without deeds shows what is there."""
+    assert () == steps_of(story())
+    assert {"a": "reset"} == {
+        name: node.state for name, node in steps_of(story([], nodes="a"))[0].nodes.items()
+    }
+
+
+BAD: list[tuple[Any, str]] = [
+    ([], ""),
+    ({}, ""),
+    ({"steps": [{"do": [{"op": "jump"}]}]}, "steps[0].do[0].op"),
+    ({"steps": [{"do": [{"op": "start", "node": "a"}]}]}, "steps[0].do[0].node"),
+    ({"nodes": ["a"], "steps": [{"do": [{"op": "stop"}]}]}, "steps[0].do[0].node"),
+    ({"nodes": ["a", "a"], "steps": []}, "nodes"),
+    ({"nodes": ["a"], "steps": [{"do": [{"op": "apply", "node": "a"}]}]}, "steps[0].do[0].config"),
+    ({"steps": [{"do": [{"op": "cut"}]}]}, "steps[0].do[0].between"),
+    ({"steps": [{"do": [{"op": "cut", "between": [["a"]]}]}]}, "steps[0].do[0].between"),
+    (
+        {"nodes": ["a"], "steps": [{"do": [{"op": "cut", "between": [["a"], ["b"]]}]}]},
+        "steps[0].do[0].between[1]",
+    ),
+    ({"steps": [{"do": [{"op": "wait", "seconds": -1}]}]}, "steps[0].do[0].seconds"),
+    ({"steps": [{"do": [{"op": "wait", "seconds": 1e300}]}]}, "steps[0].do[0].seconds"),
+    ({"steps": [], "release": "next"}, "release"),
+]
+
+
+@pytest.mark.parametrize(("value", "path"), BAD, ids=range(len(BAD)))
+def test_a_story_that_cannot_be_told_names_the_field(value: Any, path: str) -> None:
+    """Nothing is guessed."""
+    with pytest.raises(DoesNotFit) as refused:
+        story_of(value)
+
+    assert path == refused.value.path
+
+
+def test_run_prints_the_steps(run: Run, tmp_path: Path) -> None:
+    """`run --json`: the promised keys; exit 2 for a bad story, with the field."""
+    file = tmp_path / "story.json"
+    file.write_text(json.dumps({"nodes": ["a"], "steps": [{"do": [start("a")]}]}))
+    (step,) = run(str(file), "--json").object["steps"]
+
+    assert {"nodes", "wiped", "replies"} == step.keys()
+    assert {"state", "version", "data", "cluster", "identity", "waits_for", "why"} == (
+        step["nodes"]["a"].keys()
+    )
+    file.write_text('{"steps": [{"do": [{"op": "start"}]}]}')
+    done = run(str(file), "--json")
+    assert 2 == done.code
+    assert "steps[0].do[0].node: start needs a node" == done.error["message"]
+
+
+def test_run_takes_a_shipped_story_by_its_name(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`stories` lists them; with --seeds an outcome that differs is shown in both orders."""
+    listed = run_here(capsys, "clusterer", "stories", "--json").object["stories"]
+    assert "eject-then-adopt" in {one["name"] for one in listed}
+    done = run("two-younger-at-once", "--seeds", "12", "--json").object
+    assert {"step", "one", "other", "one_events", "other_events", "nodes", "seeds"} == (
+        done["differs"].keys()
+    )
+    assert "depends on the order" in run("two-younger-at-once", "--seeds", "12").out
+    assert 2 == run("no-such-story").code
+
+
+def test_the_same_seed_is_the_same_run() -> None:
+    """Orders are drawn from the seed alone."""
+    told = story([start("a", AB), start("b")], [apply("a", config(2, "ab", None))], nodes="ab")
+
+    assert encoded(orders_of(told, 5)) == encoded(orders_of(told, 5))

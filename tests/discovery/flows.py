@@ -1,0 +1,27 @@
+"""Short words for tests: play a flow with answers, and read what came."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from joinproto.discovery.asked import Exchanged, Served, played
+
+BROKEN = Served(status=None, broken="torn")
+LATE = Served(status=None, broken="no whole answer within 2.25 s", took=2.25)
+
+
+def ok(body: Any = "", *, status: int = 200, took: float = 0.0) -> Served:
+    """Return an answer; what is not text is written as JSON."""
+    text = body if isinstance(body, str) else json.dumps(body)
+    return Served(status=status, body=text, took=took)
+
+
+def play(flow: Any, *answers: Served) -> Exchanged:
+    """Play a flow."""
+    return played(flow, answers, "D1")
+
+
+def lines(done: Exchanged) -> list[str]:
+    """Return method and target of each request."""
+    return [f"{one.method} {one.target}" for one in done.requests]

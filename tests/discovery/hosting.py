@@ -1,0 +1,178 @@
+"""Two hosts in one process: members of the join protocol whose register is a real server.
+
+Messages go from queue to queue, and may be cut; stores are kept in memory and outlive a kill; time
+is the machine's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from functools import partial
+
+import anyio
+from anyio.abc import TaskGroup
+from attrs import define, field
+
+from joinproto.discovery.clients.successors import Free, Successors
+from joinproto.join.config import Config
+from joinproto.join.ids import ViewId
+from joinproto.join.member import Member
+from joinproto.join.messages import (
+    Abort,
+    Action,
+    Closing,
+    CompareAndSet,
+    Event,
+    OpenForClients,
+    ReadRegister,
+    Sent,
+    StartUpdate,
+    Stop,
+)
+from joinproto.join.perform import perform
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import View
+from joinproto.join.wire import decode, encode
+
+
+@define(eq=False)
+class Cluster:
+    """All hosts, who is cut from whom, and who reaches the register."""
+
+    group: TaskGroup
+    successors: Successors
+    hosts: dict[str, Host] = field(factory=dict)
+    records: dict[str, StoreRecord] = field(factory=dict)
+    cut: bool = False
+    unregistered: set[str] = field(factory=set)
+    served: dict[str, set[str]] = field(factory=dict)  # view, and who served in it
+
+    def start(self, name: str, record: StoreRecord, electors: Iterable[str]) -> Host:
+        """Start a member with this store."""
+        config = Config(
+            member=name,
+            electors=frozenset(electors),
+            wait_for=1,
+            outside=True,
+            patience=0.6,
+            heartbeat=0.15,
+        )
+        record = self.records.get(name, record)
+        reach = frozenset(() if self.cut else self.hosts)
+        member = Member.start(
+            time.monotonic(), config, record, seed=f"{name}-{time.monotonic_ns()}", in_reach=reach
+        )
+        host = Host(self, name, member)
+        for other in self.hosts.values():
+            if not self.cut:
+                other.does(partial(other.member.peer_up, time.monotonic(), name))
+        self.hosts[name] = host
+        self.group.start_soon(host.run)
+        return host
+
+    def kill(self, name: str) -> None:
+        """End a host at once, as kill -9 does; its store stays."""
+        self.hosts.pop(name).ended = True
+        for other in self.hosts.values():
+            other.does(partial(other.member.peer_down, time.monotonic(), name))
+
+    def cuts(self, cut: bool) -> None:
+        """Cut the two from each other, or let them meet again."""
+        self.cut = cut
+        for one in self.hosts.values():
+            for other in self.hosts:
+                if other != one.name:
+                    change = one.member.peer_down if cut else one.member.peer_up
+                    one.does(partial(change, time.monotonic(), other))
+
+    @property
+    def serving(self) -> dict[str, str]:
+        """Who serves, and in which view."""
+        return {one.name: str(one.opened.id) for one in self.hosts.values() if one.opened}
+
+
+@define(eq=False)
+class Host:
+    """One host: the `Ports` of its member, and a loop."""
+
+    cluster: Cluster
+    name: str
+    member: Member
+    opened: View | None = None
+    ended: bool = False
+    deeds: list[partial[None]] = field(factory=list)
+    wake: anyio.Event = field(factory=anyio.Event)
+
+    def does(self, deed: partial[None]) -> None:
+        """Let something happen to the member."""
+        self.deeds.append(deed)
+        self.wake.set()
+
+    async def run(self) -> None:
+        while not self.ended:
+            while batch := self.member.poll():
+                perform(batch, self)
+                self.member.advance(batch)
+            if self.deeds:
+                self.deeds.pop(0)()
+                continue
+            due = self.member.deadline
+            wait = 1.0 if due is None else max(0.0, due - time.monotonic())
+            self.wake = anyio.Event()
+            with anyio.move_on_after(wait):
+                await self.wake.wait()
+            if due is not None and time.monotonic() >= due and not self.ended:
+                self.member.tick(time.monotonic())
+
+    # -- the ports ------------------------------------------------------------------------------
+
+    def close(self, why: Closing) -> None:
+        del why
+        self.opened = None
+
+    def persist(self, record: StoreRecord) -> None:
+        self.cluster.records[self.name] = record
+
+    def send_all(self, sends: tuple[Sent, ...]) -> None:
+        for sent in sends:
+            other = self.cluster.hosts.get(sent.to)
+            if other is not None and not self.cluster.cut:
+                message = decode(encode(sent.message))
+                receive = other.member.receive
+                other.does(partial(receive, time.monotonic(), self.name, message))
+
+    def see(self, event: Event) -> None:
+        del event
+
+    def act(self, action: Action) -> None:
+        match action:
+            case OpenForClients(view, _):
+                self.opened = view
+                self.cluster.served.setdefault(str(view.id), set()).add(self.name)
+            case StartUpdate():
+                source = self.cluster.hosts[action.source].member.record.position
+                done = partial(self.member.update_done, time.monotonic(), source)
+                self.does(done)
+            case CompareAndSet(parent, view):
+                self.cluster.group.start_soon(self._sets, parent, view)
+            case ReadRegister(parent, asked):
+                self.cluster.group.start_soon(self._reads, parent, asked)
+            case Stop() | Abort():
+                self.ended = True
+
+    async def _sets(self, parent: ViewId | None, view: View) -> None:
+        if self.name in self.cluster.unregistered:
+            return
+        found = await self.cluster.successors.chosen(parent, view)
+        if found is not None:
+            self.does(partial(self.member.register_says, time.monotonic(), found))
+
+    async def _reads(self, parent: ViewId, asked: float) -> None:
+        if self.name in self.cluster.unregistered:
+            return
+        found = await self.cluster.successors.successor(parent)
+        if isinstance(found, Free):
+            self.does(partial(self.member.register_free, time.monotonic(), parent, asked))
+        elif found is not None:
+            self.does(partial(self.member.register_says, time.monotonic(), found))

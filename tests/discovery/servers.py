@@ -1,0 +1,130 @@
+"""Real servers for the tests of discovery, each started by them and ended with them.
+
+etcd and dnsmasq are Debian's; where one is missing its tests skip.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+from attrs import define
+
+from tools.faults.ports import free_ports
+
+STARTED_WITHIN = 30.0
+
+
+def program(name: str, package: str) -> str:
+    """Return the path of a program; skips the test where it is missing."""
+    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    if found is None:
+        pytest.skip(f"{name} is not installed (apt-get install {package})")
+    return found
+
+
+@define
+class Etcd:
+    """One etcd as a process."""
+
+    name: str
+    client: int
+    process: subprocess.Popen[bytes]
+
+    def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
+        """End it; the whole process, at once."""
+        with suppress(ProcessLookupError):
+            self.process.send_signal(how)
+
+    def pause(self) -> None:
+        """Let it hang: its sockets take connections, and nobody answers."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+
+@contextmanager
+def etcds(place: Path, count: int = 1) -> Iterator[list[Etcd]]:
+    """Start so many etcd as one cluster, and end them."""
+    binary = program("etcd", "etcd-server")
+    ports = free_ports(2 * count)
+    peers = ",".join(f"n{n}=http://127.0.0.1:{ports[2 * n + 1]}" for n in range(count))
+    with ExitStack() as stack:
+        found = []
+        for n in range(count):
+            client, peer = (f"http://127.0.0.1:{port}" for port in ports[2 * n : 2 * n + 2])
+            words = [
+                binary,
+                *("--name", f"n{n}", "--data-dir", str(place / f"n{n}")),
+                *("--listen-client-urls", client, "--advertise-client-urls", client),
+                *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
+                *("--initial-cluster", peers, "--initial-cluster-state", "new"),
+                "--enable-v2=true",
+            ]
+            log = stack.enter_context((place / f"n{n}.log").open("wb"))
+            process = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
+            stack.callback(_ended, process)
+            found.append(Etcd(f"n{n}", ports[2 * n], process))
+        for one in found:
+            _await_health(one)
+        yield found
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGCONT)
+    process.kill()
+    process.wait()
+
+
+def _await_health(one: Etcd) -> None:
+    until = time.monotonic() + STARTED_WITHIN
+    while time.monotonic() < until:
+        with suppress(httpx.HTTPError):
+            got = httpx.get(f"http://127.0.0.1:{one.client}/health", timeout=1, trust_env=False)
+            if got.status_code == 200:
+                return
+        assert one.process.poll() is None, f"{one.name} has ended"
+        time.sleep(0.05)
+    raise AssertionError(f"{one.name} is not healthy after {STARTED_WITHIN:g} s")
+
+
+@contextmanager
+def dnsmasq(place: Path, *lines: str) -> Iterator[int]:
+    """Start dnsmasq with these lines of configuration, and return its port."""
+    binary = program("dnsmasq", "dnsmasq-base")
+    (port,) = free_ports(1)
+    file = place / "dnsmasq.conf"
+    own = ("no-resolv", "no-hosts", f"port={port}", "listen-address=127.0.0.1", "bind-interfaces")
+    # It knows all of its zone and of private addresses: what is not there has no name.
+    file.write_text("\n".join((*own, "local=/example.local/", "bogus-priv", *lines)) + "\n")
+    process = subprocess.Popen(
+        [binary, "--keep-in-foreground", f"--conf-file={file}", "--pid-file"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        _await_port(process, port)
+        yield port
+    finally:
+        _ended(process)
+
+
+def _await_port(process: subprocess.Popen[bytes], port: int) -> None:
+    until = time.monotonic() + STARTED_WITHIN
+    while time.monotonic() < until:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        assert process.poll() is None, "it has ended"
+        time.sleep(0.02)
+    raise AssertionError(f"nobody listens on {port} after {STARTED_WITHIN:g} s")

@@ -1,0 +1,334 @@
+"""AWS: arguments and their order, groups, host name paths, errors; discovery, D1."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.discovery.asked import Exchanged, Outcome, Served
+from joinproto.discovery.aws import Aws, AwsBackend, Names, groups, instances
+from joinproto.discovery.aws_answers import group_of, hosts, members_of, next_page, next_token
+from joinproto.discovery.aws_metadata import Metadata, RegionFacts, region, role_keys
+from joinproto.discovery.contract import Variant
+from joinproto.discovery.exchange import Header, Refused, Signing
+from tests.discovery.flows import BROKEN, lines, ok, play
+
+REAL = Variant.REAL
+KEYS = Signing(access_key="AK", secret_key="SK", region="", service="")
+TAGS = {"service": "rabbitmq", "environment": "staging"}
+
+
+def instance(host: str = "", state: str = "running", more: str = "", name: str = "i-1") -> str:
+    """Return one instance, as EC2 prints it."""
+    told = f"<instanceId>{name}</instanceId><privateDnsName>{host}</privateDnsName>"
+    return f"<item><instanceState><name>{state}</name></instanceState>{told}{more}</item>"
+
+
+def page(*reservations: str, token: str = "") -> str:
+    """Return an answer of DescribeInstances; each text is what one reservation holds."""
+    items = "".join(f"<item><instancesSet>{one}</instancesSet></item>" for one in reservations)
+    more = f"<nextToken>{token}</nextToken>" if token else ""
+    return (
+        '<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2015-10-01/">'
+        f"<reservationSet>{items}</reservationSet>{more}</DescribeInstancesResponse>"
+    )
+
+
+def group(*members: str, token: str = "") -> str:
+    """Return an answer of DescribeAutoScalingInstances; members as `id:group`."""
+    items = "".join(
+        f"<member><InstanceId>{one.partition(':')[0]}</InstanceId>"
+        f"<AutoScalingGroupName>{one.partition(':')[2]}</AutoScalingGroupName></member>"
+        for one in members
+    )
+    more = f"<NextToken>{token}</NextToken>" if token else ""
+    return (
+        '<DescribeAutoScalingInstancesResponse xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/">'
+        "<DescribeAutoScalingInstancesResult>"
+        f"<AutoScalingInstances>{items}</AutoScalingInstances>{more}"
+        "</DescribeAutoScalingInstancesResult></DescribeAutoScalingInstancesResponse>"
+    )
+
+
+def listed(about: Aws, *answers: Served, names: Names | None = None) -> Exchanged:
+    """Play a whole listing, with keys and region set."""
+    backend = AwsBackend(
+        about, names or Names(variant=about.variant), Metadata(), KEYS, "eu-west-1"
+    )
+    return play(backend.list_nodes(), *answers)
+
+
+# -- requests ---------------------------------------------------------------------------------
+
+
+def test_tags_and_states_are_filters_sorted_by_name() -> None:
+    """Filter.N.Name=tag:K / Filter.N.Value.1; instance-state-name; arguments sorted by key."""
+    request = instances(Aws(instance_tags=TAGS))
+
+    assert "https://ec2.us-east-1.amazonaws.com" == f"{request.scheme}://{request.host}"
+    assert (
+        "/?Action=DescribeInstances"
+        "&Filter.1.Name=tag%3Aservice&Filter.1.Value.1=rabbitmq"
+        "&Filter.2.Name=tag%3Aenvironment&Filter.2.Value.1=staging"
+        "&Filter.3.Name=instance-state-name&Filter.3.Value.1=running&Filter.3.Value.2=pending"
+        "&Version=2015-10-01"
+    ) == request.target
+
+
+def test_instances_are_numbered_from_three_and_sorted_as_text() -> None:
+    """InstanceId.N: numbering starts at 3; so the tenth key stands before the third."""
+    ids = tuple(f"i-{n}" for n in range(9))
+    names = [one.name for one in instances(Aws(ec2_instance_states=None), ids).arguments]
+
+    assert ["Action", "InstanceId.10", "InstanceId.11", "InstanceId.3"] == names[:4]
+    assert "Version" == names[-1]
+    assert not [one for one in names if one.startswith("Filter")]
+
+
+def test_states_that_are_not_known_are_ignored_and_may_leave_a_filter_without_values() -> None:
+    """All-invalid state list: a filter name without values."""
+    request = instances(Aws(instance_tags={"a": "b"}, ec2_instance_states=("sleeping",)))
+
+    assert "Filter.2.Name=instance-state-name" in request.target
+    assert "Filter.2.Value" not in request.target
+
+
+def test_a_group_is_sought_among_all_instances_of_the_account() -> None:
+    """Action=DescribeAutoScalingInstances&Version=2011-01-01[&NextToken=..]."""
+    request = groups(Aws(region="cn-north-1"), "a/b")
+
+    assert "autoscaling.cn-north-1.amazonaws.com.cn" == request.host
+    assert (
+        "/?Action=DescribeAutoScalingInstances&NextToken=a%2Fb&Version=2011-01-01" == request.target
+    )
+
+
+# -- answers ----------------------------------------------------------------------------------
+
+
+def test_a_group_is_found_over_all_pages() -> None:
+    """All pages; own instance id, its group, its ids."""
+    pages = [group("i-1:x", "i-2:y", token="t"), group("i-3:x")]
+
+    assert "t" == next_token(pages[0])
+    assert next_token(pages[1]) is None
+    assert "x" == group_of(pages, "i-3")
+    assert ("i-1", "i-3") == members_of(pages, "x")
+    assert group_of(pages, "i-9") is None
+
+
+CARDS = (
+    "<networkInterfaceSet>"
+    "<item><attachment><deviceIndex>10</deviceIndex></attachment>"
+    "<privateDnsName>tenth</privateDnsName></item>"
+    "<item><attachment><deviceIndex>0</deviceIndex></attachment><privateDnsName>first"
+    "</privateDnsName><privateIpAddressesSet>"
+    "<item><primary>false</primary><privateIpAddress>10.0.0.2</privateIpAddress></item>"
+    "<item><primary>true</primary><privateIpAddress>10.0.0.1</privateIpAddress></item>"
+    "</privateIpAddressesSet></item>"
+    "<item><attachment><deviceIndex>2</deviceIndex></attachment>"
+    "<privateDnsName>second</privateDnsName></item>"
+    "</networkInterfaceSet>"
+)
+CARD = "networkInterfaceSet"
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        (("privateDnsName",), "host"),
+        ((CARD, "1", "privateDnsName"), "first"),
+        ((CARD, "2", "privateDnsName"), "second"),
+        ((CARD, "3", "privateDnsName"), "tenth"),
+        ((CARD, "1", "privateIpAddressesSet", "1", "privateIpAddress"), "10.0.0.1"),
+        ((CARD, "1", "privateIpAddressesSet", "2", "privateIpAddress"), "10.0.0.2"),
+        ((CARD, "4", "privateDnsName"), None),
+        ((CARD, "0", "privateDnsName"), None),
+        ((CARD, "-1", "privateDnsName"), None),
+        ((CARD, "x", "privateDnsName"), None),
+        ((CARD, "1"), None),
+        ((CARD,), None),
+        (("nothing",), None),
+        (("../..",), None),
+        ((), None),
+    ],
+)
+def test_a_path_leads_to_a_host_name_or_nowhere(path: tuple[str, ...], found: str | None) -> None:
+    """Interfaces by attachment.deviceIndex, primary address first; out of range: skipped."""
+    assert ((found,) if found else ()) == hosts(page(instance("host", more=CARDS)), (path,))
+
+
+def test_names_are_unique_in_a_reservation_alone() -> None:
+    """Unique per reservation; each path adds its names."""
+    text = page(instance("a") + instance("a"), instance("a"), instance(""))
+
+    assert ("a", "a") == hosts(text, (("privateDnsName",),))
+
+
+def test_nodes_have_the_own_prefix_and_short_names() -> None:
+    """prefix@host, host cut at the first dot unless long names or IPv4."""
+    found = ("ip-10-0-0-1.ec2.internal", "10.0.0.2")
+
+    assert ("bunny@ip-10-0-0-1", "bunny@10.0.0.2") == Names(node="bunny@x").nodes(found)
+    assert (
+        "bunny@ip-10-0-0-1.ec2.internal" == Names(node="bunny@x", long_names=True).nodes(found)[0]
+    )
+
+
+def test_the_private_address_replaces_only_the_plain_path() -> None:
+    """use_private_ip replaces only the path [privateDnsName]."""
+    other = (("publicDnsName",),)
+
+    assert (("privateIpAddress",),) == Names(use_private_ip=True).paths
+    assert other == Names(use_private_ip=True, hostname_paths=other).paths
+    assert (("privateDnsName",),) == Names(hostname_paths=()).paths
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "<a/>", page()[:-9], "<DescribeInstancesResponse/>", "<!DOCTYPE a><a/>"]
+)
+def test_what_is_no_answer_is_refused(text: str) -> None:
+    """Half an answer, garbage, another document."""
+    with pytest.raises(Refused):
+        hosts(text, (("privateDnsName",),))
+
+
+# -- a whole listing --------------------------------------------------------------------------
+
+BY_TAGS = Aws(instance_tags=TAGS)
+BY_GROUP = Aws(use_autoscaling_group=True)
+REAL_TAGS, REAL_GROUP = (
+    Aws(variant=REAL, instance_tags=TAGS),
+    Aws(variant=REAL, use_autoscaling_group=True),
+)
+TOKEN = ok("metadata-token")
+
+
+def test_a_listing_by_group_asks_the_metadata_then_all_pages_then_the_instances() -> None:
+    """Find own instance id, group, ids; then DescribeInstances."""
+    done = listed(
+        BY_GROUP,
+        TOKEN,
+        ok("i-1"),
+        ok(group("i-1:x", token="t")),
+        ok(group("i-2:x")),
+        ok(page(instance("a"), token="u")),
+        ok(page(instance("b", name="i-2"), instance("stranger", name="i-9"))),
+    )
+
+    assert [
+        "PUT /latest/api/token",
+        "GET /latest/meta-data/instance-id",
+        "GET /?Action=DescribeAutoScalingInstances&Version=2011-01-01",
+        "GET /?Action=DescribeAutoScalingInstances&NextToken=t&Version=2011-01-01",
+    ] == lines(done)[:4]
+    assert ("169.254.169.254", 80) == (done.requests[0].host, done.requests[0].port)
+    ttl = Header("X-aws-ec2-metadata-token-ttl-seconds", "60")
+    assert (ttl,) == done.requests[0].headers
+    assert (Header("X-aws-ec2-metadata-token", "metadata-token"),) == done.requests[1].headers
+    assert ("rabbit@a", "rabbit@b") == done.nodes
+    assert "autoscaling.eu-west-1.amazonaws.com" == done.requests[2].host
+
+
+def test_real_reads_one_page_of_instances_and_ours_all() -> None:
+    """A page that is left out is a partial list."""
+    first, second = ok(page(instance("a"), token="u")), ok(page(instance("b")))
+
+    assert ("rabbit@a",) == listed(REAL_TAGS, first).nodes
+    assert ("rabbit@a", "rabbit@b") == listed(BY_TAGS, first, second).nodes
+    assert "NextToken=u" in lines(listed(BY_TAGS, first))[1]
+    assert next_page(second.body) is None
+
+
+def test_ours_counts_only_instances_in_the_states_that_were_asked_for() -> None:
+    """A server that does not filter is not believed."""
+    gone = ok(page(instance("a"), instance("b", state="terminated")))
+
+    assert ("rabbit@a",) == listed(BY_TAGS, gone).nodes
+
+
+def test_real_takes_three_errors_for_an_empty_list() -> None:
+    """No tags: []; tag query failing: []; own instance in no group: []."""
+    none = (TOKEN, ok("i-9"), ok(group("i-1:x")))
+    cases = [
+        (Aws(variant=REAL), Aws(), ()),
+        (REAL_TAGS, BY_TAGS, (ok("", status=500),)),
+        (REAL_GROUP, BY_GROUP, none),
+    ]
+    for real, ours, answers in cases:
+        assert () == listed(real, *answers).nodes
+        assert Outcome.ERROR is listed(ours, *answers).outcome
+
+
+def test_a_group_query_that_fails_is_an_error_of_both() -> None:
+    """ASG query failing: error; EC2 API 503 at boot (operators' case 5)."""
+    for about in (REAL_GROUP, BY_GROUP):
+        done = listed(about, TOKEN, ok("i-1"), ok("", status=503))
+        assert Outcome.ERROR is done.outcome
+
+
+def error(code: str) -> str:
+    """Return an error, as EC2 prints it."""
+    return f"<Response><Errors><Error><Code>{code}</Code></Error></Errors></Response>"
+
+
+def test_throttling_is_tried_five_times() -> None:
+    """Up to 5 tries, 500 ms apart, on expired credentials/throttling."""
+    slow = ok(error("RequestLimitExceeded"), status=503)
+    done = listed(BY_TAGS, *[slow] * 5)
+    assert ((0.5,) * 4, Outcome.ERROR) == (done.waits, done.outcome)
+    assert "RequestLimitExceeded" in (done.error or "")
+
+    at_last = listed(BY_TAGS, *[slow] * 4, ok(page(instance("a"))))
+    assert ("rabbit@a",) == at_last.nodes
+    refused = listed(BY_TAGS, ok(error("UnauthorizedOperation"), status=403))
+    assert 1 == len(refused.requests)
+
+
+def test_keys_of_the_role_are_asked_for_and_once_more_when_they_have_expired() -> None:
+    """iam/security-credentials/ and ../<role>."""
+    keys = ok({"AccessKeyId": "AK", "SecretAccessKey": "SK", "Token": "T"})
+    role = (TOKEN, ok("a-role\n"), TOKEN, keys)
+    backend = AwsBackend(BY_TAGS, Names(), Metadata(), None, "eu-west-1")
+    expired = ok(error("RequestExpired"), status=400)
+    done = play(backend.list_nodes(), *role, expired, *role, ok(page(instance("a"))))
+
+    assert ("rabbit@a",) == done.nodes
+    assert "GET /latest/meta-data/iam/security-credentials/a-role" == lines(done)[3]
+
+
+def test_metadata_without_tokens_are_asked_as_in_version_one() -> None:
+    """Metadata v1 and v2."""
+    flow = role_keys(Metadata(prefer_imdsv2=False))
+    assert ["GET /latest/meta-data/iam/security-credentials/"] == lines(play(flow))
+
+    old = listed(BY_GROUP, ok("", status=404), ok("i-1"))
+    assert () == old.requests[1].headers
+
+
+def test_metadata_that_do_not_answer_are_an_error() -> None:
+    """Neither a wait nor an empty list."""
+    assert Outcome.ERROR is listed(BY_GROUP, BROKEN, BROKEN).outcome
+    assert Outcome.ERROR is listed(REAL_GROUP, BROKEN, ok("<html>")).outcome
+
+
+def test_the_region_is_said_by_the_first_that_knows() -> None:
+    """Setting, AWS_DEFAULT_REGION, profile, zone minus its last letter, us-east-1."""
+    facts = {"configured": "a", "environment": "b", "profile": "c", "zone": "eu-west-1b"}
+    said = []
+    while True:
+        said.append(region(RegionFacts(variant=REAL, **facts))[0])
+        if not facts:
+            break
+        facts.pop(next(iter(facts)))
+
+    assert ["a", "b", "c", "eu-west-1", "us-east-1"] == said
+
+
+def test_ours_guesses_no_region_and_knows_local_zones() -> None:
+    """us-east-1 by default finds nobody, elsewhere; a local zone ends in more than a letter."""
+    with pytest.raises(Refused):
+        region(RegionFacts())
+    zone = "us-west-2-lax-1a"
+
+    assert "us-west-2" == region(RegionFacts(zone=zone))[0]
+    assert "us-west-2-lax-1" == region(RegionFacts(variant=REAL, zone=zone))[0]

@@ -1,0 +1,90 @@
+"""DNS: what is looked up, and what follows; discovery, D1."""
+
+from __future__ import annotations
+
+from joinproto.discovery.answers import Answer, Failed, Listed
+from joinproto.discovery.contract import Variant
+from joinproto.discovery.dns import Dns, Looked, list_nodes
+
+SEED = "discovery.eng.example.local"
+DOWN = Looked(error="no answer")
+
+
+def asked(about: Dns, *answers: Looked) -> tuple[list[str], Answer]:
+    """Return the look-ups and the answer."""
+    flow, seen, left = list_nodes(about), [], list(answers)
+    try:
+        step = next(flow)
+        while True:
+            seen.append(f"{step.kind.value} {step.name}")
+            step = flow.send(left.pop(0))
+    except StopIteration as end:
+        return seen, end.value
+
+
+def test_addresses_come_first_and_then_the_name_of_each() -> None:
+    """A then AAAA of the hostname, reverse look-up of each; own prefix added."""
+    about = Dns(hostname=SEED, node="bunny@x.example", long_names=True)
+    names = (Looked(("node1.eng.example.local.",)), Looked(("node2.eng.example.local.",)))
+    seen, answer = asked(
+        about, Looked(("192.168.100.1", "192.168.100.2")), Looked(("fd00::1",)), *names, names[0]
+    )
+
+    assert [
+        f"A {SEED}",
+        f"AAAA {SEED}",
+        "PTR 192.168.100.1",
+        "PTR 192.168.100.2",
+        "PTR fd00::1",
+    ] == seen
+    assert Listed(("bunny@node1.eng.example.local", "bunny@node2.eng.example.local")) == answer
+
+
+def test_short_names_end_at_the_first_dot() -> None:
+    """Short names cut at first dot."""
+    _, answer = asked(
+        Dns(hostname=SEED, node="rabbit@x"), Looked(("10.0.0.1",)), Looked(), Looked(("n1.a.b.",))
+    )
+
+    assert Listed(("rabbit@n1",)) == answer
+
+
+def test_real_makes_a_server_that_is_down_an_empty_list() -> None:
+    """Real: failures are skipped; ours: an error is an error."""
+    real = Dns(variant=Variant.REAL, hostname=SEED)
+    _, answer = asked(real, DOWN, DOWN)
+    assert Listed(()) == answer
+
+    seen, ours = asked(Dns(hostname=SEED), DOWN)
+    assert isinstance(ours, Failed)
+    assert "A of discovery.eng.example.local: no answer" == ours.why
+    assert 1 == len(seen)
+
+
+def test_one_name_that_is_not_found_is_skipped_by_real_and_an_error_of_ours() -> None:
+    """A partial list is none: who is missing there founds alone."""
+    answers = (Looked(("10.0.0.1", "10.0.0.2")), Looked(), Looked(("n1",)), DOWN)
+
+    assert Listed(("rabbit@n1",)) == asked(Dns(variant=Variant.REAL, hostname=SEED), *answers)[1]
+    assert isinstance(asked(Dns(hostname=SEED), *answers)[1], Failed)
+
+
+def test_a_name_without_addresses_is_an_empty_list() -> None:
+    """The server has answered: there is nobody, and that is no error."""
+    assert Listed(()) == asked(Dns(hostname=SEED), Looked(), Looked())[1]
+
+
+def test_a_name_that_no_server_knows_is_an_error_unless_it_has_other_addresses() -> None:
+    """Some servers say so of AAAA where there is only A."""
+    none = Looked(no_such_name=True)
+    one = (Looked(("10.0.0.1",)), none, Looked(("n1",)))
+
+    assert isinstance(asked(Dns(hostname=SEED), none, none)[1], Failed)
+    assert Listed(()) == asked(Dns(variant=Variant.REAL, hostname=SEED), none, none)[1]
+    assert Listed(("rabbit@n1",)) == asked(Dns(hostname=SEED), *one)[1]
+
+
+def test_without_a_hostname_real_lists_nobody_and_ours_says_why() -> None:
+    """No key at all: a warning and an empty list, so it never discovers."""
+    assert ([], Listed(())) == asked(Dns(variant=Variant.REAL))
+    assert ([], Failed("no hostname is set: nobody can be asked")) == asked(Dns())

@@ -1,0 +1,68 @@
+"""Which way a request goes; discovery, D1."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.discovery.contract import Variant
+from joinproto.discovery.exchange import Refused
+from joinproto.discovery.proxy import Proxies, address, excludes, way
+
+
+def test_each_scheme_has_its_proxy_and_exclusions_go_directly() -> None:
+    """Separate settings for HTTP and HTTPS; requests to excluded hosts do not go via a proxy."""
+    about = Proxies(
+        http_proxy="192.168.0.98",
+        https_proxy="http://192.168.0.99:3128",
+        exclusions=("169.254.169.254", "*.internal"),
+    )
+
+    assert "http://192.168.0.98:80" == way(about, "http", "consul.eng.example.local").proxy
+    assert "http://192.168.0.99:3128" == way(about, "https", "ec2.amazonaws.com").proxy
+    assert way(about, "http", "169.254.169.254").proxy is None
+    assert way(about, "https", "k8s.internal").proxy is None
+    assert way(Proxies(), "http", "anywhere").proxy is None
+
+
+def test_the_environment_alone_sets_none_for_real() -> None:
+    """The proxy is configured iff any proxy key is present: env alone is not enough."""
+    real = Proxies(variant=Variant.REAL, http_proxy="p", in_file=False)
+    ours = Proxies(http_proxy="p", in_file=False)
+
+    assert way(real, "http", "h").proxy is None
+    assert "http://p:80" == way(ours, "http", "h").proxy
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("192.168.0.98", "http://192.168.0.98:80"),
+        ("proxy:3128", "http://proxy:3128"),
+        ("http://proxy:3128/", "http://proxy:3128"),
+        ("https://proxy", "http://proxy:80"),
+        ("[fd00::1]:3128", "http://[fd00::1]:3128"),
+        ("fd00::1", "http://[fd00::1]:80"),
+        ("http://user:pa@ss@proxy:1", "http://user:pa@ss@proxy:1"),
+    ],
+)
+def test_an_address_of_a_proxy_is_read(text: str, expected: str) -> None:
+    """Scheme optional, port default 80, for both."""
+    assert expected == address(text)
+
+
+@pytest.mark.parametrize("text", ["", "proxy:0", "proxy:99999", "proxy:x", "a b", "p/path", ":80"])
+def test_what_is_no_address_is_refused_and_not_repeated(text: str) -> None:
+    """It may hold a password."""
+    with pytest.raises(Refused) as refused:
+        address(f"secret@{text}")
+
+    assert "secret" not in refused.value.why
+
+
+def test_only_ours_excludes_networks() -> None:
+    """Real compares texts."""
+    assert excludes("169.254.0.0/16", "169.254.169.254", Variant.OURS)
+    assert not excludes("169.254.0.0/16", "169.254.169.254", Variant.REAL)
+    assert not excludes("169.254.0.0/16", "ec2.amazonaws.com", Variant.OURS)
+    assert excludes("*", "anything", Variant.REAL)
+    assert not excludes("*.local", "local", Variant.REAL)

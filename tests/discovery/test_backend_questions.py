@@ -1,0 +1,95 @@
+"""`joinproto ask discovery.*` of the backends; systems, section 2."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import fastjsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from joinproto.ask.question import Question
+from joinproto.ask.strict import DoesNotFit, reader_of
+from joinproto.discovery.backend_questions import BACKEND_QUESTIONS
+from joinproto.json_form import encoded, schema_of
+
+NAMES = [one.name for one in BACKEND_QUESTIONS]
+EACH = pytest.mark.parametrize("question", BACKEND_QUESTIONS, ids=NAMES)
+
+
+KEYS = {"access_key": "a", "secret_key": "b"}
+
+
+def ask(name: str, **asked: Any) -> dict[str, Any]:
+    """Return an answer, as it is printed."""
+    question = BACKEND_QUESTIONS[NAMES.index(name)]
+    answer: dict[str, Any] = encoded(question.answer(reader_of(question.asks).read(asked)))
+    return answer
+
+
+@EACH
+def test_the_schema_and_the_code_are_in_step(question: Question[Any, Any]) -> None:
+    """The example fits the input's schema, its answer the answer's; rule and why are there."""
+    fastjsonschema.compile(schema_of(question.asks, read=True))(dict(question.example))
+    answer = ask(question.name, **question.example)
+    fastjsonschema.compile(schema_of(question.answers))(answer)
+
+    assert answer["rule"] in {"D1", "D2", "D3"}
+    assert answer["why"]
+    assert json.dumps(answer)
+
+
+def test_every_question_of_the_backends_is_there() -> None:
+    """For each backend what is requested and what follows from a given answer."""
+    of = {name.split(".")[1] for name in NAMES}
+
+    assert {"name", "dns", "aws", "k8s", "consul", "etcd2", "etcd3", "proxy"} == of
+    assert len(NAMES) == len(set(NAMES))
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "path"),
+    [
+        ("discovery.consul.list", {"node": "rabbit"}, "node"),
+        ("discovery.consul.list", {"port": 70000}, "port"),
+        ("discovery.consul.list", {"scheme": "ftp"}, "scheme"),
+        ("discovery.consul.list", {"answers": [{"status": "x"}]}, "answers[0].status"),
+        ("discovery.consul.list", {"answers": [{"body": "[]"}, {}]}, "answers[1]"),
+        ("discovery.dns", {"hostname": "h", "answers": [{}, {}, {}]}, "answers[2]"),
+        ("discovery.aws.sign", {"host": "c", "time": "x"} | KEYS, "time"),
+        ("discovery.name", {"host": ""}, "host"),
+        ("discovery.proxy", {"host": "h", "scheme": "ftp"}, "scheme"),
+        ("discovery.etcd3.list", {"varian": "real"}, "varian"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_named_by_its_path(name: str, asked: dict[str, Any], path: str) -> None:
+    """An error object with the path of the field at fault."""
+    with pytest.raises(DoesNotFit) as refused:
+        ask(name, **asked)
+
+    assert path == refused.value.path
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 9) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner),
+    max_leaves=6,
+)
+LISTS = [name for name in NAMES if name.endswith((".list", ".endpoints"))]
+
+
+@pytest.mark.parametrize("name", LISTS)
+@settings(max_examples=40)
+@given(body=st.text(max_size=20) | JUNK.map(json.dumps), status=st.sampled_from([200, 404, 500]))
+def test_whatever_is_answered_there_is_an_answer(name: str, body: str, status: int) -> None:
+    """Garbage is an error, or one more request: no traceback, and no list of ours from it."""
+    more: dict[str, Any] = {"instance_tags": {"a": "b"}} | KEYS
+    asked = more if "aws" in name else {}
+    done = ask(name, answers=[{"status": status, "body": body}], **asked)
+
+    assert done["outcome"] in {"error", "nodes", "asks"}
+    if done["outcome"] == "nodes":
+        assert status == 200
+        assert body.strip().startswith(("[", "{"))

@@ -1,0 +1,99 @@
+"""One round of a boot, by each table.
+
+Source: discovery, D1 and D3.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.discovery.answers import Answer, Failed, Listed, Selected
+from joinproto.discovery.boot import TABLES, WHY, Rules, Step
+from joinproto.discovery.round import Properties, Round, decide, sort
+
+ABC = Listed(("a", "b", "c"))
+BLANK, SERVES = Properties(), Properties(ready=True, in_cluster=True)
+BOOTING = Properties(started=-1, ready=False)
+
+
+def boots(
+    rules: Rules, answer: Answer = ABC, tries: int | None = 5, **seen: Properties
+) -> tuple[Step, str]:
+    """Return what `b` does, and by which case."""
+    found = decide(Round(me="b", answer=answer, seen={"b": BLANK, **seen}, tries=tries), rules)
+    return found.step, found.case.name
+
+
+@pytest.mark.parametrize(
+    ("answer", "seen", "expected"),
+    [
+        (Failed("503"), {}, (Step.RETRY, "the backend failed")),
+        (Listed(("b",)), {}, (Step.ALONE, "only this node is listed")),
+        (Listed(("a", "c")), {"a": SERVES}, (Step.RETRY, "it does not see itself")),
+        (ABC, {}, (Step.RETRY, "fewer than two answer")),
+        (Selected("a"), {}, (Step.RETRY, "nobody answers")),
+        (Selected("b"), {}, (Step.ALONE, "only this node is listed")),
+        (ABC, {"c": Properties(started=9)}, (Step.ALONE, "this node is first")),
+        (ABC, {"a": BOOTING}, (Step.RETRY, "the first one is not ready")),
+        (ABC, {"a": Properties(started=-1)}, (Step.JOIN, "the first one")),
+        (Selected("a"), {"a": SERVES}, (Step.JOIN, "the first one")),
+    ],
+)
+def test_the_shipped_rules(
+    answer: Answer, seen: dict[str, Properties], expected: tuple[Step, str]
+) -> None:
+    """4.x: two that answer are enough, an error is tried again, unknown readiness counts."""
+    assert expected == boots(Rules.REAL, answer, 5, **seen)
+
+
+def test_without_a_try_left_the_shipped_rules_stand_alone() -> None:
+    """Retries exhausted: an error in the log, and a standalone node; ours waits without end."""
+    assert Step.ALONE is boots(Rules.REAL, Failed("503"), tries=0)[0]
+    assert Step.WAIT is boots(Rules.OURS, Failed("503"), tries=0)[0]
+    assert Step.CRASH is boots(Rules.SEED, Failed("503"), tries=0)[0]
+
+
+def test_3_8_joins_the_first_in_the_list_that_answers() -> None:
+    """And stands alone after ten rounds without one."""
+    assert (Step.JOIN, "the first that answers") == boots(Rules.SEED, c=SERVES, a=SERVES)
+    assert Step.RETRY is boots(Rules.SEED)[0]
+    assert Step.ALONE is boots(Rules.SEED, tries=0)[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "seen", "expected"),
+    [
+        (Failed("503"), {"a": SERVES}, (Step.WAIT, "the backend failed")),
+        (ABC, {"c": SERVES, "a": BLANK}, (Step.JOIN, "a member answers")),
+        (Listed(("a", "b", "c", "d")), {}, (Step.REFUSE, "more are listed than expected")),
+        (Listed(("b", "c")), {"c": BLANK}, (Step.WAIT, "fewer are listed than expected")),
+        (ABC, {}, (Step.WAIT, "no majority answers")),
+        (ABC, {"c": BLANK}, (Step.FOUND, "a majority answers")),
+    ],
+)
+def test_ours(answer: Answer, seen: dict[str, Properties], expected: tuple[Step, str]) -> None:
+    """Nobody ever stands alone; who waits says for whom."""
+    asked = Round(me="b", answer=answer, seen={"b": BLANK, **seen}, expected=3)
+    found = decide(asked, Rules.OURS)
+
+    assert expected == (found.step, found.case.name)
+
+
+def test_the_orders_differ() -> None:
+    """3.8: the list's; 4.x: size, start, name; ours: members first, then the name."""
+    seen = {
+        "a": Properties(started=3),
+        "b": Properties(started=2),
+        "c": Properties(started=1, members=2, in_cluster=True),
+    }
+    asked = Round(me="b", answer=Listed(("b", "a", "c", "a")), seen=seen)
+
+    assert ("a", "c") == sort(asked, Rules.SEED)
+    assert ("c", "b", "a") == sort(asked, Rules.REAL)
+    assert ("c", "a") == sort(asked, Rules.OURS)
+
+
+def test_every_case_has_its_reason_in_words() -> None:
+    names = {case.name for table in TABLES.values() for case in table.cases}
+
+    assert names == WHY.keys()

@@ -1,0 +1,85 @@
+"""A real DNS server (dnsmasq), and none; discovery, D1."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import anyio
+import pytest
+
+from joinproto.discovery import dns
+from joinproto.discovery.answers import Answer, Failed, Listed
+from joinproto.discovery.clients.port import Dns
+from joinproto.discovery.clients.resolver import Resolver
+from joinproto.discovery.contract import Variant
+from tests.discovery.servers import dnsmasq
+from tools.faults.ports import free_ports
+
+RECORDS = (
+    "host-record=node1.eng.example.local,192.168.100.1",
+    "host-record=node2.eng.example.local,192.168.100.2,fd00::2",
+    "address=/discovery.eng.example.local/192.168.100.1",
+    "address=/discovery.eng.example.local/192.168.100.2",
+    "address=/discovery.eng.example.local/fd00::2",
+    "address=/partly.eng.example.local/192.168.100.1",
+    "address=/partly.eng.example.local/192.168.100.77",
+    "txt-record=empty.eng.example.local,nothing",
+)
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Return the port of a DNS server with these records."""
+    with dnsmasq(tmp_path_factory.mktemp("dns"), *RECORDS) as found:
+        yield found
+
+
+def listed(port: int, name: str, variant: Variant = Variant.OURS, seconds: float = 2.0) -> Answer:
+    """Return who is there, says the server at this port."""
+    about = dns.Dns(variant=variant, hostname=f"{name}.eng.example.local", long_names=True)
+    resolver = Resolver(servers=("127.0.0.1",), port=port, seconds=seconds)
+    return anyio.run(Dns(about, resolver).list_nodes)
+
+
+@pytest.mark.parametrize("variant", Variant)
+def test_the_names_of_all_addresses_are_listed(port: int, variant: Variant) -> None:
+    """The example of the guide: two addresses, two names; here with IPv6 as well."""
+    found = listed(port, "discovery", variant)
+
+    expected = ("rabbit@node1.eng.example.local", "rabbit@node2.eng.example.local")
+    assert isinstance(found, Listed)
+    assert expected == tuple(sorted(found.nodes))
+
+
+def test_an_address_without_a_name_is_skipped_by_real_alone(port: int) -> None:
+    """Failures skipped: a partial list."""
+    found = listed(port, "partly", Variant.REAL)
+    assert Listed(("rabbit@node1.eng.example.local",)) == found
+
+    ours = listed(port, "partly")
+    assert isinstance(ours, Failed)
+    assert "192.168.100.77" in ours.why
+
+
+def test_a_name_without_addresses_is_empty_and_no_name_is_an_error(port: int) -> None:
+    """The server says that there is nobody; of a name that is not there it says nothing."""
+    assert Listed(()) == listed(port, "empty")
+    assert isinstance(listed(port, "missing"), Failed)
+    assert Listed(()) == listed(port, "missing", Variant.REAL)
+
+
+def test_a_server_that_is_down_is_an_error_in_time() -> None:
+    """Never an empty list, never a silent wait; real takes it for an empty list."""
+    (nobody,) = free_ports(1)
+    began = time.monotonic()
+
+    assert isinstance(listed(nobody, "discovery", seconds=0.5), Failed)
+    assert Listed(()) == listed(nobody, "discovery", Variant.REAL, seconds=0.5)
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("name", ["a..b", "x" * 64, "ü" * 300, " "])
+def test_a_name_that_no_server_can_have_is_an_error(port: int, name: str) -> None:
+    """No traceback."""
+    assert isinstance(listed(port, name), Failed)

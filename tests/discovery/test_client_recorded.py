@@ -1,0 +1,225 @@
+"""Consul and Kubernetes by servers of the recorded shapes (`recorded.py`): whole stories.
+
+These servers are ours: a story here shows that our client does what the shapes say, not that
+Consul or Kubernetes do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import anyio
+import pytest
+
+from joinproto.discovery import k8s_lease
+from joinproto.discovery.answers import Failed, Listed, Selected
+from joinproto.discovery.clients.conformance import conformance
+from joinproto.discovery.clients.http import Http
+from joinproto.discovery.clients.port import Served
+from joinproto.discovery.consul import ConsulBackend
+from joinproto.discovery.consul_settings import Consul
+from joinproto.discovery.contract import Done, Held, Variant
+from joinproto.discovery.k8s import EndpointsBackend, K8s
+from tests.discovery.asking import ask
+from tests.discovery.recorded import Answer, ConsulServer, K8sServer, serving
+from tests.discovery.rude import Manner, rude
+
+
+@pytest.fixture
+def consul() -> Iterator[ConsulServer]:
+    """Return an agent of the recorded shapes."""
+    with serving(state := ConsulServer()):
+        yield state
+
+
+def node(state: ConsulServer, name: str, variant: Variant = Variant.OURS) -> ConsulBackend:
+    """Return a node's backend at this agent."""
+    about = Consul(
+        variant=variant,
+        node=name,
+        host="127.0.0.1",
+        port=state.port,
+        svc_addr=name.partition("@")[2],
+        lock_timeout=5,
+    )
+    return ConsulBackend(about)
+
+
+def test_a_server_of_the_recorded_shapes_conforms(consul: ConsulServer) -> None:
+    """The conformance suite, over real sockets."""
+    done = conformance(f"consul+http://127.0.0.1:{consul.port}")
+
+    assert [] == [one for one in done.checks if not one.holds]
+    assert 15 < len(done.checks)
+    assert ({}, {}, set()) == (consul.services, consul.keys, consul.sessions)
+
+
+class Forgetful(ConsulServer):
+    """An agent that keeps no record."""
+
+    def answer(self, method: str, path: list[str], query: dict[str, str], body: str) -> Answer:
+        got = super().answer(method, path, query, body)
+        self.services.clear()
+        return got
+
+
+def test_a_server_that_forgets_does_not_conform() -> None:
+    """A suite that cannot fail shows nothing."""
+    with serving(state := Forgetful()):
+        done = conformance(f"consul+http://127.0.0.1:{state.port}")
+
+    assert not done.conforms
+    wrong = {one.name for one in done.checks if not one.holds}
+    assert "a node that is registered is listed" in wrong
+    assert "a node can register" not in wrong
+
+
+def test_a_server_that_is_down_does_not_conform() -> None:
+    """Each check says what came."""
+    with rude(Manner.REFUSES) as server:
+        done = conformance(f"etcd3+http://127.0.0.1:{server.port}")
+
+    assert not any(one.holds for one in done.checks)
+
+
+def test_real_selects_the_oldest_that_passes_and_then_itself(consul: ConsulServer) -> None:
+    """All older records critical: a blank node elects itself beside the living cluster."""
+    first, blank = node(consul, "rabbit@a", Variant.REAL), node(consul, "rabbit@b", Variant.REAL)
+    ask(first, lambda port: port.register())
+    ask(blank, lambda port: port.register())
+    assert Selected("rabbit@a") == ask(blank, lambda port: port.list_nodes())
+
+    consul.status["rabbitmq:a"] = "critical"
+
+    assert Selected("rabbit@b") == ask(blank, lambda port: port.list_nodes())
+    ours = ask(node(consul, "rabbit@b"), lambda port: port.list_nodes())
+    assert Listed(("rabbit@a", "rabbit@b")) == ours
+
+
+def test_two_nodes_of_one_agent_overwrite_each_other_unless_ours(consul: ConsulServer) -> None:
+    """Consul service ID without address is just "rabbitmq"."""
+    at = {"host": "127.0.0.1", "port": consul.port}
+    for variant, expected in ((Variant.REAL, 1), (Variant.OURS, 2)):
+        consul.services.clear()
+        for name in ("rabbit@a", "rabbit@b"):
+            about = Consul(variant=variant, node=name, **at)  # type: ignore[arg-type]
+            ask(ConsulBackend(about), lambda port: port.register())
+        assert expected == len(consul.services)
+
+
+def test_a_forgotten_record_is_written_again(consul: ConsulServer) -> None:
+    """Consul forgets a service: 404, and a crash loop (operators' case 9)."""
+    ours = node(consul, "rabbit@a")
+    ask(ours, lambda port: port.register())
+    consul.services.clear()
+
+    assert Done(again=True) == ask(ours, lambda port: port.keep_alive())
+    assert Done() == ask(ours, lambda port: port.keep_alive())
+
+
+def test_the_wait_for_a_lock_ends_when_it_is_given_back(consul: ConsulServer) -> None:
+    """The blocking read answers as soon as the key changes; real fails after 2250 ms."""
+    one, two = node(consul, "rabbit@a"), node(consul, "rabbit@b")
+
+    async def story() -> tuple[Held | Failed | None, float]:
+        async with Http() as http:
+            first, second = Served(one, http.exchange), Served(two, http.exchange)
+            held = await first.lock()
+            assert isinstance(held, Held)
+            got: list[Held | Failed] = []
+
+            async def waits() -> None:
+                got.append(await second.lock())
+
+            began = time.monotonic()
+            async with anyio.create_task_group() as group:
+                group.start_soon(waits)
+                await anyio.sleep(0.5)
+                assert [] == got
+                await first.unlock(held)
+            return got[0], time.monotonic() - began
+
+    got, took = anyio.run(story)
+    assert isinstance(got, Held)
+    assert 0.5 <= took < 4
+    assert 1 == len(consul.sessions)
+
+
+def test_real_leaves_its_session_behind(consul: ConsulServer) -> None:
+    """Lock wait capped by the HTTP timeout, sessions leak (consul#30); ours takes it back."""
+    holder = node(consul, "rabbit@a")
+    assert isinstance(ask(holder, lambda port: port.lock()), Held)
+    real, ours = node(consul, "rabbit@b", Variant.REAL), node(consul, "rabbit@c")
+    for one, left in ((real, 2), (ours, 2)):
+        assert isinstance(ask(one, lambda port: port.lock(), seconds=0.5), Failed)
+        assert left == len(consul.sessions)
+
+
+# -- Kubernetes -------------------------------------------------------------------------------
+
+
+def test_endpoints_are_listed_and_a_wrong_token_is_an_error() -> None:
+    """403 is no empty list."""
+    state = K8sServer(endpoints={"rabbitmq": [{"addresses": [{"ip": "10.0.0.1"}]}]})
+    with serving(state):
+        at = {"scheme": "http", "host": "127.0.0.1", "port": state.port}
+        right = EndpointsBackend(K8s(token="a-token", **at))  # type: ignore[arg-type]
+        wrong = EndpointsBackend(K8s(token="another", **at))  # type: ignore[arg-type]
+
+        assert Listed(("rabbit@10.0.0.1",)) == ask(right, lambda port: port.list_nodes())
+        assert isinstance(ask(wrong, lambda port: port.list_nodes()), Failed)
+        assert Done() == ask(right, lambda port: port.register())
+        assert 1 == len(state.events)
+
+
+def test_of_five_that_lock_a_lease_each_holds_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """D3: a lock that is a Lease, with five at once."""
+    monkeypatch.setattr(k8s_lease, "PAUSE", 0.02)
+    state, inside, most = K8sServer(), 0, 0
+
+    async def one(name: str, http: Http) -> None:
+        nonlocal inside, most
+        about = K8s(scheme="http", host="127.0.0.1", port=state.port, token="a-token", node=name)
+        port = Served(EndpointsBackend(about), http.exchange)
+        held = await port.lock()
+        assert isinstance(held, Held), held
+        inside += 1
+        most = max(most, inside)
+        await anyio.sleep(0.02)
+        assert Done() == await port.hold(held)
+        inside -= 1
+        assert Done() == await port.unlock(held)
+
+    async def story() -> None:
+        async with Http() as http, anyio.create_task_group() as group:
+            for number in range(5):
+                group.start_soon(one, f"rabbit@n{number}", http)
+
+    with serving(state):
+        anyio.run(story)
+    assert (1, {}) == (most, state.leases)
+
+
+def test_a_dead_holder_is_followed_once_it_was_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that wait for a dead holder: one takes the Lease over, the other goes on waiting."""
+    monkeypatch.setattr(k8s_lease, "PAUSE", 0.02)
+    monkeypatch.setattr(k8s_lease, "DURATION", 0.2)
+    monkeypatch.setattr(k8s_lease, "LOCK_SECONDS", 1.0)
+    state, got = K8sServer(), []
+
+    async def locks(name: str, http: Http) -> None:
+        about = K8s(scheme="http", host="127.0.0.1", port=state.port, token="a-token", node=name)
+        got.append(await Served(EndpointsBackend(about), http.exchange).lock())
+
+    async def story() -> None:
+        async with Http() as http:
+            await locks("rabbit@dead", http)
+            async with anyio.create_task_group() as group:
+                group.start_soon(locks, "rabbit@a", http)
+                await anyio.sleep(0.1)
+                assert 1 == len(got)
+
+    with serving(state):
+        anyio.run(story)
+    assert [True, True] == [isinstance(one, Held) for one in got]

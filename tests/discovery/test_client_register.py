@@ -1,0 +1,153 @@
+"""Two members whose views a real etcd chooses; join protocol, 3.7.
+
+The hosts are of the tests (`hosting.py`): their members, messages and requests are what ships.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+
+import anyio
+import pytest
+
+from joinproto.discovery.clients.http import Http
+from joinproto.discovery.clients.successors import Free, Successors
+from joinproto.discovery.consul_settings import Consul
+from joinproto.discovery.etcd3_settings import Etcd3
+from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register
+from joinproto.join.store import StoreRecord
+from tests.discovery.asking import hurried
+from tests.discovery.hosting import Cluster
+from tests.discovery.recorded import ConsulServer, serving
+from tests.discovery.servers import etcds
+
+Story = Callable[[Cluster], Awaitable[None]]
+WITHIN = 20.0
+
+
+def played(register: Register, story: Story) -> None:
+    """Play a story with this register."""
+
+    async def whole() -> None:
+        async with Http() as http, anyio.create_task_group() as group:
+            cluster = Cluster(group, Successors(register, hurried(http.exchange, 1.0)))
+            for name in "ab":
+                cluster.start(name, StoreRecord(store_id=f"store-{name}"), "ab")
+            await story(cluster)
+            group.cancel_scope.cancel()
+
+    anyio.run(whole)
+
+
+async def until(holds: Callable[[], bool], cluster: Cluster) -> None:
+    """Wait until this holds."""
+    with anyio.move_on_after(WITHIN):
+        while not holds():  # noqa: ASYNC110 - what it waits for happens in members, unseen
+            await anyio.sleep(0.02)
+        return
+    raise AssertionError(cluster.serving)
+
+
+async def both(cluster: Cluster) -> None:
+    """Wait until both serve in one view."""
+    await until(lambda: len(cluster.serving) == 2, cluster)
+    assert 1 == len(set(cluster.serving.values()))
+
+
+async def two_do_what_takes_three(cluster: Cluster) -> None:
+    """Either may be lost, at any time, and come back; then the other one."""
+    await both(cluster)
+    for name in "ba":
+        before = cluster.serving[name]
+        cluster.kill(name)
+        await until(partial(_has_left, cluster, before), cluster)
+        assert 1 == len(cluster.serving)
+        cluster.start(name, StoreRecord(store_id="never taken"), "ab")
+        await both(cluster)
+
+
+async def one_of_two_goes_on(cluster: Cluster) -> None:
+    """Cut from each other, both reach the register: it chooses one, and the other closes.
+
+    The other may serve in the old view for two heartbeats more: 3.7 promises no less.
+    """
+    await both(cluster)
+    old = set(cluster.serving.values())
+    cluster.cuts(True)
+    await until(lambda: {*cluster.serving.values()} - old != set(), cluster)
+    await until(lambda: len(cluster.serving) == 1, cluster)
+    await anyio.sleep(0.5)
+    assert 1 == len(cluster.serving)
+    cluster.cuts(False)
+    await both(cluster)
+
+
+async def without_the_register_nobody_goes_on(cluster: Cluster) -> None:
+    """A member that has not heard for two heartbeats that its view has no successor closes."""
+    await both(cluster)
+    cluster.unregistered |= {"a", "b"}
+    await until(lambda: not cluster.serving, cluster)
+    cluster.unregistered.clear()
+    await both(cluster)
+
+
+def _has_left(cluster: Cluster, view: str) -> bool:
+    return bool({*cluster.serving.values()} - {view})
+
+
+STORIES = [two_do_what_takes_three, one_of_two_goes_on, without_the_register_nobody_goes_on]
+EACH = pytest.mark.parametrize("story", STORIES, ids=lambda one: one.__name__)
+
+
+@pytest.mark.slow
+def test_two_members_on_a_real_etcd(tmp_path: Path) -> None:
+    """With a register two members can do what takes three: every story, on one etcd."""
+    with etcds(tmp_path) as (one,):
+        for story in STORIES:
+            at = {"host": "127.0.0.1", "port": one.client}
+            about = Etcd3(cluster_name=story.__name__, **at)  # type: ignore[arg-type]
+            played(EtcdRegister(about), story)
+
+
+@EACH
+def test_two_members_on_the_recorded_shapes_of_consul(story: Story) -> None:
+    """The same with cas=0 and consistent reads."""
+    with serving(state := ConsulServer()):
+        played(ConsulRegister(Consul(host="127.0.0.1", port=state.port)), story)
+
+
+@pytest.mark.slow
+def test_an_etcd_that_hangs_closes_both_and_lets_them_go_on(tmp_path: Path) -> None:
+    """Out of reach: they suspend themselves in time; nothing is chosen meanwhile."""
+    with etcds(tmp_path) as (one,):
+
+        async def story(cluster: Cluster) -> None:
+            await both(cluster)
+            views = set(cluster.served)
+            one.pause()
+            await until(lambda: not cluster.serving, cluster)
+            await anyio.sleep(1.0)
+            assert views == set(cluster.served)
+            one.go_on()
+            await both(cluster)
+
+        played(EtcdRegister(Etcd3(host="127.0.0.1", port=one.client)), story)
+
+
+def test_what_no_member_wrote_is_no_successor(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither taken for one, nor for none: the member suspends itself, and the log says why."""
+    with serving(state := ConsulServer()):
+        register = ConsulRegister(Consul(host="127.0.0.1", port=state.port))
+
+        async def asked() -> list[object]:
+            async with Http() as http:
+                successors = Successors(register, http.exchange)
+                free = await successors.successor("v1")
+                entry = {"Value": "Z2FyYmFnZQ==", "ModifyIndex": 1}
+                state.keys["rabbitmq/default/successors/v1"] = entry
+                return [free, await successors.successor("v1")]
+
+        assert [Free(), None] == anyio.run(asked)
+    assert "no member wrote" in caplog.text

@@ -1,0 +1,218 @@
+"""From a rabbitmq.conf to a backend that is asked; discovery, D1 and D6."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import anyio
+import pytest
+
+from joinproto.discovery.chosen import Chosen, chosen
+from joinproto.discovery.clients.conformance import server_of
+from joinproto.discovery.clients.listing import Listing, list_file
+from joinproto.discovery.clients.opened import nic_address, opened, tls_context
+from joinproto.discovery.clients.port import Port
+from joinproto.discovery.contract import Done, Variant
+from joinproto.discovery.lint import Given
+from joinproto.discovery.releases import release
+from joinproto.errors import UsageProblem
+from tests.discovery.recorded import ConsulServer, serving
+
+C = "cluster_formation."
+
+
+def conf(backend: str, **keys: object) -> str:
+    """Return a file with this backend and its keys; `__` is a dot."""
+    lines = [f"{C}peer_discovery_backend = {backend}"]
+    lines += [f"{C}{key.replace('__', '.')} = {value}" for key, value in keys.items()]
+    return "\n".join(lines) + "\n"
+
+
+def of(text: str, at: str = "4.2", variant: Variant = Variant.OURS, **env: str) -> Chosen:
+    """Return what a file chooses."""
+    given = Given(release=release(at), environment=env, node="rabbit@a.example")
+    return chosen(text, given, variant=variant)
+
+
+def listing(text: str, at: str = "4.2") -> Listing:
+    """Return who is listed."""
+    return list_file(text, Given(release=release(at), node="rabbit@a"))
+
+
+def test_the_configured_nodes_are_listed_in_the_order_of_their_numbers() -> None:
+    """classic_config.nodes.$n."""
+    text = conf(
+        "classic_config",
+        classic_config__nodes__10="rabbit@c",
+        classic_config__nodes__2="rabbit@b",
+        classic_config__nodes__1="rabbit@a",
+    )
+
+    assert ("rabbit@a", "rabbit@b", "rabbit@c") == listing(text).nodes
+
+
+def test_a_file_asks_its_consul_and_writes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """`joinproto discovery list FILE` asks the real backend; the token is never in a log."""
+    caplog.set_level(logging.DEBUG)
+    with serving(state := ConsulServer()):
+        text = conf(
+            "consul",
+            consul__host="127.0.0.1",
+            consul__port=state.port,
+            consul__acl_token="a-secret",
+            consul__cluster_name="qa",
+            consul__svc_addr="10.0.0.1",
+        )
+
+        async def registers() -> Done:
+            async with opened(of(text)) as port:
+                done = await port.register()
+                assert isinstance(done, Done)
+                return done
+
+        anyio.run(registers)
+        found = listing(text)
+
+    assert (("rabbit@a.example",), None) == (found.nodes, found.error)
+    assert ["PUT", "GET"] == [method for method, _, _ in state.seen]
+    assert {"a-secret"} == {headers["x-consul-token"] for _, _, headers in state.seen}
+    assert "a-secret" not in caplog.text
+    down = listing(text)
+    assert down.nodes is None
+    assert "attempts failed" in (down.error or "")
+
+
+def test_the_secret_of_the_environment_wins_over_the_files() -> None:
+    """ENV = environment variable that overrides the file."""
+    text = conf("consul", consul__acl_token="of-the-file")
+
+    assert "of-the-file" == of(text).consul.acl_token
+    assert "of-env" == of(text, RABBITMQ_CONSUL_ACL_TOKEN="of-env").consul.acl_token
+
+
+def test_each_release_has_its_own_etcd_and_kubernetes() -> None:
+    """v3 only since 3.8.4; pod names from 4.1 on."""
+    etcd, k8s = conf("etcd", etcd__host="e"), conf("k8s")
+
+    assert (True, False) == (of(etcd, "3.8").is_etcd2, of(etcd, "3.8.4").is_etcd2)
+    assert (False, True) == (of(k8s, "4.0").is_pods, of(k8s, "4.1").is_pods)
+    numbered = conf("k8s", k8s__ordinal_start=3)
+    given = Given(release=release("4.1"), node="rabbit@r-7")
+    found = list_file(numbered, given)
+    assert (("rabbit@r-3",), True) == (found.nodes, found.selected)
+
+
+def test_all_settings_reach_their_backend() -> None:
+    """Every key of consul, etcd and aws that a backend knows."""
+    consul = of(
+        conf(
+            "consul",
+            consul__svc="mq",
+            consul__svc_tags__1="qa",
+            consul__svc_meta__owner="team",
+            consul__svc_ttl=40,
+            consul__deregister_after=90,
+            consul__lock_prefix="env",
+            consul__lock_wait_time=7,
+            consul__include_nodes_with_warnings="true",
+        )
+    ).consul
+    assert ("mq", ("qa",), 40, 90, "env", 7, True, True) == (
+        consul.svc,
+        consul.svc_tags,
+        consul.svc_ttl,
+        consul.deregister_after,
+        consul.lock_prefix,
+        consul.lock_timeout,
+        consul.include_nodes_with_warnings,
+        consul.long_names,
+    )
+    assert {"owner": "team"} == dict(consul.svc_meta)
+
+    etcd = of(conf("etcd", etcd__endpoints__1="e1:1", etcd__username="u", etcd__password="p"))
+    assert (("e1:1",), "u", "p") == (etcd.endpoints, etcd.etcd3.username, etcd.etcd3.password)
+    aws = of(
+        conf(
+            "aws",
+            aws__instance_tags__service="rabbitmq",
+            aws__hostname_path__2="privateIpAddress",
+            aws__hostname_path__1="networkInterfaceSet,1,privateDnsName",
+            aws__ec2_instance_states__1="running",
+        ),
+        "4.3",
+    )
+    paths = (("networkInterfaceSet", "1", "privateDnsName"), ("privateIpAddress",))
+    assert (paths, ("running",)) == (aws.aws_names.paths, aws.aws.states)
+    assert of(conf("aws"), "4.2").aws.states is None
+
+
+def test_a_file_with_which_no_node_starts_is_refused_with_its_line() -> None:
+    """Exit 2: what was found, and what to do next."""
+    with pytest.raises(UsageProblem, match="line 2"):
+        of(conf("consul", consul__hots="x"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (conf("etcd", etcd__endpoints__1="nowhere"), "etcd.endpoints"),
+        (conf("my_own_backend"), "my_own_backend"),
+        (conf("consul", consul__ssl_options__cacertfile="/missing"), "TLS"),
+    ],
+)
+def test_settings_that_cannot_hold_here_are_refused(text: str, said: str) -> None:
+    """Never a traceback, never a silent default."""
+    with pytest.raises(UsageProblem, match=said):
+        listing(text)
+
+
+def test_the_pods_files_are_read(tmp_path: Path) -> None:
+    """token_path must be a readable file."""
+    missing = conf("k8s", k8s__token_path=tmp_path / "token")
+    with pytest.raises(UsageProblem, match="cannot be read"):
+        listing(missing, "4.0")
+
+
+def test_verify_none_is_taken_at_its_word_and_no_options_are_no_context() -> None:
+    """The usual TLS client options."""
+    assert tls_context({}) is None
+    context = tls_context({"verify": "verify_none"})
+    assert context is not None
+    assert not context.check_hostname
+
+
+def test_an_interface_has_its_address() -> None:
+    """The IP address of a NIC."""
+    assert "127.0.0.1" == nic_address("lo")
+    assert nic_address("no-such-nic") is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "http://h:1", "consul+ftp://h", "x+http://h:1", "consul+http://h:0", "etcd3+http://"],
+)
+def test_what_is_no_server_is_refused(url: str) -> None:
+    """KIND+http://HOST:PORT."""
+    with pytest.raises(UsageProblem, match="not a server"):
+        server_of(url)
+
+
+def test_a_server_is_read_from_its_address() -> None:
+    """The port may be left out."""
+    assert 8500 == server_of("consul+http://localhost").port
+    assert ("fd00::1", 1) == (server_of("etcd2+https://[fd00::1]:1").host, 1)
+
+
+def test_a_backend_without_records_and_locks_says_so() -> None:
+    """The contract: what cannot be done is done, a lock that cannot be had is an error."""
+
+    async def story() -> tuple[object, object]:
+        async with opened(of(conf("classic_config"))) as port:
+            plain: Port = port
+            assert (False, False, None) == (plain.registers, plain.locks, plain.keep_alive_every)
+            return await plain.register(), await plain.lock()
+
+    registered, locked = anyio.run(story)
+    assert Done() == registered
+    assert "no lock" in str(locked)

@@ -1,0 +1,213 @@
+"""What a release makes of a rabbitmq.conf.
+
+Source: discovery, D6.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinproto.discovery import conf
+from joinproto.discovery.keys import SETTINGS, Status
+from joinproto.discovery.lint import Given, Linted, Said, lint
+from joinproto.discovery.problem import Severity
+from joinproto.discovery.releases import FIRST, LATEST, release
+from joinproto.errors import UsageProblem
+
+EXAMPLES = Path(__file__).parent / "examples"
+F = "cluster_formation"
+
+
+def problems(found: Linted) -> list[tuple[str, int, str]]:
+    """Return what is wrong: how bad, where, with what."""
+    name = f"{F}."
+    return [
+        (one.severity.value, one.line, (one.key or "").removeprefix(name)) for one in found.problems
+    ]
+
+
+def of(text: str, at: str = "head", **given: object) -> Linted:
+    return lint(text, Given(release=release(at), **given))  # type: ignore[arg-type]
+
+
+def test_a_quoted_value_may_hold_what_begins_a_comment() -> None:
+    """The format: `#` ends an unquoted value, a part of a key may hold a dot."""
+    lines, wrong = conf.read("a.b = 'x # y'  # z\n\n# c\n  c\\.d.e=1 # two\n")
+
+    assert [] == wrong
+    assert [("a", "b"), ("c.d", "e")] == [line.parts for line in lines]
+    assert ["x # y", "1"] == [line.value for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"443 is used by default", "there is no = between a key and a value"),
+        (b"a.b =", "there is no value"),
+        (b"a b = 1", "'a b' is not a key"),
+        (b"a = 'x", "a quoted value does not end"),
+        (b"a = \xff", "byte 5 of the line is not UTF-8"),
+        (b"include other.conf", "an included file is not read here"),
+    ],
+)
+def test_a_line_that_is_not_a_setting_is_told_with_its_number(line: bytes, why: str) -> None:
+    """It is an error: the node would not start either."""
+    found = lint(b"# one\n" + line + b"\n", Given())
+
+    assert [(2, why)] == [(one.line, one.why) for one in found.problems]
+    assert not found.starts
+
+
+@pytest.mark.parametrize(
+    ("at", "status"), [("3.8", "accepted"), ("3.13", "ignored"), ("4.0", "unknown")]
+)
+def test_the_startup_delay_was_taken_out_in_two_steps(at: str, status: str) -> None:
+    """3.9.0 ignores it, 4.0 refuses the whole file."""
+    found = of(f"{F}.randomized_startup_delay_range.max = 60\n", at)
+
+    assert [status] == [one.status.value for one in found.settings]
+    assert (status != "unknown") == found.starts
+
+
+def test_a_key_of_a_plugin_that_is_off_keeps_the_node_from_starting() -> None:
+    """The whole file is refused, with the plugin to enable."""
+    text = f"{F}.consul.host = consul\n"
+
+    off = of(text, plugins=frozenset({"rabbitmq_peer_discovery_aws"}))
+    on = of(text, plugins=frozenset({"rabbitmq_peer_discovery_consul"}))
+
+    assert not off.starts
+    assert "rabbitmq_peer_discovery_consul" in off.problems[0].next
+    assert on.starts
+
+
+def test_cleanup_is_known_with_any_plugin_and_unknown_with_none() -> None:
+    """It belongs to what the plugins share."""
+    text = f"{F}.node_cleanup.interval = 60\n"
+
+    assert not of(text, plugins=frozenset()).starts
+    assert of(text, plugins=frozenset({"rabbitmq_peer_discovery_etcd"})).starts
+
+
+def test_a_misspelt_key_is_told_with_the_nearest_one() -> None:
+    found = of(f"{F}.consul.svc_adr_auto = true\n")
+
+    assert [Said.UNKNOWN] == [one.status for one in found.settings]
+    assert f"did you mean {F}.consul.svc_addr_auto?" == found.problems[0].next
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "is_read"),
+    [
+        ("consul.port", "65534", True),
+        ("consul.port", "65535", False),
+        ("discovery_retry_limit", "unlimited", True),
+        ("discovery_retry_limit", "0", False),
+        ("aws.hostname_path.1", "privateIpAddress", True),
+        ("aws.hostname_path.first", "privateIpAddress", False),
+        ("node_type", "ram", False),
+        ("registration.enabled", "yes", False),
+        ("etcd.ssl_options.fail_if_no_peer_cert", "true", False),
+    ],
+)
+def test_a_value_is_read_as_the_schema_reads_it(key: str, value: str, is_read: bool) -> None:
+    """65535 itself is no port to Consul's setting; the guide's own example for etcd is refused."""
+    assert is_read == of(f"{F}.{key} = {value}\n").starts
+
+
+def test_the_environment_wins_over_the_file_and_secrets_are_hidden() -> None:
+    """Names are tried with `RABBITMQ_` first, and without."""
+    found = of(
+        f"{F}.peer_discovery_backend = consul\n{F}.consul.acl_token = hush\n",
+        environment={"RABBITMQ_CONSUL_ACL_TOKEN": "hush too", "CONSUL_HOST": "there"},
+    )
+
+    values = {(one.key, one.origin.value): one.value for one in found.settings}
+    assert "..." == values[f"{F}.consul.acl_token", "file"]
+    assert "..." == values[f"{F}.consul.acl_token", "environment"]
+    assert "there" == values[f"{F}.consul.host", "environment"]
+    assert "hush" not in str(found)
+
+
+def test_the_last_of_two_lines_holds() -> None:
+    found = of(f"{F}.node_type = disc\n{F}.node_type = disk\n")
+
+    assert ["disc"] == [one.value for one in found.settings]
+    assert [("warning", 1, "node_type")] == problems(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("peer_discovery_backend = consul", ("unsafe", 1, "peer_discovery_backend")),
+        ("peer_discovery_backend = aws", ("unsafe", 1, "peer_discovery_backend")),
+        ("node_cleanup.only_log_warning = false", ("unsafe", 1, "node_cleanup.only_log_warning")),
+        ("classic_config.nodes.1 = host1", ("unsafe", 1, "classic_config.nodes.1")),
+        (
+            "peer_discovery_backend = consul\nconsul.svc_ttl = 15",
+            ("unsafe", 2, "consul.svc_ttl"),
+        ),
+        ("dns.hostname = seed", ("warning", 1, "dns.hostname")),
+        (
+            "peer_discovery_backend = consul\nconsul.deregister_after = 30",
+            ("warning", 2, "consul.deregister_after"),
+        ),
+    ],
+)
+def test_what_is_unsafe_or_of_no_use_is_told(text: str, expected: tuple[str, int, str]) -> None:
+    """Each of them is a case of the table of what operators met with."""
+    found = of("\n".join(f"{F}.{line}" for line in text.splitlines()))
+
+    assert expected in problems(found)
+
+
+def test_a_plain_list_of_three_has_no_problem() -> None:
+    """The other side: what is fine is called fine."""
+    lines = [f"{F}.classic_config.nodes.{at} = rabbit@host{at}" for at in (1, 2, 3)]
+
+    found = of("\n".join(lines), node="rabbit@host2")
+
+    assert () == found.problems
+    assert of("\n".join(lines), node="rabbit@host9").problems
+
+
+def test_ten_thousand_lines_are_read() -> None:
+    """Lines about something else are not looked at."""
+    text = "".join(f"default_permissions.{at} = x\n" for at in range(10_000))
+
+    assert () == of(f"{text}{F}.node_type = disc\n").problems
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.conf")), ids=lambda file: file.stem)
+def test_the_examples_of_the_guide_are_judged(file: Path) -> None:
+    """The guide's examples, as they stand there: comments lost their `#` in some of them."""
+    text = file.read_text("utf-8")
+    expected = (EXAMPLES / f"{file.stem}.txt").read_text("utf-8").splitlines()
+
+    told = [
+        f"{at} {'starts' if found.starts else 'does not start'}:"
+        f" {sum(one.severity is Severity.ERROR for one in found.problems)} errors"
+        for at in ("3.8", "3.13", "4.2")
+        for found in [of(text, at)]
+    ]
+
+    assert expected == told
+
+
+def test_every_setting_has_one_row_and_is_known_to_some_release() -> None:
+    keys = [setting.key for setting in SETTINGS]
+
+    assert sorted(set(keys)) == sorted(keys)
+    for setting in SETTINGS:
+        spans = [setting.span(at).status for at in (FIRST, LATEST)]
+        assert set(spans) != {Status.UNKNOWN}
+        if setting.default is not None:
+            setting.kind.read(setting.default)
+
+
+@pytest.mark.parametrize("text", ["", "4", "2.8", "5.0", "4.x", "four"])
+def test_another_text_is_not_a_release(text: str) -> None:
+    with pytest.raises(UsageProblem):
+        release(text)

@@ -1,0 +1,180 @@
+"""Members' answers of the last run: the same report without asking, and nothing on trust."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+import models
+from models import answers as room
+from models import load_world
+from models.answers import FORMAT, Answers
+from models.check import check
+from models.report import Report
+from tests.tools.running import run_here
+
+WORLD = "ring-election"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of answers; a run keeps them however few they are."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(room, "NEW_MIN", 1)
+    return tmp_path / "joinproto" / "answers"
+
+
+def searched(name: str = WORLD, **options: Any) -> tuple[Report, list[str]]:
+    """Return the report of a search with kept answers, and what was told of their file."""
+    told: list[str] = []
+    world = load_world(name, **options)
+    return check(world, answers=Answers.of(name, world.source, told.append)), told
+
+
+def without_costs(report: Report) -> Report:
+    return evolve(
+        report, seconds=0, cpu_seconds=0, peak_rss_bytes=0, numbered_bytes=0, calls=0, notes=()
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ring-election", "token-ring-lossy", "durable-vote-wiped", "note-wait-for-n", "join-cut"],
+)
+def test_a_second_run_reports_the_same_and_asks_less(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Counts, claims, runs and coverage follow from the answers, wherever these come from."""
+    monkeypatch.setattr(room, "SAMPLES", 1)
+    first, _ = searched(name)
+    second, told = searched(name)
+
+    assert without_costs(first) == without_costs(second)
+    assert [] == told
+    assert (first.notes, len(second.notes)) == ((), 1)
+    assert second.calls < first.calls
+
+
+def test_other_options_have_other_answers(cache: Path) -> None:
+    """A world with a rule left out is another world."""
+    searched()
+    mutant, _ = searched(mutant="passes-all-on")
+
+    assert "violated" == mutant.result
+    assert 2 == len(list(cache.iterdir()))
+
+
+def test_answers_of_other_code_are_not_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One module changed is enough: what members answer may follow from any of them."""
+    searched()
+    monkeypatch.setattr(room, "_code_of", lambda said: bytes(32))
+
+    found, told = searched()
+
+    assert ((), []) == (found.notes, told)
+
+
+def test_the_code_is_every_module_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A line in any of them makes other code."""
+    (tmp_path / "deep").mkdir()
+    module = tmp_path / "deep" / "rules.py"
+    module.write_text("LIMIT = 1\n")
+    monkeypatch.setattr(models, "__file__", str(tmp_path / "__init__.py"))
+    before = room._code_of("w")
+    module.write_text("LIMIT = 2\n")
+
+    assert room._code_of("w") not in (before, room._code_of("v"))
+
+
+def damaged(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[-20] ^= 1
+    file.write_bytes(content)
+
+
+def cut_short(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+def of_another_kind(file: Path) -> None:
+    file.write_bytes(b"something else")
+
+
+def writable_by_all(file: Path) -> None:
+    file.chmod(0o666)
+
+
+def with_a_body(file: Path, body: bytes) -> None:
+    head = file.read_bytes()[: len(FORMAT) + 32]
+    file.write_bytes(head + hashlib.sha256(body).digest() + body)
+
+
+def naming_a_program(file: Path) -> None:
+    with_a_body(file, b"cposix\nsystem\n(S'touch /tmp/never'\ntR.")
+
+
+def lying(file: Path) -> None:
+    """Let one answer be another member's state than the code gives."""
+    held = pickle.loads(file.read_bytes()[len(FORMAT) + 64 :])
+    for kinds in held.values():
+        steps = kinds["step"]
+        for question, outcomes in steps.items():
+            steps[question] = outcomes and tuple(evolve(one, effects=77) for one in outcomes)
+    with_a_body(file, pickle.dumps(held))
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (damaged, "it is damaged"),
+        (cut_short, "it is damaged"),
+        (of_another_kind, "it is of another kind"),
+        (writable_by_all, "others may write to it"),
+        (naming_a_program, "it names posix.system"),
+        (lying, "answers otherwise than the members"),
+    ],
+)
+def test_a_file_that_is_not_sound_is_told_and_not_used(
+    cache: Path, harm: Callable[[Path], None], said: str
+) -> None:
+    """The search is the same as without it, and the next run has a sound one."""
+    first, _ = searched()
+    harm(next(cache.iterdir()))
+
+    second, told = searched()
+    third, told_later = searched()
+
+    assert without_costs(first) == without_costs(second) == without_costs(third)
+    assert 1 == len(told)
+    assert said in told[0]
+    assert ((), []) == (second.notes, told_later)
+    assert third.notes
+
+
+def test_old_files_go(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever looks at many worlds keeps the answers of some."""
+    monkeypatch.setattr(room, "FILES_MAX", 2)
+    for members in (2, 3, 4):
+        searched(members=members)
+
+    assert 2 == len(list(cache.iterdir()))
+
+
+def test_a_model_of_ones_own_and_no_cache_keep_nothing(
+    cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Somebody's file may import anything, which no hash of ours knows."""
+    own = tmp_path / "own.py"
+    own.write_text("from models.worlds.ring_election import build as world\n")
+
+    assert 0 == run_here(capsys, "check", str(own)).code
+    assert 0 == run_here(capsys, "check", WORLD, "--no-cache").code
+    assert [] == list(cache.iterdir() if cache.exists() else ())
+    assert 0 == run_here(capsys, "check", WORLD).code
+    assert 1 == len(list(cache.iterdir()))

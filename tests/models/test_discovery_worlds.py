@@ -1,0 +1,70 @@
+"""The worlds of discovery: what each shows, how large it is, what its mutants miss."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.catalogue import load_world
+from models.check import check
+from models.worlds.discovery.entries import ENTRIES
+
+COUNTS = {
+    "discovery-patient": (1_025, 2_397, 13),
+    "discovery-seed-node": (94, 176, 10),
+    "discovery-locked": (61, 61, 13),
+    "discovery-ours": (832, 3_203, 11),
+    "discovery-ours-wiped": (2_632, 8_631, 15),
+    "discovery-ours-too-many": (1_266, 3_482, 10),
+}
+"""Distinct states, steps and depth of those that hold."""
+
+SPLITS = {one.name: one.steps for one in ENTRIES if one.expected == "violated"}
+
+
+def test_every_world_that_holds_is_listed_here() -> None:
+    assert {one.name for one in ENTRIES if one.expected == "holds"} == COUNTS.keys()
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
+    """Beside *one cluster*: all come into it, or one is refused."""
+    found = check(load_world(name))
+
+    assert "holds" == found.result
+    assert COUNTS[name] == (found.distinct, found.generated, found.depth)
+
+
+@pytest.mark.parametrize("name", [name for name, steps in SPLITS.items() if steps])
+def test_a_shipped_boot_splits_in_its_shortest_run(name: str) -> None:
+    """Each is a case of what operators met with."""
+    found = check(load_world(name))
+
+    assert "one cluster" == found.properties[0].name
+    assert "violated" == found.properties[0].result
+    assert found.trace is not None
+    assert SPLITS[name] == len(found.trace.steps)
+
+
+def test_who_looks_before_anybody_has_registered_never_finds_anybody() -> None:
+    """3.13: neither two clusters nor one."""
+    found = check(load_world("discovery-late-record"))
+
+    assert ["holds", "not-reached"] == [one.result for one in found.properties]
+
+
+@pytest.mark.parametrize(
+    ("name", "mutant", "claim", "steps"),
+    [
+        ("discovery-ours", "founds-alone", "one cluster", 6),
+        ("discovery-ours", "founds-again", "all are in one", None),
+        ("discovery-ours-wiped", "any-list", "one cluster", 12),
+        ("discovery-ours-too-many", "any-size", "one cluster", 8),
+    ],
+)
+def test_each_rule_of_ours_is_missed(name: str, mutant: str, claim: str, steps: int | None) -> None:
+    """A majority, joining who is there, whole lists, no more than expected."""
+    found = check(load_world(name, mutant=mutant))
+
+    bad = [one.name for one in found.properties if one.result in ("violated", "not-reached")]
+    assert [claim] == bad
+    assert steps == (None if found.trace is None else len(found.trace.steps))

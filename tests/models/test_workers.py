@@ -1,0 +1,127 @@
+"""Several workers: the same states, counts, coverage, claims and runs as one finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+from hypothesis import assume, given
+
+from models import load_world
+from models.catalogue import ENTRIES
+from models.check import check
+from models.engine import workers as room
+from models.engine.memory import Budget
+from models.engine.rowset import RowSet
+from models.engine.search import Limits, Search
+from models.report import Report
+from tests.models.random_models import Plan, build, plans
+from tests.models.test_answers import without_costs
+
+QUICK = [item.name for item in ENTRIES if item.tier == "quick"]
+LONG = [item.name for item in ENTRIES if item.tier == "long"]
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let levels of a few rows be shared, and buffers be full after a few steps."""
+    monkeypatch.setattr(room, "ROWS_MIN", 2)
+    monkeypatch.setattr(room, "ROOM", 1 << 8)
+
+
+def by(workers: int, name: str, **options: Any) -> Report:
+    # What a report says of memory is what it cost.
+    found = check(load_world(name, **options), workers=workers, witnesses=True)
+    return evolve(without_costs(found), bytes_per_state=0)
+
+
+@pytest.mark.parametrize("name", [name for name in QUICK if not name.startswith("join")])
+def test_a_quick_world_is_reported_alike(name: str) -> None:
+    """Nobody sees in a report how many searched."""
+    assert by(1, name) == by(3, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in QUICK if name.startswith("join")])
+def test_a_quick_join_world_is_reported_alike(name: str) -> None:
+    """The same of the shipped member, with what expires and what is numbered."""
+    assert by(1, name) == by(2, name)
+
+
+@pytest.mark.parametrize(("members", "workers"), [(5, 2), (5, 3), (6, 2)])
+def test_two_phase_commit_has_its_states(members: int, workers: int) -> None:
+    """Source: closed forms 2^N + 4^N + 6^N and 2 + 4^N + N 4^N + N 2^N + 8 N 6^(N-1)."""
+    n = members
+    found = by(workers, "two-phase-commit", members=n)
+
+    assert 2**n + 4**n + 6**n == found.distinct
+    assert 2 + 4**n + n * 4**n + n * 2**n + 8 * n * 6 ** (n - 1) == found.generated
+
+
+def test_the_order_of_rows_is_the_same_on_every_run() -> None:
+    """Whatever the threads' luck: parts of the table are filled each by one worker."""
+
+    def rows() -> Any:
+        search = Search(load_world("two-phase-commit", members=5), workers=3)
+        search.run()
+        return search.rows()[: search.states.count]
+
+    first = rows()
+    for _ in range(3):
+        assert np.array_equal(first, rows())
+
+
+@given(plans())
+def test_random_models_are_reported_alike(plan: Plan) -> None:
+    """States and counts of any network, with crashes and partitions."""
+    world = build(plan)
+    one = Search(world, limits=Limits(states=3_000), stop_at_violation=False)
+    one.run()
+    assume(not one.found.stopped_by)
+    two = Search(world, stop_at_violation=False, workers=2)
+    two.run()
+
+    assert (one.found.levels, one.found.generated) == (two.found.levels, two.found.generated)
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_parts_of_a_table_hold_what_a_whole_one_holds(words: int) -> None:
+    """Every row once, each found again, where parts meet, too."""
+    from models.engine.workers import Crew, Together
+
+    drawn = np.random.default_rng(7)
+    crew = Crew(3)
+    states = RowSet(words, Budget(1 << 30))
+    expander: Any = None
+    together = Together(crew, expander, states)
+    wanted = set()
+    for _ in range(60):
+        found = []
+        for k in range(3):
+            count = int(drawn.integers(0, room.ROOM))
+            rows = drawn.integers(0, 40, (count, words), np.uint64)
+            rows[:, 0] = (rows[:, 0] * drawn.integers(1, 50, count).astype(np.uint64)) | (1 << 63)
+            together._out[k, :count] = rows
+            found.append(count)
+            wanted |= {tuple(row) for row in rows.tolist()}
+        together.insert(found)
+
+    held = states.rows[: states.count]
+    assert len(wanted) == states.count
+    assert wanted == {tuple(row) for row in held.tolist()}
+    before = states.count
+    states.insert(held.copy(), states.count)
+    assert before == states.count
+    crew.close()
+
+
+@pytest.mark.parametrize("limits", [Limits(states=2_000), Limits(seconds=1e-9)])
+def test_limits_end_it(limits: Limits) -> None:
+    """A search of several ends where one would, and says why."""
+    search = Search(load_world("two-phase-commit", members=7), limits=limits, workers=2)
+    found = search.run()
+
+    assert found.stopped_by.startswith("the limit of")
+    assert search.states.count < 290_000

@@ -1,0 +1,71 @@
+"""Reconciliation, proved for any number of nodes, and held against the code that ships."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import pytest
+
+from proofs.claims import wanted
+from proofs.link.reconcile_mapping import ReconcileMapping
+from proofs.link.run import WORLDS, Linked, link
+from proofs.obligations import discharge, obligations
+from proofs.reconcile import LAYER
+
+LINKED = [one for one in WORLDS if one.layers == {"reconcile"}]
+OF_NODES = {"one_change_at_a_time", "no_rivals", "memberships_share_a_majority"}
+OF_OURS = {"never_below_by_itself", "it_ends", "a_majority_still_runs"}
+
+
+def test_every_obligation_of_reconciliation_is_proved() -> None:
+    """Never below the minimum by our own action; one change at a time; an end."""
+    assert OF_NODES | OF_OURS == {one.name for one in LAYER.claims}
+    assert ((LAYER, LAYER.claims),) == wanted("reconcile")
+    assert [] == [one.words for one in obligations(LAYER) if not discharge(one).is_proved]
+
+
+def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
+    """By itself and by hand, with crashes and elections; what is never taken there is told."""
+    found = [one for linked in LINKED for one in link(linked)]
+
+    assert [] == [one.rejected for one in found if one.rejected is not None]
+    assert sum(one.steps for one in found) > 6_900
+    taken = {step for one in found for step in one.used}
+    assert {step.name for step in LAYER.steps} - taken == {"declare", "run"}
+
+
+@pytest.mark.parametrize(
+    ("world", "mutant", "action"),
+    [
+        ("reconcile-by-hand", "two-changes", "adds by hand"),
+        ("reconcile-below", None, "evaluates"),
+    ],
+)
+def test_rules_left_out_are_rejected_with_the_step(
+    world: str, mutant: str | None, action: str
+) -> None:
+    """Two changes under way; a replica that is dropped before another one is there."""
+    asked = Linked(world, (ReconcileMapping,), frozenset({"reconcile"}), near=3_000, far=0)
+
+    (found,) = link(asked, mutant=mutant)
+
+    assert found.rejected is not None
+    assert found.rejected.action.startswith(action)
+
+
+def test_what_is_taken_for_granted_of_majorities_is_so() -> None:
+    """The axioms about majorities, for all memberships of up to five of six nodes."""
+    nodes = range(6)
+    sets = [frozenset(one) for size in range(1, 6) for one in combinations(nodes, size)]
+    most = {
+        one: [frozenset(m) for m in combinations(sorted(one), len(one) // 2 + 1)] for one in sets
+    }
+    for members, node in product(sets, nodes):
+        more = members | {node}
+        for majority in most[members]:
+            assert any(r <= majority | {node} for r in most.get(more, [majority | {node}]))
+            less = members - {node}
+            if less and node not in majority:
+                assert 2 * len(majority) > len(less)
+            for other in most.get(more, ()):
+                assert majority & other

@@ -1,0 +1,174 @@
+"""A real RabbitMQ cluster on this machine: nodes as processes, with an epmd of their own.
+
+A node is started, killed, cut from the cluster; its management API listens on a port of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from attrs import define, field
+
+LIBRARIES = Path("/usr/lib/rabbitmq/lib")
+PATIENCE = 90.0
+
+
+def home() -> Path:
+    """Return where the broker's scripts are; skips the test where there are none."""
+    found = sorted(LIBRARIES.glob("rabbitmq_server-*/sbin/rabbitmq-server"))
+    if not found or shutil.which("epmd") is None:
+        pytest.skip("rabbitmq-server is not installed")
+    return found[-1].parent
+
+
+def until(what: str, says: Callable[[], Any]) -> Any:
+    """Return the first true answer; fails after a while."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        try:
+            if answer := says():
+                return answer
+        except httpx.HTTPError:
+            pass
+        time.sleep(0.5)
+    raise AssertionError(f"never: {what}")
+
+
+@define
+class Rabbits:
+    """`names`: of all nodes, such as `a@localhost`; the first is asked."""
+
+    room: Path
+    sbin: Path
+    names: tuple[str, ...]
+    ports: dict[str, int]
+    epmd: int
+    running: dict[str, subprocess.Popen[bytes]] = field(factory=dict)
+
+    def start(self, name: str) -> None:
+        """Start a node, without waiting for it."""
+        place = self.room / name.partition("@")[0]
+        place.mkdir(exist_ok=True)
+        (place / "enabled").write_text("[rabbitmq_management].")
+        amqp, distribution = free_ports(2)
+        seeds = "".join(
+            f"cluster_formation.classic_config.nodes.{at} = {one}\n"
+            for at, one in enumerate(self.names, 1)
+        )
+        (place / "rabbitmq.conf").write_text(
+            f"listeners.tcp.1 = 127.0.0.1:{amqp}\nmanagement.tcp.ip = 127.0.0.1\n"
+            f"management.tcp.port = {self.ports[name]}\ncollect_statistics_interval = 1000\n"
+            f"cluster_formation.peer_discovery_backend = classic_config\n{seeds}"
+            "log.console = false\nmnesia_table_loading_retry_timeout = 5000\n"
+        )
+        environment = {
+            **self.environment,
+            "RABBITMQ_NODENAME": name,
+            "RABBITMQ_DIST_PORT": str(distribution),
+            "RABBITMQ_MNESIA_BASE": str(place / "db"),
+            "RABBITMQ_LOG_BASE": str(place / "log"),
+            "RABBITMQ_PID_FILE": str(place / "pid"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(place / "enabled"),
+            "RABBITMQ_CONFIG_FILE": str(place / "rabbitmq.conf"),
+            "RABBITMQ_ADVANCED_CONFIG_FILE": str(place / "advanced.config"),
+            "RABBITMQ_GENERATED_CONFIG_DIR": str(place / "generated"),
+            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 1:1 +sbwt none +sbwtdcpu none",
+        }
+        out = (place / "out").open("ab")
+        with out:
+            self.running[name] = subprocess.Popen(
+                [self.sbin / "rabbitmq-server"],
+                env=environment,
+                stdout=out,
+                stderr=out,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    def kill(self, name: str) -> None:
+        """kill -9: the server, and the shell that started it."""
+        process = self.running.pop(name)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def tool(self, program: str, *words: str) -> str:
+        done = subprocess.run(
+            [self.sbin / program, "--quiet", *words],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert 0 == done.returncode, done.stderr or done.stdout
+        return done.stdout
+
+    def get(self, path: str) -> Any:
+        url = f"http://127.0.0.1:{self.ports[self.names[0]]}/api/{path}"
+        return httpx.get(url, auth=("guest", "guest"), timeout=10).json()
+
+    def declare(self, name: str, *, kind: str = "quorum", **arguments: object) -> None:
+        answer = httpx.put(
+            f"http://127.0.0.1:{self.ports[self.names[0]]}/api/queues/%2f/{name}",
+            auth=("guest", "guest"),
+            json={"durable": True, "arguments": {"x-queue-type": kind, **arguments}},
+            timeout=30,
+        )
+        assert answer.is_success, answer.text
+
+    def members(self, name: str) -> set[str]:
+        return set(self.get(f"queues/%2f/{name}").get("members", ()))
+
+    def up(self) -> set[str]:
+        return {one["name"] for one in self.get("nodes") if one["running"]}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "HOME": str(self.room), "ERL_EPMD_PORT": str(self.epmd)}
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens on, all different."""
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    found = [int(one.getsockname()[1]) for one in held]
+    for one in held:
+        one.close()
+    return found
+
+
+@contextmanager
+def rabbits(room: Path, letters: str) -> Iterator[Rabbits]:
+    """Yield a cluster whose nodes all run; the first founds it, the others join it."""
+    sbin = home()
+    names = tuple(f"{letter}@localhost" for letter in letters)
+    epmd_port, *ports = free_ports(1 + len(names))
+    cookie = room / ".erlang.cookie"
+    cookie.write_text("a-cookie-of-this-test")
+    cookie.chmod(0o400)
+    epmd = subprocess.Popen(["epmd", "-port", str(epmd_port), "-address", "127.0.0.1"])
+    cluster = Rabbits(room, sbin, names, dict(zip(names, ports, strict=True)), epmd_port)
+    try:
+        first, *others = names
+        cluster.start(first)
+        until("the first node runs", lambda: {first} == cluster.up())
+        for name in others:
+            cluster.start(name)
+        until("all nodes run", lambda: set(names) == cluster.up())
+        yield cluster
+    finally:
+        for name in list(cluster.running):
+            cluster.kill(name)
+        epmd.terminate()
+        epmd.wait()

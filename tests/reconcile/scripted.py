@@ -1,0 +1,120 @@
+"""A management API on a real socket that answers as a test says, and tools that note their calls.
+
+Simulated: the broker.  Real: HTTP, processes, the state file.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+TOOL = """#!/bin/sh
+# Called: --node NODE --quiet VERB --vhost / QUEUE [MEMBER | --formatter json]
+cd "{room}"
+echo "$4 $7 $8" | sed 's/ --formatter//' >>calls
+case "$4" in *_status) exec cat "$7.json" ;; esac
+if [ -e "on-$4" ]; then . "./on-$4"; fi
+"""
+
+
+@define
+class Broker:
+    """`how`: to a path, what is answered instead of 200 and the value: a status, or bytes."""
+
+    room: Path
+    nodes: list[dict[str, Any]] = field(factory=list)
+    queues: dict[str, dict[str, Any]] = field(factory=dict)
+    how: dict[str, int | bytes] = field(factory=dict)
+    asked: list[str] = field(factory=list)
+    url: str = ""
+
+    def runs(self, names: str, down: str = "") -> None:
+        self.nodes = [{"name": one, "running": one not in down} for one in names + down]
+
+    def has(self, name: str, members: str, *, online: str | None = None, at: int = 9) -> None:
+        """Say who has a replica, in the API and by its leader, the first of them."""
+        up = members if online is None else online
+        self.queues[name] = {
+            "name": name,
+            "vhost": "/",
+            "type": "quorum",
+            "leader": members[0],
+            "members": list(members),
+            "online": list(up),
+            "arguments": {},
+        }
+        self.says(name, members, online=up, at=at)
+
+    def says(
+        self, name: str, members: str, *, online: str | None = None, at: int = 9, file: str = ""
+    ) -> None:
+        """Say what the leader answers; who is not online has no index."""
+        up = members if online is None else online
+        status = [
+            {
+                "Node Name": one,
+                "Raft State": "leader" if one == members[0] else "follower",
+                "Log Index": at if one == members[-1] else 9,
+                "Commit Index": 9,
+            }
+            if one in up
+            else {"Node Name": one, "Raft State": "noproc", "Log Index": "", "Commit Index": ""}
+            for one in members
+        ]
+        (self.room / (file or f"{name}.json")).write_text(json.dumps(status))
+
+    def on(self, verb: str, script: str) -> None:
+        """Say what a tool does when it is called with this verb."""
+        (self.room / f"on-{verb}").write_text(script)
+
+    @property
+    def tool(self) -> Path:
+        return self.room / "tool"
+
+    @property
+    def calls(self) -> list[str]:
+        """Return the calls that change something."""
+        file = self.room / "calls"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [line for line in lines if "_status" not in line]
+
+
+@contextmanager
+def scripted(room: Path) -> Iterator[Broker]:
+    """Yield a broker whose API listens."""
+    broker = Broker(room)
+    broker.tool.write_text(TOOL.format(room=room))
+    broker.tool.chmod(0o700)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0]
+            broker.asked.append(path)
+            value = broker.nodes if path == "/api/nodes" else list(broker.queues.values())
+            how = broker.how.get(path, 200)
+            body = how if isinstance(how, bytes) else json.dumps(value).encode()
+            self.send_response(200 if isinstance(how, bytes) else how)
+            self.send_header("Content-Length", str(len(json.dumps(value))))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    broker.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield broker
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

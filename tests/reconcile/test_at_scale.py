@@ -1,0 +1,161 @@
+"""`reconcile simulate`: simulated nodes and time, the shipped decision and clock."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from joinproto.reconcile.evaluate import evaluate
+from joinproto.reconcile.queue import Queue, Situation, Target, Variant
+from joinproto.reconcile.timers import Clock, Pace
+from tests.tools.running import run_here
+from tests.tools.schemas import faults, unexplained
+from tools.at_scale.cluster import Cluster
+from tools.at_scale.run import Run
+from tools.at_scale.stories import HOUR, Blow, Shape, Story, Way, blows
+from tools.cli import schema
+
+SMALL = Shape(queues=300, nodes=20, zones=5, bytes_mean=1e9)
+
+
+def played(way: Way, story: list[Blow], copies: int = 4, shape: Shape = SMALL) -> Run:
+    run = Run(shape, way, copies, 24 * HOUR)
+    run.play(story)
+    return run
+
+
+RACK = list(blows(Story.RACK, SMALL, 1))
+
+
+@pytest.mark.parametrize("way", Way)
+def test_each_way_repairs_all_queues_of_a_failed_rack(way: Way) -> None:
+    """As many live replicas as wanted, each counted once; nobody copies more than it may."""
+    run = played(way, RACK)
+    up = [machine.up for machine in run.cluster.machines]
+
+    assert 0 == run.unmended
+    assert run.changes == len(run.below_seconds) > 100
+    assert run.peak_of_a_node == 4
+    assert run.shape.failure_interval <= min(run.below_seconds)
+    assert 0 == sum(machine.copies for machine in run.cluster.machines)
+    for queue, members in enumerate(run.cluster.members):
+        assert len(set(members)) == len(members)
+        assert 3 == sum(up[node] for node in members) == run.cluster.live[queue]
+
+
+def test_ours_repairs_sooner_at_a_lower_peak() -> None:
+    """Q5: beyond the failure interval less than half of periodic's, with fewer copies at a time."""
+    shape = Shape(queues=1_200, nodes=20, bytes_mean=150e6)
+    story = list(blows(Story.RACK, shape, 1))
+    periodic = played(Way.PERIODIC, story, 25, shape)
+    ours = played(Way.OURS, story, periodic.peak_of_a_node, shape)
+
+    def beyond(run: Run) -> float:
+        return sum(run.below_seconds) / len(run.below_seconds) - shape.failure_interval
+
+    assert ours.peak_of_a_node <= periodic.peak_of_a_node
+    assert 2 * beyond(ours) < beyond(periodic)
+
+
+def test_where_nothing_fails_nothing_is_evaluated() -> None:
+    """A look that finds nothing to do is no event."""
+    run = played(Way.PERIODIC, [])
+
+    assert (0, 0) == (run.evaluations, run.changes)
+
+
+def test_restarts_longer_than_the_interval_are_repaired_for_nothing() -> None:
+    """Each node comes back after 90 seconds: with 60 it is replaced, with 120 it is not."""
+    story = list(blows(Story.ROLLING, SMALL, 1))
+    patient = Shape(queues=300, nodes=20, zones=5, bytes_mean=1e9, failure_interval=120)
+
+    hasty = played(Way.OURS, story)
+    assert hasty.for_nothing > 80
+    assert 0 == played(Way.OURS, story, shape=patient).changes
+
+
+def test_a_copy_whose_source_stops_is_begun_again() -> None:
+    """It is not counted as done, and its queue is repaired in the end."""
+    shape = Shape(queues=300, nodes=20, zones=5, bytes_mean=5e9)
+    first = list(blows(Story.RACK, shape, 1))
+    second = [Blow(one.at + 80, one.node + 1, one.up) for one in first[:2]]
+    run = played(Way.OURS, first + second, 4, shape)
+    up = [machine.up for machine in run.cluster.machines]
+    left = [[up[node] for node in members] for members in run.cluster.members]
+    below = [one for one in left if sum(one) < 3]
+
+    assert run.cancelled > 0
+    # Who lost a majority before it was repaired stays so: no change without one.
+    assert 0 < run.unmended == len(below)
+    assert all(2 * sum(one) <= len(one) for one in below)
+
+
+def test_the_same_dice_give_the_same_run() -> None:
+    """Results can be told again."""
+    one, other = (played(Way.OURS, RACK) for _ in range(2))
+
+    assert one.below_seconds == other.below_seconds
+    assert one.moments == other.moments
+
+
+def test_the_shortlist_holds_whom_all_nodes_would_give() -> None:
+    """By zone and load the choice among all nodes is one of the shortlist."""
+    dice = random.Random(3)
+    cluster = Cluster.of(Shape(queues=200, nodes=40, zones=5))
+    for node in dice.sample(range(40), 9):
+        cluster.machines[node].up = False
+    for _ in range(100):
+        cluster.loaded(dice.randrange(40), dice.randrange(1, 5))
+    for queue in range(200):
+        own = cluster.members[queue]
+        everybody = tuple(cluster._node(node) for node in range(40))
+        asked = Queue(
+            members=tuple(cluster.machines[node].name for node in own),
+            target=Target(configuration=4),
+        )
+        chosen = [
+            evaluate(Situation(queue=asked, nodes=nodes)).nodes
+            for nodes in (everybody, cluster.shortlist(queue))
+        ]
+        assert chosen[0] == chosen[1]
+
+
+def test_an_idle_clock_looks_at_the_same_times() -> None:
+    """What is left out changes nothing: the next look is the one it would have come to."""
+    for variant in (Variant.SEED, Variant.OURS):
+        clock = Clock(variant=variant, pace=Pace(interval=50), queue="q").start(0.0)
+        slow = clock
+        while slow.next is not None and slow.next < 777:
+            slow = slow.looked(slow.next, changed=False)
+
+        assert slow.looks_at == pytest.approx(clock.idle(777).looks_at)
+
+
+def test_the_command_compares_writes_and_draws(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """JSON as documented, a row of Parquet a run, and a picture."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pytest.importorskip("matplotlib")
+    words = ("reconcile", "simulate", "--queues", "300", "--nodes", "20", "--zones", "5")
+    picture, folder = tmp_path / "rack.svg", tmp_path / "out"
+    done = run_here(capsys, *words, "--json", "--picture", str(picture), "--out", str(folder))
+
+    assert [] == list(faults(done.object, schema.SCHEMAS["compared"]))
+    assert [] == list(unexplained(done.object, schema.SCHEMAS["compared"]))
+    assert ["events", "periodic", "ours"] == [one["way"] for one in done.object["ways"]]
+    assert "<svg" in picture.read_text()
+    rows = parquet.read_table(folder / "outcomes.parquet").to_pylist()
+    assert [one["changes"] for one in done.object["ways"]] == [one["changes"] for one in rows]
+    assert parquet.read_table(folder / "moments.parquet").num_rows > 10
+    assert "ours, 8 copies" in run_here(capsys, *words, "--way", "ours").out
+    assert json.dumps(done.object)
+
+
+def test_a_cluster_that_cannot_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """More replicas than zones, more zones than nodes."""
+    for words in (("--replicas", "11"), ("--zones", "200"), ("--nodes", "0")):
+        assert 2 == run_here(capsys, "reconcile", "simulate", *words).code

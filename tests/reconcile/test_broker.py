@@ -1,0 +1,337 @@
+"""`reconcile run` beside a broker that fails: nothing is guessed, nothing is done twice."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import define, field
+from prometheus_client import generate_latest
+
+from joinproto.errors import StoreCorrupt, StoreInUse
+from joinproto.reconcile.broker.api import Api, Refused
+from joinproto.reconcile.broker.commands import Tools
+from joinproto.reconcile.broker.journal import Journal
+from joinproto.reconcile.broker.loop import Loop
+from joinproto.reconcile.broker.telling import Teller
+from joinproto.reconcile.keeper import Keeper, Rules
+from joinproto.reconcile.plan import Limits
+from joinproto.reconcile.timers import Pace
+from tests.reconcile.scripted import Broker, scripted
+from tests.tools.running import ROOT
+
+CLOSED = "http://127.0.0.1:1"
+
+
+@define
+class Rig:
+    """A loop in this process, with a clock that the test moves: 10 seconds a round."""
+
+    broker: Broker
+    loop: Loop
+    told: list[dict[str, Any]]
+    now: list[float] = field(factory=list)
+
+    def rounds(self, count: int = 1) -> list[str]:
+        """Return what the tools were called for in all rounds so far."""
+        for _ in range(count):
+            self.now[0] += 10
+            self.loop.round()
+        return self.broker.calls
+
+    def said(self, event: str, key: str) -> list[str]:
+        return [one[key] for one in self.told if one["event"] == event]
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    with scripted(tmp_path) as found:
+        found.runs("abcde")
+        found.has("q", "ab")
+        yield found
+
+
+def rig(
+    broker: Broker, *, applies: bool = True, copies: int = 2, urls: tuple[str, ...] = ()
+) -> Rig:
+    told: list[dict[str, Any]] = []
+    now = [1000.0]
+    rules = Rules(Pace(interval=10, trigger_interval=0), limits=Limits(copies_at_once=copies))
+    journal = Journal.open(broker.room / "state.json") if applies else None
+    loop = Loop(
+        Api((*urls, broker.url), "u", "p", timeout=2, target=3),
+        Tools((str(broker.tool),), (str(broker.tool),), timeout=5),
+        Keeper(rules),
+        Teller(lambda line: told.append(json.loads(line))),
+        journal,
+        clock=lambda: now[0],
+    )
+    loop.start()
+    return Rig(broker, loop, told, now)
+
+
+def test_read_only_says_what_it_would_do_and_does_nothing(broker: Broker) -> None:
+    """Point 6: read-only unless `--apply`; one decision is told once."""
+    found = rig(broker, applies=False)
+
+    assert [] == found.rounds(4)
+    assert ["add c"] == found.said("decision", "does")
+    assert not (broker.room / "calls").exists()
+
+
+def test_a_replica_is_added_once_and_awaited_until_it_is_caught_up(broker: Broker) -> None:
+    """Q4: the next change only when the last one is caught up."""
+    broker.on("add_member", "cp behind.json q.json")
+    broker.says("q", "abc", at=3, file="behind.json")
+    found = rig(broker)
+
+    assert ["add_member q c"] == found.rounds(4)
+    assert ["begun"] == found.said("change", "ended")
+
+    broker.has("q", "abc")
+    assert ["add_member q c"] == found.rounds(3)
+    assert ["begun", "done"] == found.said("change", "ended")
+    assert "enough" in found.said("decision", "case")
+
+
+HALF: dict[str, dict[str, int | bytes]] = {
+    "not JSON": {"/api/queues": b"<html>"},
+    "cut off": {"/api/queues": b'[{"name": "q", "vho'},
+    "another kind": {"/api/nodes": b'{"error": "x"}'},
+    "no name": {"/api/queues": b'[{"type": "quorum"}]'},
+    "no running": {"/api/nodes": b'[{"name": "a"}]'},
+    "an error": {"/api/queues": 500},
+    "refused later": {"/api/nodes": 401},
+}
+
+
+@pytest.mark.parametrize("what", HALF)
+def test_an_answer_that_is_not_whole_changes_nothing(broker: Broker, what: str) -> None:
+    """An API that is down or half answers: nothing is guessed; afterwards it goes on."""
+    found = rig(broker)
+    broker.how.update(HALF[what])
+
+    assert [] == found.rounds(3)
+    assert ["api"] == found.said("problem", "what")
+
+    broker.how.clear()
+    assert ["add_member q c"] == found.rounds(2)
+
+
+def test_no_nodes_and_no_members_are_not_known_rather_than_gone(broker: Broker) -> None:
+    """Q2: an empty list is a question that failed."""
+    found = rig(broker)
+    broker.nodes = []
+    assert [] == found.rounds(2)
+
+    broker.runs("abcde")
+    del broker.queues["q"]["members"]
+    assert [] == found.rounds(2)
+    assert ["the nodes are not known", "the members are not known"] == found.said(
+        "decision", "case"
+    )
+
+
+def test_an_argument_that_is_text_is_told_and_the_others_go_on(broker: Broker) -> None:
+    """RabbitMQ 3.10 takes any value as x-quorum-target-group-size."""
+    broker.has("bad", "ab")
+    broker.queues["bad"]["arguments"] = {"x-quorum-target-group-size": "3"}
+    found = rig(broker)
+
+    assert ["add_member q c"] == found.rounds(2)
+    assert ["bad"] == found.said("problem", "queue")
+    assert "x-quorum-target-group-size is '3'" in found.said("problem", "message")[0]
+
+
+def test_bad_credentials_at_the_start_are_a_mistake_of_the_command_line(broker: Broker) -> None:
+    """Exit code 2; the password is in no message."""
+    broker.how["/api/nodes"] = 401
+
+    with pytest.raises(Refused) as raised:
+        rig(broker, applies=False).loop.round(refused_is_fatal=True)
+
+    assert 2 == raised.value.code
+    assert "401" in raised.value.message
+
+
+def test_the_next_node_is_asked_where_one_is_down(broker: Broker) -> None:
+    """One URL may be of a node that is gone."""
+    found = rig(broker, urls=(CLOSED,))
+
+    assert ["add_member q c"] == found.rounds(2)
+    assert [] == found.said("problem", "what")
+
+
+def test_the_leader_has_the_last_word(broker: Broker) -> None:
+    """The API's list is seconds old: by its leader the queue has three already."""
+    broker.says("q", "abd")
+    found = rig(broker)
+
+    assert [] == found.rounds(3)
+    assert ["enough"] == found.said("decision", "case")
+
+
+def test_a_leader_that_does_not_answer_is_not_guessed(broker: Broker) -> None:
+    """A status that fails, is no JSON, or names no leader."""
+    found = rig(broker)
+    for text in ("", "Error: noproc", "{}", '[{"Node Name": "a", "Raft State": "follower"}]'):
+        (broker.room / "q.json").write_text(text)
+        assert [] == found.rounds(2)
+
+
+def test_a_node_that_dies_during_a_change_is_given_up_after_the_interval(broker: Broker) -> None:
+    """Nothing else is begun meanwhile; then another node gets the replica, and it is counted."""
+    broker.on("add_member", "cp half.json q.json")
+    broker.says("q", "abc", online="ab", file="half.json")
+    found = rig(broker)
+    assert ["add_member q c"] == found.rounds(2)
+
+    broker.runs("abde", down="c")
+    broker.has("q", "abc", online="ab")
+    assert ["add_member q c"] == found.rounds(6)
+    assert ["begun"] == found.said("change", "ended")
+
+    assert ["add_member q c", "add_member q d"] == found.rounds(4)
+    assert ["begun", "its node was lost", "begun"] == found.said("change", "ended")
+
+
+def test_a_command_that_fails_is_followed_like_one_that_succeeds(broker: Broker) -> None:
+    """Its exit code says nothing of what happened: done all the same, or after a while again."""
+    broker.on("add_member", "cp done.json q.json; exit 69")
+    broker.says("q", "abc", file="done.json")
+    found = rig(broker)
+    found.rounds(3)
+    assert ["begun", "done"] == found.said("change", "ended")
+    assert ["command"] == found.said("problem", "what")
+
+    broker.has("r", "ab")
+    broker.on("add_member", "exit 69")
+    found.rounds(4)
+    assert 2 == len(broker.calls)
+    found.rounds(6)
+    assert ["add_member r c"] * 2 == broker.calls[1:]
+
+
+def test_no_node_copies_more_than_it_may(broker: Broker) -> None:
+    """Q5: of three queues that lack one, one at a time where a node may copy one."""
+    for name in ("r", "s"):
+        broker.has(name, "ab")
+    found = rig(broker, copies=1)
+
+    assert 1 == len(found.rounds(3))
+    assert "c takes part in 1 of 1 copies at a time" in found.said("decision", "why")
+
+
+def test_who_left_is_dropped_after_another_one_was_added(broker: Broker) -> None:
+    """Scenario One: add before remove."""
+    broker.runs("abde")
+    broker.has("q", "abc", online="ab")
+    broker.on("add_member", "cp more.json q.json")
+    broker.says("q", "abcd", online="abd", file="more.json")
+    broker.on("delete_member", "cp less.json q.json")
+    broker.says("q", "abd", file="less.json")
+    found = rig(broker)
+    found.rounds(2)
+    broker.has("q", "abcd", online="abd")
+
+    assert ["add_member q d", "delete_member q c"] == found.rounds(3)
+
+
+def test_metrics_count_looks_changes_and_errors(broker: Broker) -> None:
+    """For Prometheus."""
+    found = rig(broker)
+    found.rounds(2)
+    broker.how["/api/nodes"] = 500
+    found.rounds()
+    text = generate_latest(found.loop.teller.registry).decode()
+
+    for line in (
+        'joinproto_reconcile_looks_total{action="add",rule="Q4"} 1.0',
+        'joinproto_reconcile_changes_total{action="add",ended="begun"} 1.0',
+        'joinproto_reconcile_errors_total{what="api"} 1.0',
+        "joinproto_reconcile_queues 1.0",
+    ):
+        assert line in text
+
+
+# -- kill -9 ------------------------------------------------------------------------------------
+
+
+def keep(broker: Broker, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command for one round in a process of its own."""
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "joinproto", "reconcile", "run", "--url", broker.url),
+            *("--target", "3", "--apply", "--state", str(broker.room / "state.json")),
+            *("--rabbitmq-queues", str(broker.tool), "--once", *words),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("effect", ["cp done.json q.json", "true"])
+def test_killed_during_a_change_it_begins_nothing_twice(broker: Broker, effect: str) -> None:
+    """kill -9 by the tool that it calls, after the effect or before it; then it is started anew."""
+    broker.says("q", "abc", file="done.json")
+    broker.on("add_member", f"{effect}; kill -9 $PPID")
+
+    assert -9 == keep(broker).returncode
+    broker.on("add_member", "cp done.json q.json")
+    again = keep(broker)
+
+    assert (0, ["add_member q c"]) == (again.returncode, broker.calls)
+    if effect == "true":
+        assert 0 == keep(broker, "--settle", "0").returncode
+        assert ["add_member q c"] * 2 == broker.calls
+    broker.has("q", "abc")
+    keep(broker)
+    assert {"intents": []} == json.loads((broker.room / "state.json").read_text())
+
+
+def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker) -> None:
+    """Two keepers with one file; a file that nobody wrote."""
+    file = broker.room / "state.json"
+    journal = Journal.open(file)
+    with pytest.raises(StoreInUse):
+        Journal.open(file)
+    assert 4 == keep(broker).returncode
+    journal.close()
+
+    file.write_text('{"intents": [{"vhost": "/"}]}')
+    with pytest.raises(StoreCorrupt):
+        Journal.open(file).read()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("--url", CLOSED, "--once"), 1, "problem"),
+        (("--url", CLOSED, "--apply"), 2, "--apply without --state"),
+        (("--url", CLOSED, "--zone", "a"), 2, "expected NODE=ZONE"),
+        (("--url", CLOSED, "--password-file", "/no/such"), 2, "--password-file"),
+        (("--url", "nonsense", "--once"), 1, "problem"),
+    ],
+)
+def test_what_cannot_be_run_is_said(words: tuple[str, ...], code: int, says: str) -> None:
+    """Exit codes: 1 the broker, 2 the command line."""
+    done = subprocess.run(
+        [sys.executable, "-m", "joinproto", "reconcile", "run", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert code == done.returncode
+    assert says in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr

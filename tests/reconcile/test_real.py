@@ -1,0 +1,174 @@
+"""`reconcile run --apply` beside a real RabbitMQ of five nodes: the scenarios of the design.
+
+Real: the broker, its processes, kill -9, forgetting a node.  Shortened: the intervals.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import frozen
+
+from tests.reconcile.rabbit import Rabbits, rabbits, until
+
+ROOT = Path(__file__).resolve().parents[2]
+THREE: dict[str, Any] = {"x-quorum-target-group-size": 3, "x-quorum-initial-group-size": 3}
+
+
+@frozen
+class Keeping:
+    """A running `reconcile run --apply`."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def lines(self, event: str = "change") -> list[dict[str, Any]]:
+        told = [json.loads(line) for line in self.log.read_text().splitlines()]
+        return [one for one in told if one["event"] == event]
+
+    def changes(self, queue: str, ended: str) -> list[str]:
+        return [
+            one["does"] for one in self.lines() if (one["queue"], one["ended"]) == (queue, ended)
+        ]
+
+
+@contextmanager
+def keeping(
+    cluster: Rabbits, name: str, *, failure: float, queues: Path | None = None
+) -> Iterator[Keeping]:
+    """Yield the daemon; it is stopped in order, and must end with exit code 0."""
+    log = cluster.room / f"{name}.log"
+    words = [
+        *("--url", f"http://127.0.0.1:{cluster.ports[cluster.names[0]]}", "--apply"),
+        *("--state", str(cluster.room / "state.json"), "--failure-interval", str(failure)),
+        *("--poll", "1", "--interval", "3", "--trigger-interval", "1", "--settle", "20"),
+        *("--rabbitmq-queues", str(queues or cluster.sbin / "rabbitmq-queues")),
+        *("--rabbitmq-streams", str(cluster.sbin / "rabbitmq-streams")),
+    ]
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "joinproto", "reconcile", "run", *words],
+            cwd=ROOT,
+            env=cluster.environment,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            yield Keeping(process, log)
+            process.terminate()
+            assert 0 == process.wait(timeout=60), log.read_text()
+        finally:
+            process.kill()
+            process.wait()
+
+
+def victim(cluster: Rabbits, *queues: str) -> str:
+    """Return a member of all of them that leads none, and is not the node that is asked."""
+    leaders = {cluster.get(f"queues/%2f/{one}")["leader"] for one in queues}
+    both = set.intersection(*map(cluster.members, queues))
+    return max(both - leaders - {cluster.names[0]})
+
+
+def three(cluster: Rabbits) -> None:
+    """C was rebooted, and came back in time: nothing is done."""
+    cluster.declare("qq.3", **THREE)
+    until("qq.3 has three", lambda: 3 == len(cluster.members("qq.3")))
+    before, gone = cluster.members("qq.3"), victim(cluster, "qq.3")
+
+    with keeping(cluster, "three", failure=80) as keeper:
+        until("it looks", lambda: keeper.lines("decision"))
+        cluster.kill(gone)
+        until("its loss is seen", lambda: "away, not for long" in keeper.log.read_text())
+        cluster.start(gone)
+        until("it is back", lambda: gone in cluster.up())
+        until(
+            "its replica is back",
+            lambda: gone in cluster.get("queues/%2f/qq.3").get("online", ()),
+        )
+        time.sleep(6)
+
+        assert [] == keeper.lines("change")
+    assert before == cluster.members("qq.3")
+
+
+def two(cluster: Rabbits) -> str:
+    """C is lost for good; an operator adds a replica at the very moment that we do."""
+    cluster.declare("qq.2", **THREE)
+    until("qq.2 has three", lambda: 3 == len(cluster.members("qq.2")))
+    lost = victim(cluster, "qq.2")
+    free = sorted(set(cluster.names) - cluster.members("qq.2"))
+    kept = cluster.members("qq.2") - {lost}
+    operator = cluster.room / "with-operator.sh"
+    add = f"{cluster.sbin}/rabbitmq-queues --node {cluster.names[0]} --quiet add_member --vhost /"
+    operator.write_text(
+        "#!/bin/sh\n"
+        f'case "$*" in *add_member*qq.2*) if mkdir "{cluster.room}/asked"; then\n'
+        f'    for node in {" ".join(free)}; do case "$*" in *"$node") ;; *)\n'
+        f"        (until {add} qq.2 $node; do sleep 1; done) & ;; esac; done; fi ;; esac\n"
+        f'{cluster.sbin}/rabbitmq-queues "$@"; code=$?; wait; exit $code\n'
+    )
+    operator.chmod(0o700)
+
+    with keeping(cluster, "two", failure=6, queues=operator) as keeper:
+        cluster.kill(lost)
+        until("it is mended", lambda: keeper.changes("qq.2", "done"))
+        assert 1 == len(keeper.changes("qq.2", "begun"))
+        assert kept | set(free) | {lost} == cluster.members("qq.2")
+        cluster.tool("rabbitmqctl", "--node", cluster.names[0], "forget_cluster_node", lost)
+        until("A, B, D and E", lambda: kept | set(free) == cluster.members("qq.2"))
+        until("its stream is whole", lambda: 3 == len(running_of(cluster, "st.1")))
+        time.sleep(4)
+
+        assert 1 == len(keeper.changes("qq.2", "begun"))
+    return lost
+
+
+def one(cluster: Rabbits, lost_before: str) -> None:
+    """C is deleted from the cluster by an operator: a replica more, and C's is dropped."""
+    left = set(cluster.names) - {lost_before}
+    cluster.declare("qq.1", **THREE)
+    until("qq.1 has three", lambda: 3 == len(cluster.members("qq.1")))
+    lost = victim(cluster, "qq.1")
+    expected = left - {lost}
+
+    with keeping(cluster, "one", failure=900) as keeper:
+        until("it looks", lambda: keeper.lines("decision"))
+        cluster.kill(lost)
+        time.sleep(5)
+        assert [] == keeper.lines("change")
+        cluster.tool("rabbitmqctl", "--node", cluster.names[0], "forget_cluster_node", lost)
+        until("it is mended", lambda: expected == cluster.members("qq.1"))
+        until("it is told", lambda: keeper.changes("qq.1", "done"))
+        time.sleep(4)
+
+        (new,) = keeper.changes("qq.1", "begun")
+        assert new in {f"add {node}" for node in expected}
+
+
+def running_of(cluster: Rabbits, name: str) -> set[str]:
+    return set(cluster.get(f"queues/%2f/{name}").get("online", ()))
+
+
+@pytest.mark.slow
+def test_the_scenarios_of_the_design_end_as_it_says(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Scenarios Three, Two and One, one after the other in one cluster (starting it is dear)."""
+    room = tmp_path_factory.mktemp("rabbits")
+    with rabbits(room, "abcde") as cluster:
+        cluster.declare(
+            "st.1",
+            kind="stream",
+            **{"x-initial-cluster-size": 3, "x-quorum-target-group-size": 3},
+        )
+        three(cluster)
+        lost = two(cluster)
+        one(cluster, lost)

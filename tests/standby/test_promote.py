@@ -1,0 +1,106 @@
+"""A promotion: who accepts, who refuses, and what he is then.
+
+Source: hot standby, H1 to H4, H8, H10.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from joinproto.standby.broker import Mark, Role, Variant
+from joinproto.standby.promote import Peer, Promoted, Promotion, promote
+from joinproto.standby.tables import TABLES, WHY, Verdict
+
+BACKUP = Peer(name="c", role=Role.BACKUP, generation=3)
+PRIMARY = Peer(name="c", role=Role.PRIMARY, generation=4)
+STARTS = Peer(name="c", role=Role.CONNECTING, generation=3)
+SILENT = Peer(name="c", role=None)
+YES, NO, SAME = Verdict.ACCEPTED, Verdict.REFUSED, Verdict.IGNORED
+
+
+def promoted(variant: Variant, role: Role, *peers: Peer, **more: Any) -> Promoted:
+    about = Promotion(me="b", role=role, variant=variant, peers=peers, **{"generation": 3, **more})
+    return promote(about)
+
+
+@pytest.mark.parametrize("variant", Variant)
+def test_who_catches_up_refuses_and_a_backup_accepts(variant: Variant) -> None:
+    """H3; the document: it fails the start script, so that the manager tries another one."""
+    assert NO is promoted(variant, Role.CATCHUP).verdict
+    assert YES is promoted(variant, Role.BACKUP).verdict
+
+
+@pytest.mark.parametrize("role", [Role.PRIMARY, Role.RECOVERING])
+@pytest.mark.parametrize("variant", Variant)
+def test_a_second_promotion_changes_nothing(variant: Variant, role: Role) -> None:
+    """H3: it is reported as success."""
+    found = promoted(variant, role)
+
+    assert (SAME, role) == (found.verdict, found.role)
+
+
+@pytest.mark.parametrize(
+    ("peer", "seed", "real", "ours"),
+    [
+        (SILENT, YES, YES, YES),
+        (STARTS, YES, YES, YES),
+        (BACKUP, YES, NO, NO),
+        (PRIMARY, YES, NO, NO),
+        (Peer(name="c", role=Role.CATCHUP, generation=3), YES, NO, YES),
+        (Peer(name="c", role=Role.CONNECTING, generation=4), YES, YES, NO),
+        (Peer(name="c", role=Role.CONNECTING, generation=3, was_primary=True), YES, YES, NO),
+    ],
+)
+def test_who_follows_nobody_accepts_only_where_nobody_better_answers(
+    peer: Peer, seed: Verdict, real: Verdict, ours: Verdict
+) -> None:
+    """H3; a silent one is no veto in any of them."""
+    found = [promoted(variant, Role.CONNECTING, peer).verdict for variant in Variant]
+
+    assert [seed, real, ours] == found
+
+
+def test_only_ours_refuses_what_an_older_generation_would_lose() -> None:
+    """H2, H4: a backup that the primary went on without, and one that missed a promotion."""
+    behind = [promoted(variant, Role.BACKUP, PRIMARY).verdict for variant in Variant]
+    dropped = [promoted(variant, Role.BACKUP, dropped=True).verdict for variant in Variant]
+
+    assert [YES, YES, NO] == behind == dropped
+
+
+def test_a_dirty_store_refuses_until_it_is_marked() -> None:
+    """H10: planned in the document, never built in the broker that shipped."""
+    found = [promoted(one, Role.CONNECTING, mark=Mark.DIRTY).verdict for one in Variant]
+
+    assert [NO, YES, NO] == found
+    assert YES is promoted(Variant.OURS, Role.CONNECTING, mark=Mark.CLEAN).verdict
+
+
+def test_a_new_primary_raises_the_generation_before_it_serves() -> None:
+    """H2: above its own and above all that it heard of; the others have none."""
+    found = promoted(Variant.OURS, Role.BACKUP, BACKUP)
+
+    assert 4 == found.generation
+    assert promoted(Variant.REAL, Role.BACKUP, BACKUP).generation is None
+
+
+def test_a_new_primary_waits_for_the_expected_backups() -> None:
+    """H8; the document confirms at once (LM5), and without any there is nothing to wait for."""
+    found = {one: promoted(one, Role.BACKUP, expected=("b", "c")) for one in Variant}
+
+    assert (Role.PRIMARY, ()) == (found[Variant.SEED].role, found[Variant.SEED].waits_for)
+    assert (Role.RECOVERING, ("c",)) == (found[Variant.REAL].role, found[Variant.REAL].waits_for)
+    assert Role.PRIMARY is promoted(Variant.OURS, Role.BACKUP, expected=("b",)).role
+
+
+def test_a_refusal_says_why_and_changes_nothing() -> None:
+    found = promoted(Variant.OURS, Role.CATCHUP)
+
+    assert (Role.CATCHUP, 3) == (found.role, found.generation)
+    assert "b still catches up" in found.why
+
+
+def test_every_case_has_its_reason_in_words() -> None:
+    assert {case.name for table in TABLES.values() for case in table.cases} == WHY.keys()

@@ -1,0 +1,146 @@
+"""The best store, catch-up of a queue, and what replicates.
+
+Source: hot standby, H5, H6, H7, H9, H10; LM1 and LM2 of the document.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from joinproto.standby.best import best
+from joinproto.standby.broker import Mark, Store, Variant
+from joinproto.standby.catch_up import SEQUENCE, Exchange, Message, Order, catch_up
+from joinproto.standby.replicates import Default, Level, replicates
+
+
+def store(name: str, generation: int, **more: object) -> Store:
+    return Store(name=name, mark=Mark.DIRTY, generation=generation, **more)  # type: ignore[arg-type]
+
+
+def messages(*told: str, begins: int = 1) -> list[Message]:
+    return [Message(id=name, sequence=(begins + at) % SEQUENCE) for at, name in enumerate(told)]
+
+
+# -- H10 ------------------------------------------------------------------------------------
+
+
+def test_the_last_to_be_primary_is_the_best() -> None:
+    """Not the one with more messages: the youngest generation decides."""
+    found = best([store("a", 3, primary=True, position=900), store("b", 4, primary=True)])
+
+    assert found.store is not None
+    assert ("b", True) == (found.store.name, found.proven)
+
+
+def test_it_is_proven_only_when_all_stores_were_seen() -> None:
+    found = best([store("b", 4, primary=True)], missing=["c"])
+
+    assert (False, ("c",)) == (found.proven, found.needs)
+
+
+def test_without_the_last_primary_a_backup_that_had_all_is_as_good() -> None:
+    """What is confirmed is in every backup that is up to date (H4)."""
+    stores = [store("b", 4, position=7), store("c", 4, position=9), store("d", 4, caught_up=False)]
+
+    found = best(stores)
+
+    assert found.store is not None
+    assert ("c", True, "as good") == (found.store.name, found.proven, found.case)
+
+
+@pytest.mark.parametrize(
+    ("stores", "case"),
+    [
+        ([], "nothing is kept"),
+        ([Store(name="a", mark=Mark.EMPTY)], "nothing is kept"),
+        ([store("a", 4, primary=True), store("b", 4, primary=True)], "two primaries"),
+        ([store("a", 4, caught_up=False), store("b", 3)], "only who was catching up"),
+    ],
+)
+def test_nothing_is_proven_where_it_cannot_be(stores: list[Store], case: str) -> None:
+    found = best(stores)
+
+    assert (False, case) == (found.proven, found.case)
+
+
+# -- H5, H6, H9 -----------------------------------------------------------------------------
+
+
+def test_a_surplus_goes_by_identity_and_the_rest_is_sent_from_the_back() -> None:
+    """H9 and H5; the same numbers may stand for other messages."""
+    found = catch_up(Variant.OURS, messages("b", "x", "y"), messages("b", "c", "d"))
+
+    assert (("c", "d"), ("y", "x"), ("b",)) == (found.drops, found.sends, found.keeps)
+    assert ("x", "y") == catch_up(
+        Variant.REAL, messages("b", "x", "y"), messages("b"), order=Order.FIFO
+    ).sends
+
+
+def test_by_position_a_backup_that_is_ahead_keeps_its_surplus_and_misses_others() -> None:
+    """LM1: the new primary is behind; what it then takes has numbers that the backup knows."""
+    found = catch_up(Variant.SEED, messages("a", "x"), messages("a", "b", "c"))
+
+    assert ((), (), ("x",)) == (found.drops, found.sends, found.loses)
+    assert "LM1" == found.rule
+
+
+def test_a_number_that_wrapped_is_later() -> None:
+    """LM2: compared within half of all numbers."""
+    primary = messages("a", "b", begins=SEQUENCE - 1)
+
+    found = catch_up(Variant.SEED, primary, primary[:1])
+
+    assert ("b",) == found.sends
+
+
+def test_another_queue_of_the_same_name_is_replaced() -> None:
+    found = catch_up(Variant.REAL, messages("a"), messages("z"), same_queue=False)
+
+    assert Exchange(True, ("z",), ("a",), (), (), "H6", found.why) == found
+
+
+NAMES = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8)
+
+
+@given(NAMES, NAMES, st.sampled_from([Variant.REAL, Variant.OURS]), st.sampled_from(Order))
+def test_afterwards_the_backup_has_what_the_primary_has(
+    primary: list[str], backup: list[str], variant: Variant, order: Order
+) -> None:
+    """H5: a queue is caught up when nothing earlier is missing."""
+    found = catch_up(variant, messages(*primary), messages(*backup), order=order)
+
+    assert set(primary) == (set(backup) - set(found.drops)) | set(found.sends)
+    assert () == found.loses
+
+
+# -- H7 -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variant", "default", "more", "expected"),
+    [
+        (Variant.SEED, Default.ALL, {}, (Level.ALL, True)),
+        (Variant.SEED, Default.ALL, {"message": False}, (Level.ALL, False)),
+        (Variant.REAL, Default.ALL, {"message": False}, (Level.ALL, True)),
+        (Variant.REAL, Default.CONFIGURATION, {}, (Level.CONFIGURATION, False)),
+        (Variant.OURS, Default.NONE, {"queue": Level.ALL}, (Level.ALL, True)),
+        (Variant.OURS, Default.ALL, {"queue": Level.NONE}, (Level.NONE, False)),
+        (Variant.SEED, Default.DURABLE, {}, (Level.NONE, False)),
+        (Variant.SEED, Default.DURABLE, {"durable_queue": True}, (Level.ALL, False)),
+        (
+            Variant.SEED,
+            Default.DURABLE,
+            {"durable_queue": True, "durable_message": True},
+            (Level.ALL, True),
+        ),
+    ],
+)
+def test_what_says_most_nearly_decides(
+    variant: Variant, default: Default, more: dict[str, object], expected: tuple[Level, bool]
+) -> None:
+    """H7: the message, the queue, the default; one message cannot say otherwise in the real one."""
+    found = replicates(variant, default, **more)  # type: ignore[arg-type]
+
+    assert expected == (found.level, found.message)

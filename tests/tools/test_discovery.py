@@ -1,0 +1,141 @@
+"""`joinproto discovery`: what it prints, its exit codes, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tools.cli.main import cli
+
+K8S = """cluster_formation.peer_discovery_backend = rabbit_peer_discovery_k8s
+cluster_formation.randomized_startup_delay_range.max = 2
+"""
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(cli, ["discovery", *words], standalone_mode=False)
+
+
+def facts(folder: Path, **said: Any) -> str:
+    file = folder / "facts.json"
+    file.write_text(json.dumps(said))
+    return str(file)
+
+
+def test_lint_says_the_line_the_reason_and_what_to_write(tmp_path: Path) -> None:
+    """4.1 refuses what 3.13 only ignored."""
+    file = tmp_path / "rabbitmq.conf"
+    file.write_text(K8S)
+
+    new = run("lint", str(file), "--release", "4.1")
+    old = run("lint", str(file), "--release", "3.13")
+
+    assert 1 == new.return_value
+    assert f"{file}:2: error: cluster_formation.randomized_startup_delay_range.max:" in new.output
+    assert "next: take the line out" in new.output
+    assert f"{file}:2: warning:" in old.output
+
+
+def test_lint_prints_json_and_exits_0_where_all_is_fine(tmp_path: Path) -> None:
+    file = tmp_path / "rabbitmq.conf"
+    file.write_text("cluster_formation.classic_config.nodes.1 = rabbit@a\n")
+
+    found = run("lint", str(file), "--json")
+
+    assert 0 == found.return_value
+    assert json.loads(found.output)["starts"] is True
+
+
+def test_a_first_day_that_splits_is_told_step_by_step(tmp_path: Path) -> None:
+    """Two of four that see each other are enough for 4.x."""
+    file = facts(tmp_path, nodes=["n1", "n2", "n3", "n4"], cut=[["n1", "n2"]])
+
+    text, tree = run("would-it-split", file), run("would-it-split", file, "--json")
+
+    assert 1 == text.return_value
+    assert "it splits, in 8 steps" in text.output
+    assert 8 == len(json.loads(tree.output)["run"])
+
+
+def test_a_first_day_that_does_not_split_is_told(tmp_path: Path) -> None:
+    """The same nodes, by our rules."""
+    file = facts(tmp_path, nodes=["n1", "n2", "n3"], cut=[["n1"]], release="ours")
+
+    found = run("would-it-split", file)
+
+    assert 0 == found.return_value
+    assert "one cluster, whatever the order" in found.output
+
+
+@pytest.mark.parametrize(
+    ("said", "path"),
+    [
+        ({"nodes": []}, "nodes"),
+        ({"nodes": ["a", "a"]}, "nodes[1]"),
+        ({"nodes": ["a"], "cut": [["b"]]}, "cut"),
+        ({"nodes": ["a"], "answers": {"a": {}}}, "answer"),
+        ({"nodes": ["a"], "release": "2"}, "release"),
+        ({"nodes": ["a"], "tries": -1}, "tries"),
+        ({"nodes": ["a"], "what": 1}, "what"),
+    ],
+)
+def test_facts_that_do_not_fit_are_refused_by_their_path(
+    tmp_path: Path, said: dict[str, Any], path: str
+) -> None:
+    found = run("would-it-split", facts(tmp_path, **said))
+
+    assert found.exception is not None
+    assert path == getattr(found.exception, "path", None)
+
+
+CLASSIC = """cluster_formation.classic_config.nodes.1 = rabbit@a
+cluster_formation.classic_config.nodes.2 = rabbit@b
+"""
+
+
+def test_list_asks_the_backend_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "rabbitmq.conf"
+    file.write_text(CLASSIC)
+
+    found = run("list", str(file), "--node", "rabbit@a", "--json")
+
+    assert 0 == found.return_value
+    assert ["rabbit@a", "rabbit@b"] == json.loads(found.output)["nodes"]
+
+
+@pytest.mark.parametrize(
+    ("at", "now", "last", "seconds"),
+    [("4.1", "retry", "standalone", 30.0), ("ours", "wait", "wait", None)],
+)
+def test_boot_says_what_a_node_that_sees_nobody_does_in_the_end(
+    tmp_path: Path, at: str, now: str, last: str, seconds: float | None
+) -> None:
+    """Thirty tries a second apart, then alone; ours waits and says for how many."""
+    file = tmp_path / "rabbitmq.conf"
+    file.write_text(CLASSIC)
+
+    found = run("boot", str(file), "--node", "rabbit@a", "--release", at, "--json")
+
+    tree = json.loads(found.output)
+    assert (now, last, seconds) == (tree["now"]["step"], tree["at_last"]["step"], tree["seconds"])
+
+
+def test_boot_joins_who_answers(tmp_path: Path) -> None:
+    file, seen = tmp_path / "rabbitmq.conf", tmp_path / "seen.json"
+    file.write_text(CLASSIC)
+    seen.write_text(json.dumps({"rabbit@b": {"members": 2, "in_cluster": True, "ready": True}}))
+
+    found = run("boot", str(file), "--node", "rabbit@a", "--seen", str(seen))
+
+    assert "now: join rabbit@b: of the nodes that answer rabbit@b is first (D3)" in found.output
+
+
+def test_another_address_is_refused() -> None:
+    found = run("conformance", "http://127.0.0.1")
+
+    assert found.exception is not None
+    assert "KIND+http://HOST:PORT" in getattr(found.exception, "next", "")

@@ -1,0 +1,121 @@
+"""What came out of a run, in figures, as Parquet, and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from attrs import asdict, frozen
+
+from joinproto.errors import EnvironmentProblem
+from joinproto.json_form import Count, Seconds
+from tools.at_scale.run import Run
+from tools.at_scale.stories import Shape, Story
+
+HOUR = 3600.0
+
+
+@frozen(kw_only=True)
+class Outcome:
+    """One way to look after the queues, in figures."""
+
+    way: Annotated[str, "events, periodic or ours"]
+    copies_at_once: Annotated[Count, "that a node may take part in"]
+    queues_below: Annotated[Count, "times that a queue fell below what is wanted"]
+    below_hours: Annotated[float, "of all queues together"]
+    below_mean: Annotated[Seconds, "of those"]
+    below_longest: Annotated[Seconds, "of those"]
+    beyond_interval_mean: Annotated[Seconds, "the mean, without the failure interval itself"]
+    unmended: Annotated[Count, "queues that are below at the end"]
+    changes: Annotated[Count, "replicas that were added"]
+    for_nothing: Annotated[Count, "of these, whose lost one came back, or that came too late"]
+    cancelled: Annotated[Count, "copies whose source or target stopped"]
+    bytes_copied: Annotated[float, "in all"]
+    peak_copies_of_a_node: Annotated[Count, "at a time"]
+    peak_bytes_of_a_node: Annotated[float, "a second: its network, and its disk"]
+    peak_bytes: Annotated[float, "a second: of all nodes"]
+    evaluations: Annotated[Count, "of a queue"]
+    cpu_seconds: Annotated[Seconds, "that this run took"]
+
+    @classmethod
+    def of(cls, run: Run, cpu_seconds: float) -> Self:
+        below, shape = run.below_seconds, run.shape
+        mean = sum(below) / max(1, len(below))
+        return cls(
+            way=run.way.value,
+            copies_at_once=run.copies_at_once,
+            queues_below=len(below),
+            below_hours=sum(below) / HOUR,
+            below_mean=mean,
+            below_longest=max(below, default=0.0),
+            beyond_interval_mean=max(0.0, mean - shape.failure_interval),
+            unmended=run.unmended,
+            changes=run.changes,
+            for_nothing=run.for_nothing,
+            cancelled=run.cancelled,
+            bytes_copied=run.bytes_copied,
+            peak_copies_of_a_node=run.peak_of_a_node,
+            peak_bytes_of_a_node=run.peak_of_a_node * shape.rate,
+            peak_bytes=run.peak * shape.rate,
+            evaluations=run.evaluations,
+            cpu_seconds=cpu_seconds,
+        )
+
+
+@frozen(kw_only=True)
+class Compared:
+    """`reconcile simulate --json`: the same story, looked after in each way."""
+
+    story: Annotated[Story, "what befell the cluster"]
+    days: Annotated[Count, "that were simulated"]
+    shape: Annotated[Shape, "how large it was"]
+    ways: Annotated[tuple[Outcome, ...], "each of the same cluster"]
+
+
+def write_parquet(folder: Path, found: Compared, runs: list[Run]) -> None:
+    """Write `outcomes.parquet`, a row a run, and `moments.parquet`, a row for each change."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise EnvironmentProblem(
+            "pyarrow is not installed", next="pip install 'joinproto[spark]'"
+        ) from None
+    about: dict[str, Any] = {"story": found.story.value, "days": found.days, **asdict(found.shape)}
+    outcomes = [{**about, **asdict(one)} for one in found.ways]
+    moments = [
+        {"way": run.way.value, "copies_at_once": run.copies_at_once, **asdict(one)}
+        for run in runs
+        for one in run.moments
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(outcomes), folder / "outcomes.parquet")
+    pq.write_table(pa.Table.from_pylist(moments), folder / "moments.parquet")
+
+
+def draw(file: Path, runs: list[Run]) -> None:
+    """Draw how many queues are below what is wanted, and the copies, around the first blow."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise EnvironmentProblem(
+            "matplotlib is not installed", next="pip install 'joinproto[bench]'"
+        ) from None
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    above, under = figure.subplots(2, 1, sharex=True)
+    first = min((run.moments[0].at for run in runs if run.moments), default=0.0)
+    for run in runs:
+        at = [one.at - first for one in run.moments]
+        name = f"{run.way.value}, {run.copies_at_once} copies a node"
+        above.step(at, [one.below for one in run.moments], where="post", label=name)
+        loads = [one.copies * run.shape.rate / 1e9 for one in run.moments]
+        under.step(at, loads, where="post", label=name)
+    above.set_ylabel("queues below what is wanted")
+    under.set_ylabel("copied, GB a second")
+    under.set_xlabel("seconds from the first loss")
+    under.set_xlim(0, 300)
+    above.legend()
+    try:
+        figure.savefig(file)
+    except (OSError, ValueError) as error:
+        raise EnvironmentProblem(f"{file}: {error}", next="a .png or .svg of yours") from None
