@@ -46,11 +46,15 @@ def draw(seed: int) -> Scenario:
     # source that is lost.
     about = chance.random()
     is_founding, is_apart = about < 0.2, 0.2 <= about < 0.35
-    is_lost = 0.35 <= about < 0.42
-    is_special = is_founding or is_apart or is_lost
-    members = NAMES[: chance.choice((3, 4, 5, 5, 5, 5, 7) if is_special else SIZES)]
+    is_lost, has_newcomer = 0.35 <= about < 0.42, about >= 0.95
+    is_special = is_founding or is_apart or is_lost or has_newcomer
+    # Of three electors and a newcomer a majority is left without the source.
+    sizes = (4, 4, 4, 5, 6) if has_newcomer else (3, 4, 5, 5, 5, 5, 7) if is_special else SIZES
+    members = NAMES[: chance.choice(sizes)]
     outside = not is_special and chance.random() < 0.2
     electors = members if is_special else _electors(chance, members, outside=outside)
+    if has_newcomer:
+        electors = members[:-1]
     transients = "".join(
         name
         for name in members
@@ -96,6 +100,8 @@ def draw(seed: int) -> Scenario:
             if is_founding
             else _lost_source(chance, members, patience)
             if is_lost
+            else _lost_source(chance, members, patience, has_newcomer=True)
+            if has_newcomer
             else _deeds(chance, members, electors, kinds)
         ),
         apart=() if is_founding else _apart(chance, members, often=is_apart),
@@ -140,16 +146,23 @@ def _founding(chance: Random, members: str, patience: float) -> list[Deed]:
     return [*deeds, *(Deed(end, What.WRITE, name) for name in members)]
 
 
-def _lost_source(chance: Random, members: str, patience: float) -> list[Deed]:
-    """Return a change of view while clients write, and a source that does not outlive it."""
-    late = chance.choice(members)
+def _lost_source(
+    chance: Random, members: str, patience: float, *, has_newcomer: bool = False
+) -> list[Deed]:
+    """Return a change of view while clients write, and a source that does not outlive it.
+
+    A member comes back, or a newcomer does for the first time.
+    """
+    late = members[-1] if has_newcomer else chance.choice(members)
+    others = members.replace(late, "")
     at = patience * 6
     writes = [at + patience * chance.uniform(-0.5, 1.5) for _ in range(100)]
     deeds = [
-        *(Deed(0.0, What.START, name) for name in members),
-        Deed(at - patience, What.CRASH, late),
+        *(Deed(0.0, What.START, name) for name in (others if has_newcomer else members)),
+        *([] if has_newcomer else [Deed(at - patience, What.CRASH, late)]),
         *(Deed(when, What.WRITE, chance.choice(members)) for when in writes),
-        Deed(at - patience / 10, What.FEEDS, chance.choice(members.replace(late, ""))),
+        # The least of those that run orders the frames, so it has the last ones.
+        Deed(at - patience / 10, What.FEEDS, others[0] if has_newcomer else chance.choice(others)),
         Deed(at, What.START, late),
     ]
     return sorted(deeds, key=lambda deed: deed.at)

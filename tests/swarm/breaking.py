@@ -1,16 +1,26 @@
-"""Rules that are left out of the members of a swarm, and the claims that break then."""
+"""Rules that are left out of the members of a swarm, and the claims that break then.
+
+`python -m tests.swarm.breaking` puts each of the former rules back and says when it is found.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import count
+from time import process_time
+from typing import Any
 
 from attrs import evolve, frozen
 
+from joinproto.join.draft import Draft
+from joinproto.join.view import View
+from joinproto.swarm.draw import draw
+from joinproto.swarm.place import Opened, Place
 from joinproto.swarm.run import Outcome, run
 from joinproto.swarm.scenario import Scenario, What
-from models.mutations.catalogue import mutation
-from models.mutations.mutation import applied
+from models.mutations.catalogue import MUTATIONS, mutation
+from models.mutations.mutation import Mutation, Patch, applied
 
 
 def plain(scenario: Scenario, *, options: bool = False) -> Scenario:
@@ -36,18 +46,30 @@ def plain(scenario: Scenario, *, options: bool = False) -> Scenario:
 
 @frozen
 class Broken:
-    """A rule that is left out: the claims of which one breaks, in so many events at most."""
+    """A rule that is left out: the claims of which one breaks, in so many events at most.
+
+    `concerns`: which runs it is about; `search` plays no others.
+    """
 
     name: str
-    rule: str
+    rule: str | Mutation
     claims: frozenset[str]
     events_most: int = 200_000
     first_seed: int = 5_000
     scenario: Callable[[Scenario], Scenario] = plain
+    concerns: Callable[[Scenario], bool] = lambda scenario: True
 
     def play(self, scenario: Scenario) -> Outcome:
-        with applied(mutation(self.rule)):
+        with applied(self.mutation):
             return run(scenario)
+
+    def drawn(self, seed: int) -> Scenario:
+        with applied(self.mutation):
+            return self.scenario(draw(seed))
+
+    @property
+    def mutation(self) -> Mutation | None:
+        return mutation(self.rule) if isinstance(self.rule, str) else self.rule
 
 
 BREAKS = (
@@ -65,3 +87,114 @@ BREAKS = (
     ),
     Broken("the tip on the disk", "dirty-not-written", frozenset({"waits_for_n"})),
 )
+
+
+# -- rules as they once were -------------------------------------------------------------------
+
+
+def _ends_the_ready_alone(original: Callable[..., None]) -> Callable[..., None]:
+    """Make a CLOSE end those that were ready in the view before it, and nobody else."""
+
+    def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
+        was_done, was_ready = m.is_done, m.ready_in == views[-1].parent
+        original(m, now, views)
+        if not views[-1].is_open:
+            m.is_done = was_done or was_ready
+
+    return learn
+
+
+def _with_its_mark(original: Callable[[Place], Opened]) -> Callable[[Place], Opened]:
+    """Make a disk that was marked stay marked, when its process starts again."""
+
+    def open_disk(self: Place) -> Opened:
+        before = self.record
+        is_marked = before is not None and before.tip is not None and before.update_unfinished
+        found = original(self)
+        return evolve(found, record=evolve(found.record, update_unfinished=is_marked))
+
+    return open_disk
+
+
+def _marked_on_the_way(original: Callable[..., None]) -> Callable[..., None]:
+    def update_progress(m: Draft, *args: Any) -> None:
+        is_marked = m.record.update_unfinished
+        original(m, *args)
+        if is_marked:
+            m.unfinished_update()
+
+    return update_progress
+
+
+def _marked_to_the_end(original: Callable[..., None]) -> Callable[..., None]:
+    def update_done(m: Draft, *args: Any) -> None:
+        m.write(evolve(m.record, update_unfinished=False))
+        original(m, *args)
+
+    return update_done
+
+
+def _any_majority(_: Any) -> Callable[[int], int]:
+    return lambda electors: electors // 2 + 1
+
+
+MAJORITY_OF_NAMES = Mutation(
+    "founded-by-a-majority-of-names",
+    (Patch("joinproto.join.config", "fewest_founders", _any_majority),),
+)
+MARKED_AT_ONCE = Mutation(
+    "unfit-before-the-first-byte",
+    (
+        *MUTATIONS["unfit-before-the-first-byte"].patches,
+        Patch("joinproto.join.steps", "update_progress", _marked_on_the_way),
+        Patch("joinproto.join.steps", "update_done", _marked_to_the_end),
+        Patch("joinproto.swarm.place", "Place.open", _with_its_mark),
+    ),
+)
+READY_ALONE = Mutation(
+    "close-ends-the-ready-alone",
+    (Patch("joinproto.join.learning", "learn", _ends_the_ready_alone),),
+)
+
+
+def _has_few_founders(scenario: Scenario) -> bool:
+    few = scenario.found_with
+    return few is not None and few + few // 2 + 1 <= len(scenario.electors)
+
+
+def _former(point: str, rule: str | Mutation, claims: set[str], seed: int) -> Broken:
+    """`seed`: the first one from 0 on that finds it."""
+    return Broken(
+        point, rule, frozenset(claims), first_seed=seed, scenario=lambda scenario: scenario
+    )
+
+
+FORMER = (
+    evolve(_former("1", MAJORITY_OF_NAMES, {"one_successor"}, 1_983), concerns=_has_few_founders),
+    _former("2", "nobody-keeps-it", {"view_has_store"}, 28),
+    _former("3", MARKED_AT_ONCE, {"serves_again"}, 52),
+    _former("4", "left-to-the-absent", {"leave_keeps_majority"}, 30),
+    _former("5", READY_ALONE, {"all_end", "close_ends"}, 2),
+    _former("10", "apart-kept", {"serves_again"}, 152),
+)
+
+
+def search(broken: Broken, first: int = 0) -> str:
+    """Return with which seed from `first` on the rule is missed, and what that took."""
+    began, runs, events, outcome = process_time(), 0, 0, None
+    seeds = count(first)
+    while outcome is None or outcome.claim not in broken.claims:
+        scenario = broken.drawn(next(seeds))
+        if broken.concerns(scenario):
+            outcome = broken.play(scenario)
+            runs, events = runs + 1, events + outcome.events
+    rule = broken.rule if isinstance(broken.rule, str) else broken.rule.name
+    return (
+        f"{broken.name} {rule}: {outcome.claim}, seed {outcome.scenario.seed}, {runs} runs,"
+        f" {events} events, {process_time() - began:.1f} s of CPU"
+    )
+
+
+if __name__ == "__main__":
+    for one in FORMER:
+        print(search(one), flush=True)

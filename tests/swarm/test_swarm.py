@@ -9,12 +9,13 @@ import sys
 import pytest
 from attrs import evolve
 
+from joinproto.errors import MisuseError
 from joinproto.swarm.draw import draw
 from joinproto.swarm.many import many
 from joinproto.swarm.run import Outcome, run
 from joinproto.swarm.scenario import Deed, Scenario, What
 from joinproto.swarm.shrink import shrink
-from tests.swarm.breaking import BREAKS, Broken, plain
+from tests.swarm.breaking import BREAKS, FORMER, Broken, plain
 
 ALWAYS = {
     "one_successor",
@@ -111,6 +112,27 @@ def test_a_rule_that_is_left_out_is_found(broken: Broken) -> None:
 
     assert found is not None
     assert found.claim in broken.claims
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("former", FORMER[1:], ids=lambda former: former.name)
+def test_a_former_rule_is_found_by_the_swarm_as_it_draws(former: Broken) -> None:
+    """Put back, it fails in the run of this seed; the rule of today does not."""
+    scenario = former.drawn(former.first_seed)
+
+    assert former.play(scenario).claim in former.claims
+    assert not run(scenario).failed
+
+
+@pytest.mark.slow
+def test_two_clusters_of_few_founders_are_found_and_the_option_is_refused() -> None:
+    """3.3: with 3 of 5 two FOUND may be chosen; no member starts with that any more."""
+    former = FORMER[0]
+    scenario = former.drawn(former.first_seed)
+
+    assert former.play(scenario).claim in former.claims
+    with pytest.raises(MisuseError, match="found_with is 3, with 5 electors"):
+        scenario.config("a")
 
 
 def test_a_failure_shrinks_to_what_it_needs() -> None:
