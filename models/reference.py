@@ -121,10 +121,9 @@ class Reference:
         ways = []
         for name, event in step.events.items():
             at = self.codes.names.index(name)
-            outcomes = self.codes.members[at].run(state.locals[at], freeze_event(event))
-            if not outcomes:
-                return
-            ways.append((name, outcomes))
+            ways.append((name, self.codes.members[at].run(state.locals[at], freeze_event(event))))
+        if not all(outcomes for _, outcomes in ways):
+            return
         plain_way = tuple((name, outcomes[0]) for name, outcomes in ways)
         takes = [plain_way]
         # One of them may crash in the middle of it.

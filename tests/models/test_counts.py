@@ -23,10 +23,13 @@ from models.worlds.paxos_founding import Accepted
 NOTE = "models.worlds.note:build"
 JOIN = "models.worlds.join:build"
 PICK = "models.worlds.join_pick:build"
+OF_SYSTEMS = tuple(f"models.worlds.{name}." for name in ("clusterer", "discovery", "reconcile"))
+"""Pinned in files of their own."""
+
 CLASSICS = [
     item
     for item in ENTRIES
-    if item.build not in (NOTE, JOIN, PICK) and not item.build.startswith("models.worlds.reconcile")
+    if item.build not in (NOTE, JOIN, PICK) and not item.build.startswith(OF_SYSTEMS)
 ]
 
 

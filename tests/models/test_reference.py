@@ -21,6 +21,15 @@ LARGE = {
     ("note-minority-survivor", None),
     ("durable-vote-split", None),
     ("paxos-founding", "promise-not-kept"),
+    ("clusterer-real-hole-5", None),
+    ("discovery-first-day", None),
+    ("discovery-ours-too-many", None),
+    ("discovery-ours-too-many", "any-size"),
+    ("discovery-ours-wiped", None),
+    ("discovery-ours-wiped", "any-list"),
+    ("reconcile-blank", None),
+    ("reconcile-removal", None),
+    ("reconcile-removal", "applies-alone"),
 }
 """Many states, or many runs that could go on for ever: up to a minute for the slow search."""
 
