@@ -139,3 +139,13 @@ def test_another_address_is_refused() -> None:
 
     assert found.exception is not None
     assert "KIND+http://HOST:PORT" in getattr(found.exception, "next", "")
+
+
+def test_a_search_that_was_not_ended_says_so(tmp_path: Path) -> None:
+    """Neither a split nor its absence: exit code 3."""
+    file = facts(tmp_path, nodes=["a", "b", "c", "d", "e"], release="ours", fails=True)
+
+    found = run("would-it-split", file, "--max-seconds", "0")
+
+    assert 3 == found.return_value
+    assert "not all were searched" in found.output

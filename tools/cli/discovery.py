@@ -1,6 +1,7 @@
 """`joinproto discovery`: settings, backends, and whether a first start splits.
 
-Exit codes: 0 fine; 1 a node would not start, or not safely, or a start would split; 2 bad input.
+Exit codes: 0 fine; 1 a node would not start, or not safely, or a start would split; 2 bad input;
+3 a search that was not ended.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ Example:
   joinproto discovery would-it-split facts.json
 """
 NODES_MAX = 6
+INCOMPLETE = 3
 
 
 @click.group(epilog=EXAMPLE)
@@ -286,40 +288,48 @@ class Split:
     """`discovery would-it-split --json`: one cluster, or the shortest run to two."""
 
     splits: Annotated[bool, "whether two clusters can come of it"]
-    joins: Annotated[bool | None, "whether one cluster of all can; null: not known, it splits"]
+    joins: Annotated[bool | None, "whether one cluster of all can; null: not known"]
     run: Annotated[tuple[str, ...], "the shortest run to two clusters, a step each"]
     states: Annotated[Count, "that were looked at"]
+    ended: Annotated[bool, "whether the search came to its end, or to a split"]
 
 
 @discovery.command("would-it-split")
 @click.argument("file", type=click.File("rb"))
+@click.option(
+    "--max-seconds", type=click.FloatRange(0), default=300.0, show_default=True, help="To search."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def would_it_split(file: BinaryIO, as_json: bool) -> int:
+def would_it_split(file: BinaryIO, max_seconds: float, as_json: bool) -> int:
     """Search a first start: FILE has its facts, as JSON (docs/discovery.md).
 
     All orders of starts, looks and joins are searched with the shipped rules.  Exit code 1 where
-    two clusters can come of it, or none of all nodes.
+    two clusters can come of it, or none of all nodes; 3 where the search was not ended.
     """
-    found = searched(reader_of(Start).read(parse(file.read())))
+    found = searched(reader_of(Start).read(parse(file.read())), max_seconds)
     if as_json:
         click.echo(printed(found))
     elif found.splits:
         click.echo(f"it splits, in {len(found.run)} steps:")
         for number, step in enumerate(found.run, start=1):
             click.echo(f"{number:4}  {step}")
+    elif not found.ended:
+        click.echo(f"{found.states:,} states without two clusters, and not all were searched")
     elif found.joins:
         click.echo(f"one cluster, whatever the order ({found.states:,} states)")
     else:
         click.echo(f"never two clusters, and never one of all nodes ({found.states:,} states)")
+    if not found.ended:
+        return INCOMPLETE
     return int(found.splits or not found.joins)
 
 
-def searched(start: Start) -> Split:
-    """Return what a search of this start finds; raises `DoesNotFit` for facts that do not fit."""
+def searched(start: Start, seconds: float | None = None) -> Split:
+    """Return what a search of this start finds in so many seconds; raises `DoesNotFit`."""
     from models.check import check
     from models.worlds.discovery.race import world_of
 
-    report = check(world_of(facts_of(start)))
+    report = check(world_of(facts_of(start)), seconds_max=seconds)
     results = {one.name: one.result for one in report.properties}
     splits = results["one cluster"] == "violated"
     trace = report.trace if splits else None
@@ -329,6 +339,7 @@ def searched(start: Start) -> Split:
         joins={"reached": True, "not-reached": False}.get(last),
         run=tuple(map(_step_as_text, trace.steps)) if trace else (),
         states=report.distinct,
+        ended=splits or report.result != "incomplete",
     )
 
 
