@@ -30,6 +30,7 @@ from models.worlds.clusterer.entries import ENTRIES as CLUSTERER
 from models.worlds.discovery.entries import ENTRIES as DISCOVERY
 from models.worlds.note_worlds import FAIL, HOLD
 from models.worlds.reconcile.entries import ENTRIES as RECONCILE
+from models.worlds.standby.entries import ENTRIES as STANDBY
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(
@@ -219,7 +220,7 @@ ENTRIES += (
 
 ENTRIES += join_entries.ENTRIES + join_entries_special.ENTRIES
 ENTRIES += join_entries_live.ENTRIES + join_entries_deep.ENTRIES
-ENTRIES += CLUSTERER + DISCOVERY + RECONCILE
+ENTRIES += CLUSTERER + DISCOVERY + RECONCILE + STANDBY
 
 
 def entry(name: str) -> Entry:

@@ -9,6 +9,7 @@ from models.mutations.discovering import DISCOVERING
 from models.mutations.mutation import Mutation
 from models.mutations.note import NOTE
 from models.mutations.picking import LOGGING, PICKING
+from models.mutations.promoting import PROMOTING
 from models.mutations.standing import PHASES, WRITING
 from models.mutations.succeeding import SUCCEEDING
 
@@ -29,6 +30,7 @@ MUTATIONS = {
         *PICKING,
         *LOGGING,
         *DISCOVERING,
+        *PROMOTING,
         *NOTE,
         *CLUSTERER,
     )
