@@ -121,7 +121,8 @@ class Reference:
         ways = []
         for name, event in step.events.items():
             at = self.codes.names.index(name)
-            ways.append((name, self.codes.members[at].run(state.locals[at], freeze_event(event))))
+            found = self.codes.members[at].run(state.locals[at], freeze_event(event))
+            ways.append((name, found or ()))
         if not all(outcomes for _, outcomes in ways):
             return
         plain_way = tuple((name, outcomes[0]) for name, outcomes in ways)

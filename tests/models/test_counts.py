@@ -23,9 +23,8 @@ from models.worlds.paxos_founding import Accepted
 NOTE = "models.worlds.note:build"
 JOIN = "models.worlds.join:build"
 PICK = "models.worlds.join_pick:build"
-OF_SYSTEMS = tuple(
-    f"models.worlds.{name}." for name in ("clusterer", "discovery", "reconcile", "standby")
-)
+SYSTEMS = ("clusterer", "discovery", "reconcile", "standby")
+OF_SYSTEMS = tuple(f"models.worlds.{name}." for name in SYSTEMS)
 """Pinned in files of their own."""
 
 CLASSICS = [

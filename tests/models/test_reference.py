@@ -30,6 +30,7 @@ LARGE = {
     ("reconcile-blank", None),
     ("reconcile-removal", None),
     ("reconcile-removal", "applies-alone"),
+    ("standby-built-in", None),
 }
 """Many states, or many runs that could go on for ever: up to a minute for the slow search."""
 

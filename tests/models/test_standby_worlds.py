@@ -25,7 +25,7 @@ def test_every_world_that_holds_is_listed_here() -> None:
     assert {one.name for one in ENTRIES if one.expected == "holds"} == COUNTS.keys()
 
 
-@pytest.mark.parametrize("name", map(weighed, COUNTS))
+@pytest.mark.parametrize("name", [weighed(name) for name in COUNTS])
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
     """Beside *nothing is lost*: a second primary takes over what was confirmed."""
     found = check(load_world(name))

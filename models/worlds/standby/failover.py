@@ -45,9 +45,9 @@ def build(
     """Return a world of brokers that are all off at first.
 
     `manager`: one from `outside` promotes whoever accepts, while no primary runs (it fences); a
-    `careful` one promotes, after the first time, nobody who has only just started; the one `built in` knows
-    who is in the view of the last primary, and promotes nobody else.  `drops`: a backup that is
-    gone may be given up.
+    `careful` one promotes, after the first time, nobody who has only just started; the one
+    `built in` knows who is in the view of the last primary, and promotes nobody else.  `drops`:
+    a backup that is gone may be given up.
     """
     names = tuple(NAMES[:members])
     brokers: dict[str, Any] = {
