@@ -21,7 +21,7 @@ import tempfile
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -94,9 +94,12 @@ class Answers:
         place = cache_folder()
         if place is None or not can_write(place / "answers"):
             return None
-        said = repr((name, sorted(options.items())))
+        try:
+            code = _code_of(said := repr((name, sorted(options.items()))))
+        except (OSError, PackageNotFoundError):
+            return None
         title = f"{name}-{hashlib.sha256(said.encode()).hexdigest()[:16]}"
-        return cls(place / "answers" / title, _code_of(said), tell)
+        return cls(place / "answers" / title, code, tell)
 
     def give(self, codes: Codes) -> None:
         """Let members' code answer with what is known of it."""
@@ -112,13 +115,14 @@ class Answers:
         """Write all that is known now, for the next run."""
         if sum(known.new for known in self._members.values()) < NEW_MIN:
             return
-        with _without_collection():
-            body = pickle.dumps(
-                {name: known.answers for name, known in self._members.items()}, protocol=5
-            )
-        if len(body) > BYTES_MAX:
-            return
-        with suppress(OSError):
+        # A search that came to its end is told, whatever becomes of this.
+        with suppress(OSError, MemoryError, RecursionError, pickle.PicklingError):
+            with _without_collection():
+                body = pickle.dumps(
+                    {name: known.answers for name, known in self._members.items()}, protocol=5
+                )
+            if len(body) > BYTES_MAX:
+                return
             # Whole or not at all, whoever else writes it.
             number, name = tempfile.mkstemp(dir=self.file.parent)
             try:
@@ -193,11 +197,11 @@ class Answers:
 
 
 class _Reader(pickle.Unpickler):
-    """Makes values of our own classes, and calls nothing else."""
+    """Makes values of classes of ours, by their plain names: whatever else is named is refused."""
 
     def find_class(self, module: str, name: str) -> Any:
         room = module.partition(".")[0]
-        if room in ("joinproto", "models") or (module, name) in _OTHERS:
+        if "." not in name and (room in ("joinproto", "models") or (module, name) in _OTHERS):
             return super().find_class(module, name)
         raise pickle.UnpicklingError(f"it names {module}.{name}")
 

@@ -83,6 +83,10 @@ class Budget:
         """Leave room for the report of a search that ended here: an eighth more."""
         self.limit_bytes += self.limit_bytes // 8
 
+    def lift(self) -> None:
+        """Take the limit away: what is left here serves a search that goes on elsewhere."""
+        self.limit_bytes = 1 << 62
+
     def claim(self, more: int) -> None:
         """Raise `TooMany` where `more` bytes do not fit under the limit."""
         if not self.allows(more):

@@ -1,4 +1,4 @@
-"""A small world in plain Python: done before the compiled loops of the engine are loaded.
+"""A small world that ships, in plain Python: done before the engine's compiled loops are loaded.
 
 The search is the engine's, level by level up to the first violation, over the steps of
 `models/reference.py`; each question to a member's code is put once.  What a report says is the
@@ -23,7 +23,7 @@ from models.problems import ModelProblem
 from models.properties import Property
 from models.reference import Reference, State
 from models.report import Coverage, PropertyResult, Report, Result, Step, Trace
-from models.steps import Move, Sent, order_of, to_step, words
+from models.steps import Move, order_of, to_step, words
 from models.view import View
 from models.world import World
 
@@ -71,9 +71,6 @@ class _Steps(Reference):
         every = (*self.codes.members, *([self.codes.monitor] if self.codes.monitor else ()))
         for code in every:
             code.known = Known()
-
-    def _in_order(self, messages: frozenset[Sent]) -> Iterable[Sent]:
-        return messages
 
 
 @define

@@ -100,6 +100,7 @@ def take_over(
     storage.make()
     frontier.take_over(rows_of, layout)
     first = in_bits(np.array(every[:1]))
+    search.budget.lift()
     search.states = RowSet(old.words, search.budget, room=1)
     search.states.insert(first, 1)
     search.expander.repack(tables.grow_layout(layout))

@@ -321,7 +321,7 @@ def test_a_bug_of_ours_is_not_blamed_on_the_model(
     def broken(search: object) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr(import_module("models.plain")._Small, "run", broken)
+    monkeypatch.setattr(import_module("models.engine.search").Search, "run", broken)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
     done = run(model(tmp_path))

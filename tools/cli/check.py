@@ -42,6 +42,8 @@ from tools.show.progress import Progress
 from tools.show.summary import summary
 from tools.show.write import format_of, write_trace
 
+WORKERS_MOST = 16
+"""Of those that nobody asked for."""
 EXAMPLE = """\b
 Examples:
   joinproto check two-phase-commit --members 7
@@ -134,7 +136,7 @@ class Checked:
 )
 @click.option(
     "--workers",
-    type=click.IntRange(1, 256),
+    type=click.IntRange(1, 64),
     metavar="N",
     help="So many threads search; default: one for each processor.",
 )
@@ -328,9 +330,13 @@ def _say_not_written(path: Path) -> None:
 
 
 def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
-    """Return the report of a small world, searched without the engine; None: it is not one."""
+    """Return the report of a small world that ships, searched without the engine; None: it is not.
+
+    A model of one's own may share state, or be slow: the engine watches for that.
+    """
     asks_for_more = (
-        settings.engine == "spark"
+        loaded.file is not None
+        or settings.engine == "spark"
         or settings.symmetry
         or settings.estimate
         or settings.out is not None
@@ -351,7 +357,7 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     with _watched() as (progress, compiled), loaded.at_work(), interruptible() as interrupt:
         answers = _answers(loaded, settings, partial(_say, progress))
         _refuse_too_little(settings.memory_bytes, resident_bytes())
-        workers = settings.workers or cores()
+        workers = settings.workers or min(cores(), WORKERS_MOST)
         warm_up(symmetry=settings.symmetry, workers=workers)
         _say_estimate(loaded, settings)
         if settings.engine == "auto" and find_spec("pyspark") is not None:
