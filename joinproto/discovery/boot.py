@@ -139,7 +139,7 @@ WHY = {
     "the first that answers": "{chosen} is the first in the list that answers",
     "nobody answers": "none of the nodes that were named answers",
     "only this node is listed": "the backend lists this node alone",
-    "it does not see itself": "{me} is not among the nodes that answer",
+    "it does not see itself": "{me} is not among the nodes that are listed and answer",
     "fewer than two answer": "{seen} of {hint} nodes answer, and two are needed",
     "this node is first": "of the nodes that answer {me} is first",
     "the first one is not ready": "{chosen} is first, and still boots",

@@ -83,6 +83,19 @@ OURS = Table(
 )
 """Nobody goes on an error, by one node's name, beyond what a majority allows, or at once."""
 
+WHY = {
+    "all are seen": "every member answers",
+    "the backend failed": "the backend failed, so nobody knows who is meant to be there",
+    "one node where a list is read": "the release reads a list, and the backend named one node",
+    "one node is no list": "the backend named one node, which says nothing of the others",
+    "no majority": "fewer than a majority answer: those that do may be the ones that are cut off",
+    "all unseen are listed": "all that do not answer are still listed",
+    "it only warns": "the setting says to warn only",
+    "not for long": "nobody has been away for long enough",
+    "removed": "who does not answer is not listed either",
+}
+"""The reason of each case, in a sentence."""
+
 TABLES = {"real": REAL, "ours": OURS}
 SETS = (SPOTS, UNSEEN, CANDIDATES, GONE)
 SKIPS_FROM, WRAPS_FROM = Release(4, 2), Release(4, 0, 5)

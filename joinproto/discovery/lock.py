@@ -36,11 +36,14 @@ class Guarded:
 REGISTER = (values.CONSUL, values.ETCD)
 
 
-def guard(release: Release, backend: str, least: int, most: int) -> Guarded:
+def guard(release: Release, backend: str, least: int | None, most: int | None) -> Guarded:
     """Return what this release does.  `least`, `most`: the configured delay, in seconds."""
     name = values.ALIASES.get(backend, backend)
     if release < Release(3, 9):
-        return _before_3_9(name, least, most)
+        usual = (0, 2) if name == values.K8S else (5, 60)
+        return _before_3_9(
+            name, usual[0] if least is None else least, usual[1] if most is None else most
+        )
     if name in (values.CLASSIC, values.AWS):
         why = "the nodes lock each other, 80 tries unless set; those that are cut off do not meet"
         return Guarded(Guard.GLOBAL, 80, (), why)

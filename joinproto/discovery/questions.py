@@ -240,8 +240,12 @@ class AskLock:
 
     release: Annotated[str, "a release, as 4.1 or 3.8.4"] = "head"
     backend: Annotated[str, "as peer_discovery_backend has it"]
-    delay_min: Annotated[int, AtLeast(0), "randomized_startup_delay_range.min, seconds"] = 5
-    delay_max: Annotated[int, AtLeast(0), "randomized_startup_delay_range.max, seconds"] = 60
+    delay_min: Annotated[
+        int | None, AtLeast(0), "randomized_startup_delay_range.min, seconds; null: not set"
+    ] = None
+    delay_max: Annotated[
+        int | None, AtLeast(0), "randomized_startup_delay_range.max, seconds; null: not set"
+    ] = None
 
 
 @frozen(kw_only=True)
@@ -280,7 +284,8 @@ class CleanupAnswer:
     deed: Annotated[Deed, "what is done"]
     nodes: Annotated[tuple[str, ...], "with whom"]
     rule: Annotated[str, "the rule that decided"]
-    why: Annotated[str, "the reason: the case of the table"]
+    case: Annotated[str, "the case of the table"]
+    why: Annotated[str, "the reason, in a sentence"]
 
 
 def answer_cleanup(asked: AskCleanup) -> CleanupAnswer:
@@ -301,7 +306,11 @@ def answer_cleanup(asked: AskCleanup) -> CleanupAnswer:
         raise DoesNotFit("members", "there are none", next="name the checking member at least")
     found = cleanup.check(about, "ours" if ours else "real")
     return CleanupAnswer(
-        deed=found.deed, nodes=found.nodes, rule=found.case.label, why=found.case.name
+        deed=found.deed,
+        nodes=found.nodes,
+        rule=found.case.label,
+        case=found.case.name,
+        why=cleanup.WHY[found.case.name],
     )
 
 

@@ -1,7 +1,8 @@
 """After total failure: which store is the best, and whether that is proven.
 
 Best is the last to be primary.  Its generation is the youngest; where that primary's own store is
-not there, a backup of the same generation that had all that was confirmed is as good.
+not there, a backup of the same generation that had all that was confirmed is as good as can be
+had: unless that primary went on without it.
 
 Source: hot standby, H10.
 """
@@ -46,10 +47,13 @@ def best(stores: Sequence[Store], missing: Sequence[str] = ()) -> Best:
         return Best(chosen, False, needs, "only who was catching up", why)
     what = "was the last primary" if chosen.primary else "had all that was confirmed"
     said = f"{chosen.name} {what}, generation {youngest}"
+    if not chosen.primary and not needs:
+        why = f"{said}; the store of that primary was not seen, and may have gone on without it"
+        return Best(chosen, False, (), "as good", why)
     if needs:
         why = f"{said}, as far as seen: {', '.join(needs)} may know of a younger one"
         return Best(chosen, False, needs, "others were not seen", why)
-    return Best(chosen, True, (), "the last primary" if chosen.primary else "as good", said)
+    return Best(chosen, True, (), "the last primary", said)
 
 
 def _order(store: Store) -> tuple[int, str]:

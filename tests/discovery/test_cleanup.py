@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
-from joinproto.discovery.cleanup import SKIPS_FROM, Check, Deed, check
+from joinproto.discovery.cleanup import SKIPS_FROM, TABLES, WHY, Check, Deed, check
 from joinproto.discovery.releases import Release
 
 ALL = ("a", "b", "c", "d", "e")
@@ -68,3 +68,7 @@ def test_it_only_warns_unless_told_otherwise(whose: str) -> None:
     found = checked(whose, Listed(("a", "b", "c")), {"d": 9e9}, only_warns=True)
 
     assert (Deed.WARN, ("d",)) == found
+
+
+def test_every_case_has_its_reason_in_words() -> None:
+    assert {case.name for table in TABLES.values() for case in table.cases} == WHY.keys()

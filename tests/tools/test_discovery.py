@@ -80,6 +80,7 @@ def test_a_first_day_that_does_not_split_is_told(tmp_path: Path) -> None:
         ({"nodes": ["a"], "answers": {"a": {}}}, "answer"),
         ({"nodes": ["a"], "release": "2"}, "release"),
         ({"nodes": ["a"], "tries": -1}, "tries"),
+        ({"nodes": ["a"], "tries": 1_000_000}, "tries"),
         ({"nodes": ["a"], "what": 1}, "what"),
     ],
 )

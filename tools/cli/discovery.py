@@ -38,6 +38,7 @@ Example:
   joinproto discovery would-it-split facts.json
 """
 NODES_MAX = 6
+TRIES_MAX = 10
 INCOMPLETE = 3
 
 
@@ -306,7 +307,7 @@ def would_it_split(file: BinaryIO, max_seconds: float, as_json: bool) -> int:
     All orders of starts, looks and joins are searched with the shipped rules.  Exit code 1 where
     two clusters can come of it, or none of all nodes; 3 where the search was not ended.
     """
-    found = searched(reader_of(Start).read(parse(file.read())), max_seconds)
+    found = searched(_start(file.read()), max_seconds)
     if as_json:
         click.echo(printed(found))
     elif found.splits:
@@ -322,6 +323,16 @@ def would_it_split(file: BinaryIO, max_seconds: float, as_json: bool) -> int:
     if not found.ended:
         return INCOMPLETE
     return int(found.splits or not found.joins)
+
+
+def _start(text: bytes) -> Start:
+    try:
+        return reader_of(Start).read(parse(text))
+    except DoesNotFit as error:
+        place = f"{error.path}: " if error.path else ""
+        raise DoesNotFit(
+            error.path, f"{place}{error.message}", next="docs/discovery.md lists the fields"
+        ) from None
 
 
 def searched(start: Start, seconds: float | None = None) -> Split:
@@ -361,6 +372,12 @@ def facts_of(start: Start) -> Any:
             raise DoesNotFit(
                 f"nodes[{at}]", f"nodes[{at}]: {name!r} is of no use here", next="name each once"
             )
+    if start.tries is not None and start.tries > TRIES_MAX:
+        raise DoesNotFit(
+            "tries",
+            f"tries: expected at most {TRIES_MAX}, found {start.tries}",
+            next="more rounds make longer runs and no other ones",
+        )
     for place, named in (("answers", start.answers), *(("cut", group) for group in start.cut)):
         unknown = sorted(set(named) - set(names))
         if unknown:

@@ -6,7 +6,7 @@ Exit code 0 whatever the answer; 2 where the state cannot be read.
 from __future__ import annotations
 
 import importlib
-from typing import Annotated, Any, BinaryIO, Self, cast
+from typing import Annotated, Any, BinaryIO, Self
 
 import click
 from attrs import frozen
@@ -16,11 +16,11 @@ from joinproto.errors import UsageProblem
 from joinproto.json_form import AtLeast, Count, Merged, printed
 from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.explain import why
-from joinproto.reconcile.placement import Placement
+from joinproto.reconcile.placement import Choice, Placement
 from joinproto.reconcile.plan import Change, Limits, Load, Plan, is_settled
 from joinproto.reconcile.plan import plan as planned
 from joinproto.reconcile.questions import AskQueue, QueueAnswer, answered
-from joinproto.reconcile.queue import Situation, titled
+from joinproto.reconcile.queue import Node, Situation, titled
 from tools.cli.reconcile_run import run
 from tools.cli.reconcile_simulate import simulate
 
@@ -181,7 +181,23 @@ def _function(name: str | None) -> Placement | None:
         raise UsageProblem(
             f"--placement {name}: {error}", next="give MODULE:FUNCTION that Python can import"
         ) from None
-    return cast("Placement", found)
+
+    def guarded(candidates: tuple[Node, ...], situation: Situation) -> Choice:
+        try:
+            choice = found(candidates, situation)
+        except Exception as error:
+            raise UsageProblem(
+                f"--placement {name} raised {type(error).__name__}: {error}",
+                next="it takes the candidates and the situation (docs/reconcile.md)",
+            ) from error
+        if not isinstance(choice, Choice) or choice.node not in [one.name for one in candidates]:
+            raise UsageProblem(
+                f"--placement {name} answered {choice!r}",
+                next="return a Choice of one of the candidates (docs/reconcile.md)",
+            )
+        return choice
+
+    return guarded
 
 
 def _as_text(found: Plan) -> str:

@@ -5,6 +5,7 @@ Compared: the nodes, their copies and time.  Shipped: what decides, and when.
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,18 @@ Examples:
   joinproto reconcile simulate --story day --days 3 --way ours --copies-at-once 4
   joinproto reconcile simulate --queues 10000 --picture rack.svg --out results/
 """
+
+
+class Finite(click.FloatRange):
+    """A number that is one: neither infinite nor none."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
 TITLES = ("", "below, mean", "longest", "beyond", "changes", "for nothing", "of a node", "of all")
 
 
@@ -45,9 +58,9 @@ TITLES = ("", "below, mean", "longest", "beyond", "changes", "for nothing", "of 
 @click.option("--nodes", type=click.IntRange(1), default=100, show_default=True)
 @click.option("--zones", type=click.IntRange(1), default=10, show_default=True)
 @click.option("--replicas", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--bytes-mean", type=click.FloatRange(1), default=100e6, show_default=True)
-@click.option("--failure-interval", type=click.FloatRange(0), default=60.0, show_default=True)
-@click.option("--interval", type=click.FloatRange(1), default=60.0, show_default=True)
+@click.option("--bytes-mean", type=Finite(1), default=100e6, show_default=True)
+@click.option("--failure-interval", type=Finite(0), default=60.0, show_default=True)
+@click.option("--interval", type=Finite(1), default=60.0, show_default=True)
 @click.option(
     "--copies-at-once",
     type=click.IntRange(1),
