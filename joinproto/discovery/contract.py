@@ -5,6 +5,7 @@ Source: the backend contract; discovery, D1 and D2.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from enum import Enum
 
 from attrs import frozen
@@ -47,16 +48,16 @@ def nothing() -> Flow[Done]:
     return Done()
 
 
-class Backend:
+class Backend(ABC):
     """One backend with its settings.  `keep_alive_every`: seconds; None: never."""
 
     registers = False
     locks = False
     keep_alive_every: float | None = None
 
+    @abstractmethod
     def list_nodes(self) -> Flow[Answer]:
         """Return who is there."""
-        raise NotImplementedError
 
     def register(self) -> Flow[Done | Failed]:
         """Write this node's record."""
@@ -72,7 +73,8 @@ class Backend:
 
     def lock(self) -> Flow[Held | Failed]:
         """Return the lock, once nobody else holds it."""
-        raise NotImplementedError
+        yield from ()
+        return Failed("this backend has no lock")
 
     def hold(self, held: Held) -> Flow[Done | Failed]:
         """Keep a lock."""

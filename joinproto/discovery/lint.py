@@ -6,12 +6,12 @@ Source: discovery, D6; what operators met with (docs/discovery.md, the table of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from enum import Enum
 from typing import Any
 
 from attrs import field, frozen
 
 from joinproto.discovery import conf, unsafe
+from joinproto.discovery.found import Found, Origin, Said
 from joinproto.discovery.keys import (
     PREFIX,
     SETTINGS,
@@ -23,35 +23,6 @@ from joinproto.discovery.keys import (
 from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.releases import LATEST, Release
 from joinproto.discovery.unsafe import Configuration
-
-
-class Origin(Enum):
-    """Where a value comes from."""
-
-    FILE = "file"
-    ENVIRONMENT = "environment"
-    DEFAULT = "default"
-
-
-class Said(Enum):
-    """What becomes of a setting."""
-
-    ACCEPTED = "accepted"
-    IGNORED = "ignored"
-    UNKNOWN = "unknown"
-    INVALID = "invalid"
-
-
-@frozen(kw_only=True)
-class Found:
-    """One setting as it holds.  `line`: 0 where the file does not set it.  Secrets are hidden."""
-
-    key: str
-    value: Any
-    status: Said
-    origin: Origin
-    line: int = 0
-    why: str = ""
 
 
 @frozen(kw_only=True)

@@ -17,6 +17,7 @@ from joinproto.discovery.answers import Answer, Failed, Listed, Selected
 from joinproto.discovery.backend_questions import BACKEND_QUESTIONS
 from joinproto.discovery.boot import Rules, Step, rules_of
 from joinproto.discovery.cleanup import Deed
+from joinproto.discovery.found import Origin, Said
 from joinproto.discovery.keys import Owner
 from joinproto.discovery.problem import Problem
 from joinproto.discovery.releases import release
@@ -90,8 +91,8 @@ class SettingAnswer:
 
     key: Annotated[str, "as it is written"]
     value: Annotated[str | int | bool | tuple[str, ...], "as the node reads it; ... for a secret"]
-    status: Annotated[lint.Said, "what the release does with it"]
-    origin: Annotated[lint.Origin, "who set it"]
+    status: Annotated[Said, "what the release does with it"]
+    origin: Annotated[Origin, "who set it"]
     line: Annotated[int, AtLeast(0), "of the file; 0: of none"]
     why: Annotated[str, "the reason, where there is one to say"]
 

@@ -8,30 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from attrs import frozen
 
 from joinproto.discovery import values
+from joinproto.discovery.found import Found, Said
 from joinproto.discovery.keys import PREFIX, SETTINGS, V39, V40, V41
 from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.releases import Release
 
 SINGLE = (values.CONSUL, values.ETCD, values.K8S)
 """Backends that answer with one node."""
-
-
-class _Found(Protocol):
-    """A setting as it holds: `joinproto.discovery.lint.Found`."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def value(self) -> Any: ...
-    @property
-    def line(self) -> int: ...
-    @property
-    def status(self) -> Any: ...
 
 
 @frozen
@@ -44,9 +32,9 @@ class Configuration:
     lines: dict[str, int]
 
     @classmethod
-    def of(cls, found: Iterable[_Found], release: Release, node: str | None) -> Configuration:
+    def of(cls, found: Iterable[Found], release: Release, node: str | None) -> Configuration:
         """Return what holds of these settings; what is ignored counts as written."""
-        told = [one for one in found if one.status.value in ("accepted", "ignored")]
+        told = [one for one in found if one.status in (Said.ACCEPTED, Said.IGNORED)]
         short = {one: one.key.removeprefix(f"{PREFIX}.") for one in told}
         return cls(
             release,

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from joinproto.discovery import conf
+from joinproto.discovery.found import Said
 from joinproto.discovery.keys import SETTINGS, Status
-from joinproto.discovery.lint import Given, Linted, Said, lint
+from joinproto.discovery.lint import Given, Linted, lint
 from joinproto.discovery.problem import Severity
 from joinproto.discovery.releases import FIRST, LATEST, release
 from joinproto.errors import UsageProblem

@@ -6,6 +6,7 @@ comes back in time.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 from attrs import define, frozen
@@ -67,8 +68,6 @@ class Served:
         return await perform(self.backend.unregister(), self.exchange)
 
     async def lock(self) -> Held | Failed:
-        if not self.locks:
-            return Failed("this backend has no lock")
         return await perform(self.backend.lock(), self.exchange)
 
     async def hold(self, held: Held) -> Done | Failed:
@@ -79,15 +78,16 @@ class Served:
 
 
 @define(eq=False)
-class Plain:
+class Plain(ABC):
     """A backend that only lists: neither a record nor a lock."""
 
     registers = False
     locks = False
     keep_alive_every = None
 
+    @abstractmethod
     async def list_nodes(self) -> Answer:
-        raise NotImplementedError
+        """Return who is there."""
 
     async def register(self) -> Done | Failed:
         return Done()
