@@ -97,7 +97,7 @@ def test_parts_of_a_table_hold_what_a_whole_one_holds(
     drawn = np.random.default_rng(7)
     monkeypatch.setattr(rowset, "_ALONE", 1 << 8)
     crew = Crew(3)
-    states = RowSet(words, Budget(1 << 30))
+    states = RowSet(words, Budget(1 << 40))
     states.over = crew.over
     expander: Any = None
     together = Together(crew, expander, states)
