@@ -13,7 +13,14 @@ from tools.mutate.patches import ROOT
 KEPT = ("joinproto.errors", "joinproto.__version__", "models.worlds")
 """What imports nothing that is mutated stays as it is; of packages, the name alone."""
 
-_OURS = ("joinproto.", "models.worlds.", "models.catalogue", "proofs.", "tests.")
+_OURS = (
+    "joinproto.",
+    "models.worlds.",
+    "models.mutations.",
+    "models.catalogue",
+    "proofs.",
+    "tests.",
+)
 
 
 class _Loader(SourceFileLoader):
