@@ -115,4 +115,6 @@ def test_every_tool_has_a_name_to_show() -> None:
         "spin-bfs",
         "spin-bfs-o3",
         "per-state",
+        "minicheck",
+        "musil",
     } == results.TOOL_NAMES.keys()

@@ -23,6 +23,7 @@ def run(own: tuple[str, ...], *, runs: int = 1) -> tuple[Results, list[str]]:
         sizes=(4,),
         runs=runs,
         founding=False,
+        peers=False,
         profiled=False,
         own=own,
         member=False,

@@ -72,6 +72,7 @@ def main(
         runs=runs or (1 if quick else USUAL.runs),
         # Half a minute, and no peer to compare it with.
         founding=not quick,
+        peers=not quick,
         node=not quick,
         restart=not quick,
         command=command_of(sizes=sizes, runs=runs, quick=quick),

@@ -42,6 +42,8 @@ LINES = (
     Line("spin-bfs", "#0ca678", "^"),
     Line("spin-bfs-o3", "#9c36b5", "v"),
     Line("per-state", "#868e96", "D"),
+    Line("minicheck", "#e8590c", "P"),
+    Line("musil", "#495057", "X"),
 )
 
 

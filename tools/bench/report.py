@@ -433,6 +433,8 @@ METHOD = """
   {slots}.
 * SPIN and joinproto store whole states, so no state is lost to a hash.  Breadth first, and
   with joinproto, the first counterexample is a shortest one; depth first it rarely is.
-* The last peer is a search in plain Python over joinproto's own members, which calls their
-  code for every step: `tools/bench/peers/per_state.py`.
+* One peer is a search in plain Python over joinproto's own members, which calls their code for
+  every step: `tools/bench/peers/per_state.py`.  minicheck and musil are checkers of their own,
+  each with the model as its users would write it (`in_minicheck.py`, `in_musil.py` beside it);
+  musil runs in a Python of its own, for it wants 3.12.  All three take part in the least size.
 """

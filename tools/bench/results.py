@@ -16,7 +16,9 @@ from attrs import frozen
 from tools.bench.machine import Machine
 from tools.bench.measure import Cost
 
-Tool = Literal["joinproto", "spin-dfs", "spin-bfs", "spin-bfs-o3", "per-state"]
+Tool = Literal[
+    "joinproto", "spin-dfs", "spin-bfs", "spin-bfs-o3", "per-state", "minicheck", "musil"
+]
 
 TOOL_NAMES: dict[Tool, str] = {
     "joinproto": "joinproto",
@@ -24,6 +26,8 @@ TOOL_NAMES: dict[Tool, str] = {
     "spin-bfs": "SPIN tuned, breadth first",
     "spin-bfs-o3": "SPIN -O3, breadth first",
     "per-state": "Python, one call per step",
+    "minicheck": "minicheck, in Python",
+    "musil": "musil, in Python",
 }
 
 # Memory is told above what the same command takes here, where the states weigh nothing.
@@ -35,7 +39,7 @@ class Seen:
     """What one run counted.  `depth` in states; None where the tool does not tell."""
 
     distinct: int
-    generated: int
+    generated: int | None
     depth: int | None = None
     calls: int | None = None
 
@@ -60,7 +64,7 @@ class Row:
     wall_seconds: float
     peak_bytes: int
     distinct_per_cpu_second: float
-    generated_per_cpu_second: float
+    generated_per_cpu_second: float | None
     cpu_after_start: float | None = None
     bytes_per_state: float | None = None
 
@@ -213,7 +217,7 @@ def row_of(
         wall_seconds=statistics.median(cost.wall_seconds for cost in costs),
         peak_bytes=peak,
         distinct_per_cpu_second=seen.distinct / cpu,
-        generated_per_cpu_second=seen.generated / cpu,
+        generated_per_cpu_second=None if seen.generated is None else seen.generated / cpu,
         cpu_after_start=later,
         bytes_per_state=above / seen.distinct if above > 0 else None,
     )

@@ -20,7 +20,7 @@ from typing import TypeVar
 from attrs import Factory, define, evolve, field, frozen
 
 from joinproto.errors import EnvironmentProblem
-from tools.bench import machine, oracle, spin
+from tools.bench import machine, oracle, pythons, spin
 from tools.bench.measure import Command, Cost, Finished, measure
 from tools.bench.results import (
     MEMBERS_OF_BASE,
@@ -54,14 +54,16 @@ MEMBERS_OF_REFERENCE_MAX = 7
 class Plan:
     """`sizes`: resource managers.  `runs`: of each command.  `own`: how joinproto is called.
 
-    `founding`: also the world of that name, on joinproto alone.  `profiled`: compile SPIN
-    twice, the second time with a profile, which is how it is fastest.  `member`: also what a
+    `founding`: also the world of that name, on joinproto alone.  `peers`: also checkers in
+    Python.  `profiled`: compile SPIN twice, the second time with a profile, which is how it is
+    fastest.  `member`: also what a
     member costs that a broker embeds.
     """
 
     sizes: tuple[int, ...] = (7, 8, 9)
     runs: int = 3
     founding: bool = True
+    peers: bool = True
     profiled: bool = True
     member: bool = True
     node: bool = True
@@ -106,12 +108,14 @@ class Bench:
         # An empty folder for compiled loops: the first run is really the first.
         self._environment = {"NUMBA_CACHE_DIR": str(self.folder / "loops")}
         has_spin = self._prepare_spin()
+        peers = self._peers() if self.plan.peers else {}
         cold = self._cold()
         smallest = min(MEMBERS_OF_REFERENCE_MAX, *self.plan.sizes)
         for members in sorted({MEMBERS_OF_BASE, *self.plan.sizes}):
             group = [self._own(COMMIT, members)]
             if members <= smallest:
                 group.append(self._per_state(members))
+                group += [self._peer(tool, call, members) for tool, call in peers.items()]
             if has_spin:
                 group += self._spins(members, int(described.memory_gib * 1024))
             self._measure_group(group)
@@ -159,6 +163,32 @@ class Bench:
             shown=" ".join(("python", *arguments)),
             command=Command([sys.executable, *arguments], ROOT),
             read=read_own,
+        )
+
+    def _peers(self) -> dict[Tool, tuple[str, ...]]:
+        """Return the checkers in Python that take part, each with how it is called."""
+        found: dict[Tool, tuple[str, ...]] = {}
+        wanted: tuple[tuple[Tool, Callable[[], tuple[str, ...]]], ...] = (
+            ("minicheck", pythons.minicheck),
+            ("musil", lambda: pythons.musil(self.folder)),
+        )
+        for tool, call in wanted:
+            try:
+                found[tool] = call()
+            except EnvironmentProblem as error:
+                self.left_out.append(str(error))
+                self.say(str(error))
+        return found
+
+    def _peer(self, tool: Tool, call: tuple[str, ...], members: int) -> Entrant:
+        arguments = (*call[1:], COMMIT, "--members", str(members))
+        return Entrant(
+            tool=tool,
+            world=COMMIT,
+            members=members,
+            shown=" ".join(("python", *arguments)),
+            command=Command([call[0], *arguments], ROOT),
+            read=read_peer,
         )
 
     def _prepare_spin(self) -> bool:
@@ -348,6 +378,14 @@ def read_own(printed: str) -> Seen:
     if found["result"] != "holds":
         raise ValueError(f"the result is {found['result']}, it has to be holds")
     return Seen(found["distinct"], found["generated"], found["depth"], found.get("calls"))
+
+
+def read_peer(printed: str) -> Seen:
+    """Return the count of a checker in Python; it tells neither steps nor depth."""
+    found = json.loads(printed)
+    if found["result"] != "holds":
+        raise ValueError(f"the result is {found['result']}, it has to be holds")
+    return Seen(found["distinct"], None)
 
 
 def read_spin_bfs(printed: str) -> Seen:

@@ -1,0 +1,70 @@
+"""The checkers in Python that joinproto is compared with: right counts, or left out by name."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from joinproto.errors import EnvironmentProblem
+from tools.bench import oracle, pythons
+from tools.bench.measure import Command, measure
+from tools.bench.run import ROOT, read_peer
+
+
+@pytest.mark.parametrize("members", [3, 4])
+def test_minicheck_counts_what_there_is(members: int) -> None:
+    """The model is the same one: 2^N + 4^N + 6^N states."""
+    done = measure(
+        Command([*pythons.minicheck(), "two-phase-commit", "--members", str(members)], ROOT)
+    )
+
+    assert oracle.two_phase_commit(members).distinct == read_peer(done.stdout).distinct
+
+
+@pytest.mark.slow
+def test_musil_counts_what_there_is(tmp_path: Path) -> None:
+    """In a Python of its own."""
+    try:
+        call = pythons.musil(tmp_path)
+    except EnvironmentProblem as error:
+        pytest.skip(str(error))
+
+    done = measure(Command([*call, "two-phase-commit", "--members", "4"], ROOT))
+
+    assert oracle.two_phase_commit(4).distinct == read_peer(done.stdout).distinct
+
+
+def test_without_a_newer_python_musil_is_left_out_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that leads nowhere counts as none."""
+    broken = tmp_path / "python3.12"
+    broken.write_text("#!/bin/sh\nexit 127\n", "utf-8")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "version_info", (3, 11, 0))
+    monkeypatch.setattr(shutil, "which", lambda name: str(broken) if name == broken.name else None)
+
+    with pytest.raises(EnvironmentProblem, match=r"musil is left out: it wants Python 3\.12"):
+        pythons.musil(tmp_path)
+
+
+def test_what_cannot_be_installed_is_left_out_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(command: list[str], **_: object) -> None:
+        raise subprocess.CalledProcessError(1, command, stderr="no route\nno such package\n")
+
+    monkeypatch.setattr(sys, "version_info", (3, 12, 0))
+    monkeypatch.setattr(subprocess, "run", fails)
+
+    with pytest.raises(EnvironmentProblem, match="no such package"):
+        pythons.musil(tmp_path)
+
+
+def test_a_count_of_a_search_that_did_not_hold_is_refused() -> None:
+    with pytest.raises(ValueError, match="it has to be holds"):
+        read_peer('{"result": "violated", "distinct": 3}')

@@ -1,0 +1,93 @@
+"""Two-phase commit as a user of musil would write it: a state is a frozen dataclass.
+
+    python3.12 in_musil.py two-phase-commit --members 5
+
+A program of its own, on the standard library and musil alone: it runs in another Python.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from musil import Action, Model, check
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """`known`: whom the transaction manager knows to be prepared; `told`: who said so."""
+
+    managers: tuple[str, ...]
+    decision: str = "undecided"
+    known: frozenset[int] = frozenset()
+    told: frozenset[int] = frozenset()
+
+
+def becomes(number: int, now: str, state: State) -> State:
+    managers = (*state.managers[:number], now, *state.managers[number + 1 :])
+    return replace(state, managers=managers)
+
+
+def prepares(number: int, state: State) -> State:
+    return replace(becomes(number, "prepared", state), told=state.told | {number})
+
+
+def hears(number: int, state: State) -> State:
+    return becomes(number, state.decision, state)
+
+
+def is_known(number: int, state: State) -> State:
+    return replace(state, known=state.known | {number})
+
+
+def works(number: int, state: State) -> bool:
+    return state.managers[number] == "working"
+
+
+def is_decided(state: State) -> bool:
+    return state.decision != "undecided"
+
+
+def is_told(number: int, state: State) -> bool:
+    return state.decision == "undecided" and number in state.told
+
+
+def actions(members: int) -> Iterator[Action]:
+    for number in range(members):
+        can = partial(works, number)
+        yield Action(f"{number} prepares", can, partial(prepares, number))
+        yield Action(f"{number} aborts", can, partial(becomes, number, "aborted"))
+        yield Action(f"{number} hears", is_decided, partial(hears, number))
+        yield Action(f"{number} is known", partial(is_told, number), partial(is_known, number))
+    yield Action(
+        "commit",
+        lambda state: not is_decided(state) and len(state.known) == members,
+        lambda state: replace(state, decision="committed"),
+    )
+    yield Action(
+        "abort",
+        lambda state: not is_decided(state),
+        lambda state: replace(state, decision="aborted"),
+    )
+
+
+def main() -> None:
+    """Search two-phase commit, and print what was counted."""
+    asked = argparse.ArgumentParser()
+    asked.add_argument("world_name")
+    asked.add_argument("--members", type=int, required=True)
+    members = asked.parse_args().members
+    model = Model(
+        init=State(("working",) * members),
+        actions=list(actions(members)),
+        invariants={"consistent": lambda at: not {"committed", "aborted"} <= set(at.managers)},
+    )
+    found = check(model, max_states=2**members + 4**members + 6**members + 1)
+    holds = found.ok and not found.truncated
+    result = {"result": "holds" if holds else "violated", "distinct": found.states_explored}
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""The peers that are Python: two checkers from the package index, and how each is called.
+
+minicheck runs in this Python.  musil wants Python 3.12 or later, so it has an environment of its
+own, made for the benchmark; where there is no such Python, or nothing can be installed, it is
+left out by name.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from joinproto.errors import EnvironmentProblem
+
+NEWER = ("python3.14", "python3.13", "python3.12")
+INSTALL_SECONDS = 300
+
+
+def minicheck() -> tuple[str, ...]:
+    """Return how its model is run; raises `EnvironmentProblem` where it is not installed."""
+    if find_spec("minicheck") is None:
+        raise EnvironmentProblem(
+            "minicheck is left out: it is not installed", next="pip install 'joinproto[bench]'"
+        )
+    return (sys.executable, "-m", "tools.bench.peers.in_minicheck")
+
+
+def musil(folder: Path) -> tuple[str, ...]:
+    """Return how its model is run from the top, in an environment made in `folder`.
+
+    Raises `EnvironmentProblem` where there is no newer Python, or musil cannot be installed.
+    """
+    newer = sys.executable if sys.version_info >= (3, 12) else _newer()
+    if newer is None:
+        raise EnvironmentProblem(
+            "musil is left out: it wants Python 3.12, and there is none",
+            next="install Python 3.12 or later, so that python3.12 is found",
+        )
+    python = folder / "musil" / "bin" / "python"
+    _call([newer, "-m", "venv", str(folder / "musil")])
+    _call([str(python), "-m", "pip", "install", "--quiet", "musil"])
+    return (str(python), "tools/bench/peers/in_musil.py")
+
+
+def _newer() -> str | None:
+    """Return a Python that is found and runs: a name may be there that leads nowhere."""
+    for name in NEWER:
+        found = shutil.which(name)
+        if found is None:
+            continue
+        if subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return found
+    return None
+
+
+def _call(command: list[str]) -> None:
+    try:
+        subprocess.run(command, capture_output=True, text=True, check=True, timeout=INSTALL_SECONDS)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = str(getattr(error, "stderr", "") or error).strip().splitlines()
+        raise EnvironmentProblem(
+            f"musil is left out: {' '.join(command)} failed: {said[-1] if said else error}",
+            next="see whether that command runs by itself",
+        ) from error
