@@ -86,7 +86,10 @@ class Clock:
 
 @define(eq=False)
 class Process:
-    """See the head of this file.  `ended`: why it does no more."""
+    """See the head of this file.  `ended`: why it does no more.
+
+    `was_ready`: since it began; `saw_it_run`: while it was up, one that was ready was up, too.
+    """
 
     member: Member
     log: ReplicatedLog
@@ -103,6 +106,8 @@ class Process:
     ended: Stop | Abort | None = None
     waiting: Waiting | None = None
     bodies: set[bytes] = field(factory=set)  # of the frames that were applied
+    was_ready: bool = False
+    saw_it_run: bool = False
     _late: list[str] = field(factory=list)
 
     @property

@@ -103,7 +103,12 @@ class Oracle:
         for view in reversed(unknown):
             self.chosen(view)
         if record.held is not None:
-            self.ready.setdefault(record.held, set()).add(seat)
+            ready = self.ready.setdefault(record.held, set())
+            if seat not in ready:
+                ready.add(seat)
+                process.was_ready = True
+                for one in self.running():
+                    one.saw_it_run = True
         if record.accepted is not None:
             view = record.accepted.view
             votes = self._votes.setdefault((view.id, record.accepted.ballot), set())
@@ -140,8 +145,11 @@ class Oracle:
         if parent is None:
             return
         if view.kind is Kind.RESTART and not parent.is_open:
-            is_anew = self.starts > self._closed_at.get(parent.id, 0)
-            self.require("close_ends", is_anew, f"{view} behind {parent}: nobody was started")
+            # Where all died in the middle of a shutdown, those of today choose its CLOSE.
+            ran = [one.name for one in self.running() if one.saw_it_run]
+            is_anew = self.starts > self._closed_at.get(parent.id, 0) or not ran
+            told = f"{view} behind {parent}: nobody was started, {' '.join(ran)} ran"
+            self.require("close_ends", is_anew, told)
         if view.kind is Kind.CHANGE:
             self._look_at_change(parent, view)
 

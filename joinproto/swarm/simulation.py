@@ -125,6 +125,7 @@ class Simulation:
         )  # fmt: skip
         clients.process = process
         log.attach(process)
+        process.saw_it_run = any(one.was_ready for one in self.processes.values())
         self.processes[name] = process
         self.step(name)
         self.network.look()
