@@ -136,7 +136,7 @@ class Simulation:
         if process is None:
             return
         try:
-            process.step(None if deed is None else lambda: deed(process))
+            process.step(deed)
         except Died:
             self.tell(f"{name} dies")
             if process.place.dies_feeding:
