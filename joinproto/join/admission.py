@@ -6,6 +6,7 @@ Source: join protocol, section 2, 3.3 and 3.4; rules J1 to J3, I2, I4.
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
 
 from attrs import frozen
 
@@ -69,6 +70,7 @@ COPY = "a copy of another member's store"
 OPTIONS = "options differ"
 
 
+@cache
 def admission() -> Table[Admit]:
     """Return the table of a member to which another one says hello; `me` is that one."""
     return Table(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from functools import cache
 
 from attrs import frozen
 
@@ -61,6 +62,7 @@ WAITING = Members("I", Wait)
 _i = WAITING.fact
 
 
+@cache
 def awaiting() -> Table[For]:
     """Return the table of a member that has nothing to choose and does not serve."""
     few = Reason.TOO_FEW_MEMBERS

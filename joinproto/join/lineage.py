@@ -25,7 +25,7 @@ from enum import Enum
 from attrs import evolve, frozen
 
 from joinproto.join.ids import Digest, ViewId, by_hash, short
-from joinproto.join.malformed import Said, require
+from joinproto.join.malformed import Malformed, Said, require
 from joinproto.join.view import Kind, Position, View, verify_id, verify_successor
 
 VIEWS_KEPT = 1_000
@@ -150,10 +150,13 @@ def verify_position(what: str, position: Position | None, lineage: Lineage) -> N
         found = Said(f"a frame of {short(position.view)}")
         require(what, lineage.forgotten > 0, found, "a frame of a view on this chain")
         return
-    require(what, view.is_open, Said(f"a frame of {view}"), "a view in which frames are sent")
+    # At each frame that is appended: words only where it is wrong.
+    if not view.is_open:
+        raise Malformed(what, Said(f"a frame of {view}"), "a view in which frames are sent")
     before = 0 if view.position is None else view.position.seq
-    seq = position.seq
-    require(f"{what}, seq", seq > before, seq, f"more than {before}, where its view starts")
+    if position.seq <= before:
+        expected = f"more than {before}, where its view starts"
+        raise Malformed(f"{what}, seq", position.seq, expected)
 
 
 # -- comparing -----------------------------------------------------------------------------

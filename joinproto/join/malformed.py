@@ -56,21 +56,25 @@ def require(what: str, holds: bool, found: object, expected: str) -> None:
 
 def require_type(what: str, value: object, kind: type, *, or_none: bool = False) -> None:
     """Raise `Malformed` unless `value` is a `kind`; a bool is no int."""
-    is_kind = isinstance(value, kind) and (kind is not int or type(value) is int)
-    expected = f"{kind.__name__} or None" if or_none else kind.__name__
-    require(what, is_kind or (or_none and value is None), value, expected)
+    # Every field of every value that is made is asked for: words only where it is wrong.
+    if isinstance(value, kind) and (kind is not int or type(value) is int):
+        return
+    if value is not None or not or_none:
+        raise Malformed(what, value, f"{kind.__name__} or None" if or_none else kind.__name__)
 
 
 def require_text(what: str, value: object) -> None:
     """Raise `Malformed` unless `value` is a name that can be shown and hashed."""
     require_type(what, value, str)
     text = str(value)
-    require(what, text != "", value, "a text that is not empty")
-    require(what, FORBIDDEN.search(text) is None, value, "no control character or surrogate")
+    if not text:
+        raise Malformed(what, value, "a text that is not empty")
+    if FORBIDDEN.search(text) is not None:
+        raise Malformed(what, value, "no control character or surrogate")
 
 
 def require_int(what: str, value: object, *, at_least: int) -> None:
     """Raise `Malformed` unless `value` is an int from `at_least` to `INT_MAX`."""
     require_type(what, value, int)
-    in_range = isinstance(value, int) and at_least <= value <= INT_MAX
-    require(what, in_range, value, f"at least {at_least}, at most 2**63 - 1")
+    if not (isinstance(value, int) and at_least <= value <= INT_MAX):
+        raise Malformed(what, value, f"at least {at_least}, at most 2**63 - 1")

@@ -81,6 +81,7 @@ ON_LEAVING = {Phase.ACTIVE: Deed.CLOSE_FOR_CLIENTS}
 """What is done first, whatever case takes a member out of a phase."""
 
 
+@cache
 def standing() -> Table[Phase]:
     """Return the table of all phases; a case's deeds are done on the way into its phase."""
     cases = (

@@ -29,7 +29,8 @@ from joinproto.tables.vocabulary import Store
 
 def facts(it: Known) -> Facts:
     """Return what the table of phases is asked about."""
-    record, seat = it.record, it.seat
+    choice = it.choice
+    record, seat = choice.record, choice.seat
     tip = record.tip
     if tip is None:
         return Facts(is_aborted=it.verdict is not None, is_done=it.is_done)
@@ -42,7 +43,7 @@ def facts(it: Known) -> Facts:
         has_tip=True,
         is_open=tip.is_open,
         is_member=seat in tip.members,
-        is_frozen=it.is_frozen,
+        is_frozen=choice.is_frozen,
         has_data=is_ready or at_start,
         is_ready=is_ready,
         was_ready=record.held == tip.id and not is_ready,

@@ -113,9 +113,15 @@ class Known:
     @property
     def deadline(self) -> float | None:
         """Return when `tick` is to be called, None: only something from outside can matter."""
-        times = (self.patience_until, self.next_beat, self.free_until, self.says_at)
-        due = [at for at in times if at is not None]
-        return min(due, default=None)
+        # Hosts ask before and after each step: four comparisons take a third of a list's time.
+        due = self.patience_until
+        if (at := self.next_beat) is not None and (due is None or at < due):
+            due = at
+        if (at := self.free_until) is not None and (due is None or at < due):
+            due = at
+        if (at := self.says_at) is not None and (due is None or at < due):
+            due = at
+        return due
 
     @property
     def neighbours(self) -> list[str]:

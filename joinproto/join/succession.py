@@ -9,6 +9,7 @@ Source: join protocol, 3.4; rules I1 to I6, S2, R3, P3.
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
 
 from attrs import frozen
 
@@ -97,6 +98,7 @@ STAYING = A.where(leaves=False).named("those of A who stay")
 TOO_FEW = STAYING.fewer_than(N) | A.where(is_elector=True).fewer_than(MAJORITY)
 
 
+@cache
 def founding() -> Table[Next]:
     """Return the table for a store without a tip."""
     return Table(
@@ -122,6 +124,7 @@ def founding() -> Table[Next]:
     )
 
 
+@cache
 def reopening() -> Table[Next]:
     """Return the table for a store whose tip is a CLOSE."""
     return Table(
@@ -150,6 +153,7 @@ def reopening() -> Table[Next]:
     )
 
 
+@cache
 def going_on() -> Table[Next]:
     """Return the table for a store whose tip is open: it runs, or all have failed."""
     stays = S.where(leaves=False)

@@ -25,6 +25,10 @@ class Following:
     def hear(self, peer: str, letter: Frames) -> None:
         self._incoming.append((peer, letter))
 
+    @property
+    def has_work(self) -> bool:
+        return bool(self._incoming)
+
     def void(self) -> None:
         """Forget what was not written: its view is over."""
         self._incoming.clear()

@@ -283,11 +283,17 @@ class ReplicatedLog:
         return min((at for at in (due, self._rests_by, busy) if at is not None), default=None)
 
     def work(self) -> Iterator[Work]:
-        yield from self.updates.work()
-        self._send_outgoing()
-        yield from self.following.work()
-        yield from self.ordering.work()
-        yield from self._apply()
+        # Asked behind each step, and mostly there is nothing: then no generator is made.
+        if self.updates.update is not None:
+            yield from self.updates.work()
+        if self.submissions.has_outgoing:
+            self._send_outgoing()
+        if self.following.has_work:
+            yield from self.following.work()
+        if self.ordering.sequencer is not None:
+            yield from self.ordering.work()
+        if self.view is not None and (self._is_opening or self.applied < self.committed):
+            yield from self._apply()
         if self._keeper is not None:
             yield from self._keeper.work(self.applied)
         if self._rests_by is not None and self.strand.now() >= self._rests_by:

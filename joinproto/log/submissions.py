@@ -70,6 +70,10 @@ class Submissions:
     def unqueue(self) -> None:
         self._outgoing.clear()
 
+    @property
+    def has_outgoing(self) -> bool:
+        return bool(self._outgoing)
+
     def outgoing(self, view: str, *, several: bool) -> Iterator[Submit | Submits]:
         """Yield what has come together, in letters that are not too long.
 

@@ -9,6 +9,7 @@ Source: recovery, "Verdicts of `pick`"; the labels are the numbers there.
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
 
 from attrs import frozen
 
@@ -74,6 +75,7 @@ NEEDED = STORES.where(is_needed=True).named("needed")
 BEYOND = STORES.where(may_know_more=True).named("may know more")
 
 
+@cache
 def verdicts() -> Table[Verdict]:
     """Return the table of verdicts; it has the same answer whoever of the rows asks."""
     return Table(

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
+from functools import cache
 from itertools import combinations
 
 from attrs import frozen
@@ -103,6 +104,7 @@ LAST = DISC.where(is_last=True).named("last")
 LATER = DISC.where(may_be_later=True).named("later")
 
 
+@cache
 def starts() -> Table[Start]:
     """Return the table; it has the same answer whoever of the rows asks."""
     return Table(

@@ -86,7 +86,10 @@ class Clock:
 
 @define(eq=False)
 class Process:
-    """See the head of this file.  `ended`: why it does no more."""
+    """See the head of this file.  `ended`: why it does no more.
+
+    `was_ready`: since it began; `saw_it_run`: while it was up, one that was ready was up, too.
+    """
 
     member: Member
     log: ReplicatedLog
@@ -103,6 +106,8 @@ class Process:
     ended: Stop | Abort | None = None
     waiting: Waiting | None = None
     bodies: set[bytes] = field(factory=set)  # of the frames that were applied
+    was_ready: bool = False
+    saw_it_run: bool = False
     _late: list[str] = field(factory=list)
 
     @property
@@ -112,18 +117,20 @@ class Process:
     @property
     def deadline(self) -> float | None:
         """Return when `step` is to be called although nothing happened, in the run's time."""
-        due = [at for at in (self.member.deadline, self.log.deadline) if at is not None]
-        return self.clock.when(min(due)) if due and self.runs else None
+        due, other = self.member.deadline, self.log.deadline
+        if due is None or (other is not None and other < due):
+            due = other
+        return self.clock.when(due) if due is not None and self.runs else None
 
     # -- what happens --------------------------------------------------------------------------
 
-    def step(self, deed: Callable[[], None] | None = None) -> None:
+    def step(self, deed: Callable[[Process], None] | None = None) -> None:
         """Do `deed`, then all that follows, up to where nothing is left to do."""
         if deed is not None:
-            deed()
+            deed(self)
         self._perform()
         due = self.member.deadline
-        if self.runs and due is not None and self.now() >= due:
+        if due is not None and self.now() >= due and self.runs:
             self.member.tick(self.now())
             self._perform()
         for _ in range(DEEDS_MOST):
@@ -131,9 +138,9 @@ class Process:
                 return
             for work in self.log.work():
                 self._block(work)
-            late, self._late = self._late, []
-            if not late and not self.member.poll():
+            if not self._late and not self.member.poll():
                 return
+            late, self._late = self._late, []
             self._perform()
             for peer in late:
                 self.down(peer)

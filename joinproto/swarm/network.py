@@ -8,12 +8,14 @@ What a message meets is drawn from the seed and its link, so one link does not d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from random import Random
 from typing import Protocol
 
 from attrs import define, field
 
 from joinproto.drivers.ports import Channel
+from joinproto.join.messages import Message
 from joinproto.join.wire import MISSES, encode
 from joinproto.swarm.scenario import Scenario
 
@@ -49,7 +51,7 @@ class Network:
     is_mended: bool = False
     _connections: dict[str, _Connection] = field(factory=dict)
     _calling: set[str] = field(factory=set)
-    _chances: dict[str, Random] = field(factory=dict)
+    _chances: dict[tuple[str, str], Random] = field(factory=dict)
 
     # -- links ---------------------------------------------------------------------------------
 
@@ -145,15 +147,15 @@ class Network:
             self._carry(connection, sender, to, content)
             return
         if self.scenario.as_bytes:
-            content = encode(content, speaks=MISSES)  # type: ignore[arg-type]
+            content = _encoded(content)  # type: ignore[arg-type]
         chance, it = self._chance(sender, to), self.scenario
         plain = self.is_mended
         if plain or chance.random() >= it.loss:
-            self._bring(self._delay(sender, to), sender, to, content)
+            self._bring(self._delay(chance), sender, to, content)
         if plain:
             return
         if chance.random() < it.twice:
-            self._bring(self._delay(sender, to) * 2, sender, to, content)
+            self._bring(self._delay(chance) * 2, sender, to, content)
         if chance.random() < it.late:
             self._bring(chance.uniform(1.0, 40.0) * it.patience, sender, to, content)
 
@@ -169,23 +171,29 @@ class Network:
             if not connection.is_broken:
                 self.ends.deliver(to, sender, Channel.HOST, content)
 
-        at = max(self.ends.now + self._delay(sender, to), connection.arrives.get(to, 0.0))
+        delay = self._delay(self._chance(sender, to))
+        at = max(self.ends.now + delay, connection.arrives.get(to, 0.0))
         connection.arrives[to] = at
         self.ends.later(at - self.ends.now, arrive)
 
-    def _delay(self, sender: str, to: str) -> float:
-        chance = self._chance(sender, to)
+    def _delay(self, chance: Random) -> float:
         is_slow = not self.is_mended and chance.random() < self.scenario.slow
         usual = 0.8 if self.scenario.is_steady else chance.expovariate(1.0)
         return self.scenario.delay * (0.2 + usual + (20.0 if is_slow else 0.0))
 
     def _chance(self, sender: str, to: str) -> Random:
-        link = f"{sender}>{to}"
-        found = self._chances.get(link)
+        found = self._chances.get((sender, to))
         if found is None:
-            found = self._chances[link] = Random(f"{self.scenario.seed} {link}")
+            made = Random(f"{self.scenario.seed} {sender}>{to}")
+            found = self._chances[sender, to] = made
         return found
 
 
 def _pair(one: str, two: str) -> str:
-    return min(one, two) + max(one, two)
+    return one + two if one < two else two + one
+
+
+@lru_cache(maxsize=256)
+def _encoded(message: Message) -> bytes:
+    # The same goes to all peers, one after the other.
+    return encode(message, speaks=MISSES)

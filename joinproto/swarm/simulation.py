@@ -125,6 +125,7 @@ class Simulation:
         )  # fmt: skip
         clients.process = process
         log.attach(process)
+        process.saw_it_run = any(one.was_ready for one in self.processes.values())
         self.processes[name] = process
         self.step(name)
         self.network.look()
@@ -135,7 +136,7 @@ class Simulation:
         if process is None:
             return
         try:
-            process.step(None if deed is None else lambda: deed(process))
+            process.step(deed)
         except Died:
             self.tell(f"{name} dies")
             if process.place.dies_feeding:

@@ -2,30 +2,28 @@
 
 An `Arrow` says: on this trigger, from these phases, this table chooses the next phase.
 Every case becomes one transition with its condition; `declared` lets `transitions` try them in
-order, as a table is read.  A member settles many times a second, so `step` reads the tables
-itself, and remembers what it read; a test holds both to one answer.  One machine serves all
-members: a member brings its phase along and the machine keeps nothing of it.
+order, as a table is read.  A member settles many times a second, so `step` has the same arrows
+compiled to a function for each trigger and phase, at their first use; a test holds both to one
+answer.  One machine serves all members: a member brings its phase along and the machine keeps
+nothing of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from functools import lru_cache
 from typing import Generic, Protocol, TypeVar, cast
 
 from attrs import define, frozen
 from transitions import EventData, Machine
 
 from joinproto.errors import MisuseError
+from joinproto.tables.compiled import reader
 from joinproto.tables.evaluate import holds
 from joinproto.tables.tables import Case, Table
 from joinproto.tables.terms import ALWAYS, Condition
 
 P = TypeVar("P", bound=Enum)
-
-ANSWERS_KEPT = 4096
-"""So many answers are remembered; the facts of one member have fewer combinations in a run."""
 
 
 class HasPhase(Protocol[P]):
@@ -52,6 +50,10 @@ class Step(Generic[P]):
     case: Case[P]
 
 
+Reader = Callable[[Sequence[object], int], Step[P]]
+"""From the members and the place of one among them to its step."""
+
+
 @define
 class _Question(Generic[P]):
     """What travels through `transitions` with one trigger, and the answer it brings back."""
@@ -69,7 +71,7 @@ class StateMachine(Generic[P]):
         self.phases = phases
         self.arrows = tuple(arrows)
         self._possible = self._without_gaps()
-        self._answer = lru_cache(maxsize=ANSWERS_KEPT)(self._read)
+        self._readers: dict[tuple[str, str], Reader[P]] = {}
         self._machine = Machine(
             model=None,
             states=phases,
@@ -95,7 +97,9 @@ class StateMachine(Generic[P]):
 
     def step(self, model: HasPhase[P], trigger: str, members: Sequence[object], me: int) -> Step[P]:
         """Move `model` to its next phase and return the case that was taken."""
-        answer = self._answer(trigger, model.phase, tuple(members), me)
+        # Both an enum's hash and its `name` are calls of Python; `_name_` is what they return.
+        read = self._readers.get((trigger, model.phase._name_))
+        answer = (read or self._compile(trigger, model.phase))(members, me)
         model.phase = answer.case.outcome
         return answer
 
@@ -108,21 +112,22 @@ class StateMachine(Generic[P]):
         # _without_gaps: for each trigger and phase, some case always holds.
         return cast("Step[P]", question.answer)
 
-    def _read(self, trigger: str, phase: P, members: tuple[object, ...], me: int) -> Step[P]:
+    def _compile(self, trigger: str, phase: P) -> Reader[P]:
         if not self.can(phase, trigger):
             possible = [one.value for known, one in self._possible if known == trigger]
             raise MisuseError(
                 f"{self.name}: {trigger!r} cannot happen in the phase {phase.value!r}",
                 next=f"it can happen in: {', '.join(possible) or 'no phase'}",
             )
-        table = next(
-            arrow.table
-            for arrow in self.arrows
-            if arrow.trigger == trigger
-            and phase in arrow.sources
-            and holds(arrow.when, members, me)
+        arrows = [it for it in self.arrows if it.trigger == trigger and phase in it.sources]
+        read: Reader[P] = reader(
+            (it.when, [(case.condition, Step(it.table, case)) for case in it.table.cases])
+            for it in arrows
         )
-        return Step(table, table.choose(members, me))
+        for same in set.intersection(*(set(it.sources) for it in arrows)):
+            if [it for it in self.arrows if it.trigger == trigger and same in it.sources] == arrows:
+                self._readers[trigger, same._name_] = read
+        return read
 
     def _without_gaps(self) -> tuple[tuple[str, P], ...]:
         """Return every pair of trigger and phase; each has exactly one last table."""

@@ -6,14 +6,15 @@ not mention does not change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from attrs import field, frozen
 
 from joinproto.errors import MisuseError
-from joinproto.tables.evaluate import holds
+from joinproto.tables.compiled import reader
 from joinproto.tables.terms import ALWAYS, Condition, Group
 from joinproto.tables.vocabulary import Reason
 
@@ -71,4 +72,8 @@ class Table(Generic[O]):
 
     def choose(self, members: Sequence[object], me: int) -> Case[O]:
         """Return the case that holds for the member at place `me`."""
-        return next(case for case in self.cases if holds(case.condition, members, me))
+        return self._read(members, me)
+
+    @cached_property
+    def _read(self) -> Callable[[Sequence[object], int], Case[O]]:
+        return reader([(ALWAYS, [(case.condition, case) for case in self.cases])])

@@ -49,7 +49,7 @@ def test_a_long_run_is_in_several_files_and_is_read_as_one(tmp_path: Path) -> No
     assert 1 < len(list(tmp_path.iterdir())) <= PARTS
     for paths in ([tmp_path], [tmp_path / NAME]):
         (run,) = read_runs(paths)
-        assert list(range(201)) == [line["n"] for line in run.lines]
+        assert list(range(201)) == [line["n"] for line in run.lines()]
 
 
 def test_the_oldest_files_go_and_what_is_left_is_refused_by_name(tmp_path: Path) -> None:

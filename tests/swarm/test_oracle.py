@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from attrs import evolve
@@ -12,6 +13,7 @@ from joinproto.join.lineage import Lineage
 from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Kind, Seat, View, change, close, found, restart
 from joinproto.log.sequencer import Intake, Sequencer
+from joinproto.swarm.host import Process
 from joinproto.swarm.oracle import Oracle, Violation
 from joinproto.swarm.place import Place
 from joinproto.swarm.rest import Up, who_must_serve
@@ -25,9 +27,13 @@ EMPTY: Mapping[str, StoreRecord] = {}
 SAID: dict[str, Any] = {"nonce": "n", "time": 0}
 
 
-def oracle(scenario: Scenario = SCENARIO, records: Mapping[str, StoreRecord] = EMPTY) -> Oracle:
-    """Return the oracle of a run in which nothing runs."""
-    return Oracle(scenario, lambda: iter(()), lambda: dict(records))
+def oracle(
+    scenario: Scenario = SCENARIO,
+    records: Mapping[str, StoreRecord] = EMPTY,
+    running: Sequence[Any] = (),
+) -> Oracle:
+    """Return the oracle of a run in which these run, or nothing does."""
+    return Oracle(scenario, lambda: iter(running), lambda: dict(records))
 
 
 def founded(nonce: str = "n") -> View:
@@ -116,17 +122,54 @@ def test_a_closed_cluster_restarts_only_after_somebody_was_started() -> None:
         options_digest="default/2",
         **SAID,
     )
-    bad, good = oracle(), oracle()
-    for watching in (bad, good):
+    ran, late = (
+        SimpleNamespace(name=name, seat=SEATS[name], place=SimpleNamespace(), saw_it_run=False)
+        for name in "ab"
+    )
+    ran.place.record = StoreRecord(
+        store_id="a1", lineage=Lineage((first,), first.id), held=first.id
+    )
+    bad, good, all_died = (oracle(running=some) for some in ([ran], [ran], [late]))
+    for watching in (bad, good, all_died):
         watching.starts = 3
-        watching.chosen(first)
+        watching.wrote(cast("Process", ran))
+        assert any(one.saw_it_run for one in watching.running())
+        late.saw_it_run = False  # it was started behind all that
         watching.chosen(closed)
     good.starts = 4
 
     good.chosen(again)
+    all_died.chosen(again)
     with pytest.raises(Violation) as caught:
         bad.chosen(again)
     assert "close_ends" == caught.value.claim
+    assert "a ran" in caught.value.what
+
+
+def test_a_shutdown_that_nobody_survives_is_finished_and_then_all_restart() -> None:
+    """Seed 20000795: its CLOSE is chosen by those that were started after all had died."""
+    scenario = Scenario(
+        seed=20_000_795,
+        members="ab",
+        electors="ab",
+        wait_for=2,
+        patience=2.0,
+        delay=0.2,
+        notice=0.0,
+        on_disk=True,
+        deeds=(
+            Deed(0.0, What.START, "a"),
+            Deed(0.0, What.START, "b"),
+            Deed(8.077, What.SHUTDOWN, "b"),
+            Deed(8.281, What.POWER, "b", amount=8),
+            Deed(8.423, What.CRASH_SOON, "a", amount=1),
+        ),
+    )
+
+    done = run(scenario, tells=True)
+
+    assert "" == done.claim, done.what
+    assert any("proposes RESTART 3" in line for line in done.story)
 
 
 def _up(name: str, record: StoreRecord) -> Up:

@@ -53,7 +53,7 @@ def test_a_real_life_holds(capsys: pytest.CaptureFixture[str], events: Path) -> 
         found["committed"],
     )
     assert {*PROPERTIES, "nothing_invented"} == {one["name"] for one in found["properties"]}
-    assert [] == found["notes"]
+    assert [] == found["notes"] == found["assumed"]
     assert [] == [*faults(found, schema.VALIDATE), *unexplained(found, schema.VALIDATE)]
 
 
@@ -160,6 +160,47 @@ def test_a_log_that_is_cut_in_a_line_is_exit_code_2(
 
     assert (2, 2) == (done.code, done.error["code"])
     assert "is cut in the middle of line" in done.error["message"]
+
+
+def test_the_logs_of_some_members_are_judged_and_the_rest_is_assumed(copy: Path) -> None:
+    """Without c's: it is not taken for one that was never ready and kept nothing."""
+    for path in copy.glob("c-*"):
+        path.unlink()
+
+    verdict = validate([copy])
+
+    assert verdict.holds, verdict.broken
+    assert (("a", "b"), 6) == (verdict.members, verdict.committed)
+    (assumed,) = verdict.assumed
+    assert assumed.startswith("of c there is no log")
+
+
+def test_a_log_of_some_fields_is_judged_by_those_and_the_rest_is_assumed(copy: Path) -> None:
+    """Left out: what was sent, part of the record, digests; what is there must still fit."""
+
+    def leave_out(lines: list[Line]) -> None:
+        for line in lines:
+            line.pop("digest", None)
+            line.pop("sends", None)
+            if line.get("persist"):
+                del line["persist"]["record"]["promised"]
+        lines[0]["config"].pop("outside")
+
+    def hold_less(lines: list[Line]) -> None:
+        next(line for line in lines if line.get("persist"))["persist"]["views"] += 1
+
+    path = first(copy)
+    change(path, leave_out)
+    verdict = validate([copy])
+    change(path, hold_less)
+    other = validate([copy])
+
+    assert verdict.holds, (verdict.mismatch, verdict.broken)
+    told = " ".join(verdict.assumed)
+    for name in ("sends:", "persist.record.promised:", "digest:", "config.outside:"):
+        assert name in told
+    assert other.mismatch is not None
+    assert "persist.views" == other.mismatch.field
 
 
 def test_another_version_is_named(copy: Path) -> None:

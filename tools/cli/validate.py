@@ -15,8 +15,9 @@ from joinproto.json_form import printed
 def validate(logs: tuple[Path, ...], as_json: bool) -> int:
     """Replay event logs through the same member, and check what must hold.
 
-    LOGS are files, or directories with *.jsonl files; those of all members together.  Exit
-    codes: 0 all holds, 1 a line or a claim does not, 2 a log that is empty, cut or no log.
+    LOGS are files, or directories with *.jsonl files; those of all members together, or of some;
+    what they leave out is assumed, and said.  Exit codes: 0 all holds, 1 a line or a claim does
+    not, 2 a log that is empty, cut or no log.
     """
     from tools.validate.judge import SHOWN, validate
 
@@ -31,6 +32,8 @@ def validate(logs: tuple[Path, ...], as_json: bool) -> int:
     )
     for note in verdict.notes:
         click.echo(f"note: {note}")
+    for what in verdict.assumed:
+        click.echo(f"assumed: {what}")
     if verdict.mismatch is not None:
         found = verdict.mismatch
         click.echo(f"\n{found.path}: the first {found.matching} lines are the member's own")

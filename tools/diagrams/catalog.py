@@ -67,7 +67,12 @@ def drawings() -> dict[str, Drawing]:
         },
         "reconcile-clock": _machine("when a queue is looked at", graph_of_machine(timers.CLOCK)),
     }
-    tables: list[Table[Any]] = [
+    return found | {table.name: _table(table) for table in tables()}
+
+
+def tables() -> list[Table[Any]]:
+    """Return every table that can be drawn."""
+    return [
         *_tables_of(note_machine()),
         comparison(),
         *_tables_of(qpid_machine()),
@@ -90,7 +95,6 @@ def drawings() -> dict[str, Drawing]:
             table for machine in CLUSTERER_MACHINES.values() for table in _tables_of(machine)
         ),
     ]
-    return found | {table.name: _table(table) for table in tables}
 
 
 def _tables_of(machine: StateMachine[Any]) -> list[Table[Any]]:

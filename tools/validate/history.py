@@ -1,127 +1,136 @@
-"""The history: what the replayed members show of the views, the frames and who served when."""
+"""The history: what the replayed members show of the views, the frames and who served when.
+
+It grows with the views and with how often somebody began to serve, not with the events.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from typing import Any
 
 from attrs import Factory, define, frozen
 
 from joinproto.join.ids import ViewId
-from joinproto.join.messages import OpenForClients
+from joinproto.join.messages import Batch, OpenForClients
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Kind, Position, Seat, View
+from joinproto.tables.vocabulary import Store
+from tools.validate.frames import Frames, Journal, Stretch, cut, put
 from tools.validate.logs import Run
 from tools.validate.replay import Seen
+from tools.validate.spill import Stretches
 
-Frame = tuple[ViewId, int]
+VIEWS_LOOKED_AT = 50
+"""Of a record that a process starts with, so many views are taken down, the last ones."""
 
 
 @frozen
 class Opening:
-    """A member began to serve: in which view, with what on its disk, and at which `t`."""
+    """A member began to serve: in which view, with what on its disk.
+
+    `is_dirty`: its disk said so, and that it was ready in that view.  `journal`: its frames;
+    None where `is_known` is not so: the log does not show them from the first on.
+    """
 
     seat: Seat
     view: View
-    record: StoreRecord
+    initial: ViewId | None
+    is_dirty: bool
     digest: str
-    data: tuple[Frame, ...] | None
-    at: int
-
-
-@frozen
-class Claim:
-    """The sequencer counted this frame, and all before it, as committed, at `t`."""
-
-    view: View
-    seq: int
-    at: int
-    run: str
-
-
-@define
-class Data:
-    """What one store's journal holds; `frames` is None if its beginning is not in the logs."""
-
-    frames: list[Frame] | None = None
-    attempted: list[Frame] = Factory(list)
+    is_known: bool
+    journal: Stretch | None
 
 
 @define
 class History:
-    """All runs together."""
+    """All runs together.  `logged`: the members whose logs there are, by name."""
 
+    logged: set[str] = Factory(set)
     views: dict[ViewId, View] = Factory(dict)
-    learned_by: dict[ViewId, set[str]] = Factory(lambda: defaultdict(set))
     held: dict[ViewId, set[Seat]] = Factory(lambda: defaultdict(set))
-    holders: dict[Frame, dict[Seat, int]] = Factory(lambda: defaultdict(dict))
-    digests: dict[Frame, dict[str, str]] = Factory(lambda: defaultdict(dict))
+    frames: Frames = Factory(Frames)
     openings: list[Opening] = Factory(list)
-    claims: list[Claim] = Factory(list)
     signatures: dict[str, set[ViewId]] = Factory(lambda: defaultdict(set))
-    data: dict[str, Data] = Factory(dict)
+    journals: dict[str, Journal] = Factory(dict)
     records: dict[str, list[StoreRecord]] = Factory(dict)
     problems: list[tuple[str, str]] = Factory(list)
+    paths: list[str] = Factory(list)
+    assumed: Counter[str] = Factory(Counter)
     lines: int = 0
 
     def look(self, seen: Seen) -> None:
         """Note what this line shows."""
         self.lines += 1
-        kind = seen.line["kind"]
-        member = seen.member
-        store = seen.run.store_id
-        match kind:
-            case "start":
-                self._start(seen)
+        line = seen.line
+        match line["kind"]:
+            case "appended" | "fetched":
+                self._frame(seen, line)
+            case "committed":
+                self.frames.claim(line["view"], line["seq"], self._time(line))
             case "batch":
                 self._batch(seen)
-            case "appended" | "fetched":
-                frame = (seen.line["view"], seen.line["seq"])
-                data = self.data[store]
-                # A fetched frame is noted before it is durable, an appended one after.
-                if data.frames is not None:
-                    del data.frames[frame[1] - 1 :]
-                    data.frames.append(frame)
-                self.holders[frame].setdefault(member.seat, seen.line["t"])
-                self.digests[frame][str(seen.run.path)] = seen.line["digest"]
+            case "start":
+                self._start(seen)
             case "cut":
-                frames = self.data[store].frames
-                if frames is not None:
-                    del frames[seen.line["last"] :]
+                journal = self.journals[seen.run.store_id]
+                journal.frames = cut(journal.frames, line["last"])
             case "based":
                 # Dropped frames that came in one piece: what is in them, nobody can tell apart.
-                based = [
-                    (view, at)
-                    for view, first, last in seen.line["runs"]
-                    for at in range(first, last + 1)
-                ]
-                self.data[store].frames = based
-                for frame in based:
-                    self.holders[frame].setdefault(member.seat, seen.line["t"])
-            case "committed":
-                view = self.views[seen.line["view"]]
-                claim = Claim(view, seen.line["seq"], seen.line["t"], str(seen.run.path))
-                self.claims.append(claim)
+                journal = self.journals[seen.run.store_id]
+                journal.is_whole, journal.frames = True, None
+                for view, first, last in line["runs"]:
+                    journal.frames = put(journal.frames, view, first, last)
+                    held = self.frames.of(view, seen.member.seat)
+                    held.had_many(first, last, self._time(line))
+
+    def _frame(self, seen: Seen, line: dict[str, Any]) -> None:
+        view, seq = line["view"], line["seq"]
+        journal = self.journals[seen.run.store_id]
+        # A fetched frame is noted before it is durable, an appended one after.
+        if journal.is_whole:
+            journal.frames = put(journal.frames, view, seq, seq)
+        self.frames.of(view, seen.member.seat).had(seq, self._time(line))
+        digest = line.get("digest")
+        if digest is None:
+            self.assumed["digest: frames without one are what the others have"] += 1
+        else:
+            self.frames.says(view, seq, digest, len(self.paths) - 1)
+
+    def _time(self, line: dict[str, Any]) -> int:
+        at = line.get("t")
+        if at is None:
+            self.assumed["t: what has no time came early enough"] += 1
+            return 2**62 if line["kind"] == "committed" else 0
+        return int(at)
 
     def _start(self, seen: Seen) -> None:
         record, store = seen.member.record, seen.run.store_id
-        self._know(record, seen.run)
+        self.logged.add(seen.run.member)
+        self.paths.append(str(seen.run.path))
+        for view in record.lineage.views[-VIEWS_LOOKED_AT:]:
+            self.views[view.id] = view
+        self._know(record)
         former = self.records.get(store)
+        seq = 0 if record.position is None else record.position.seq
         if former is not None:
             self._same_disk(seen.run, former, record)
         elif record.tip is None and record.position is None:
-            self.data[store] = Data([])
-        data = self.data.setdefault(store, Data())
-        if data.frames is not None and not record.update_unfinished:
-            seq = 0 if record.position is None else record.position.seq
-            if seq > len(data.frames):
+            self.journals[store] = Journal(is_whole=True)
+        else:
+            self.journals[store] = Journal(assumed=seq)
+            about = f"the first log of store {store} of {seen.run.member} does not begin with it"
+            self.assumed[f"{about}: it had what its record says"] += 1
+        journal = self.journals[store]
+        if journal.is_whole and not record.update_unfinished:
+            last = 0 if journal.frames is None else journal.frames.last
+            if seq > last:
                 # Frames that were durable when the process was killed, before it could say so.
                 where = record.position
                 assert where is not None
-                new = [(where.view, at) for at in range(len(data.frames) + 1, seq + 1)]
-                data.frames += new
-                for frame in new:
-                    self.holders[frame].setdefault(seen.member.seat, seen.line["t"])
-            del data.frames[seq:]
+                journal.frames = put(journal.frames, where.view, last + 1, seq)
+                held = self.frames.of(where.view, seen.member.seat)
+                held.had_many(last + 1, seq, self._time(seen.line))
+            journal.frames = cut(journal.frames, seq)
         self.records[store] = [record]
 
     def _same_disk(self, run: Run, former: list[StoreRecord], found: StoreRecord) -> None:
@@ -154,44 +163,72 @@ class History:
 
     def _batch(self, seen: Seen) -> None:
         member, store = seen.member, seen.run.store_id
-        batch = member.poll()
+        batch: Batch = member.poll()
         if batch.persist is not None:
-            self._know(batch.persist, seen.run)
+            self._know(batch.persist)
             # Until the next write returns, either may be on the disk.
             self.records[store] = [*self.records[store][-1:], batch.persist]
             if batch.persist.held is not None:
                 self.held[batch.persist.held].add(member.seat)
         for action in batch.actions:
             if isinstance(action, OpenForClients):
-                frames = self.data[store].frames
-                data = None if frames is None else tuple(frames)
+                record, journal = member.record, self.journals[store]
                 self.openings.append(
                     Opening(
                         member.seat,
-                        action.view,
-                        member.record,
+                        self.views.get(action.view.id, action.view),
+                        record.lineage.initial,
+                        record.state is not Store.CLEAN and record.held == action.view.id,
                         member.config.digest,
-                        data,
-                        seen.line["t"],
+                        journal.is_whole,
+                        journal.frames,
                     )
                 )
 
-    def _know(self, record: StoreRecord, run: Run) -> None:
-        for view in record.lineage.views[-50:]:
+    def _know(self, record: StoreRecord) -> None:
+        for view in reversed(record.lineage.views[-VIEWS_LOOKED_AT:]):
+            if view.id in self.views:
+                break  # so were those before it
             self.views[view.id] = view
-            self.learned_by[view.id].add(str(run.path))
         if record.lineage.initial is not None:
             self.signatures[record.store_id].add(record.lineage.initial)
 
     # -- what follows --------------------------------------------------------------------------
 
-    def committed(self) -> dict[Frame, View]:
-        """Return the frames that every member of their view has had durably."""
+    def is_logged(self, seat: Seat) -> bool:
+        """Return whether it can be told what this member did and did not."""
+        return seat.member in self.logged
+
+    def is_early(self, seat: Seat, seq: int) -> bool:
+        """Return whether the frame may be from before the first log of this store."""
+        journal = self.journals.get(seat.store_id)
+        return journal is not None and seq <= journal.assumed
+
+    def are_ready(self, view: View) -> set[Seat]:
+        """Return the members that were ready in the view, and those of which no log tells."""
+        unknown = {seat for seat in view.members if not self.is_logged(seat)}
+        return (self.held.get(view.id, set()) | unknown) & view.members
+
+    def committed(self) -> dict[ViewId, Stretches]:
+        """Return by view the frames that every member of it has had durably.
+
+        Where no log tells of some members: those that all others had, and a sequencer counted.
+        """
         found = {}
-        for frame, seats in self.holders.items():
-            view = self.views.get(frame[0])
-            if view is not None and view.members <= seats.keys():
-                found[frame] = view
+        for view_id, seats in self.frames.held.items():
+            view = self.views.get(view_id)
+            if view is None:
+                continue
+            logged = [seat for seat in view.members if self.is_logged(seat)]
+            frames: Stretches | None = None
+            if len(logged) < len(view.members):
+                frames = Stretches()
+                frames.add(1, self.frames.claimed.get(view_id, 0))
+            for seat in logged:
+                of_one = seats[seat].frames if seat in seats else Stretches()
+                frames = of_one if frames is None else frames.both(of_one)
+            if frames:
+                found[view_id] = frames
         return found
 
     def era(self, view: View) -> ViewId:
@@ -208,3 +245,7 @@ class History:
             last[position.view] = position.seq
             position = None if view is None else view.position
         return last
+
+    def log_of(self, run: int) -> str:
+        """Return the file of a run by its number."""
+        return self.paths[run]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
-from attrs import frozen
+from attrs import Factory, define, frozen
 
 from joinproto import __version__
+from joinproto.drivers.recorded import batch_as_json
 from joinproto.json_form import Count, Key
 from tools.validate.history import History
 from tools.validate.logs import Run, read_runs
 from tools.validate.properties import PROPERTIES
-from tools.validate.replay import Mismatch, replay
+from tools.validate.replay import Mismatch, Seen, replay
 
 SHOWN = 3
 
@@ -45,6 +45,7 @@ class Verdict:
     claims: Annotated[tuple[Judged, ...], Key("properties"), "every claim"]
     mismatch: Annotated[Mismatch | None, "the first line that the member would not have written"]
     notes: Annotated[tuple[str, ...], "what was not judged, and why"]
+    assumed: Annotated[tuple[str, ...], "what the logs leave out, and was taken for granted"]
 
     @property
     def result(self) -> Annotated[Literal["holds", "violated"], "of all together"]:
@@ -62,49 +63,81 @@ class Verdict:
 
 def validate(paths: Iterable[Path]) -> Verdict:
     """Return the verdict on these logs; raises `UsageProblem` for logs that are none."""
-    runs = read_runs(paths)
     history = History()
+    try:
+        return _judged(read_runs(paths), history)
+    finally:
+        history.frames.spill.close()
+
+
+def _judged(runs: list[Run], history: History) -> Verdict:
+    letters = _Letters()
+
+    def look(seen: Seen) -> None:
+        history.look(seen)
+        letters.look(seen)
+
     mismatch = None
     for run in runs:
-        found = replay(run, history.look)
+        found = replay(run, look, history.assumed)
         mismatch = mismatch or found
     broken = {name: tuple(claim(history)) for name, claim in PROPERTIES.items()}
-    broken["nothing_invented"] = tuple(_invented(runs))
-    members = tuple(sorted({run.member for run in runs}))
+    broken["nothing_invented"] = tuple(letters.invented(history.logged))
+    members = tuple(sorted(history.logged))
     return Verdict(
         runs=len(runs),
         lines=history.lines,
         members=members,
         views=len(history.views),
-        committed=len(history.committed()),
+        committed=sum(frames.count for frames in history.committed().values()),
         openings=len(history.openings),
         mismatch=mismatch,
         claims=tuple(Judged(name, found) for name, found in broken.items()),
         notes=tuple(_notes(history, runs, members)),
+        assumed=tuple(_assumed(history, members)),
     )
 
 
-def _invented(runs: list[Run]) -> list[str]:
-    """What a member received, another one has sent; if not, a log is cut, or a peer lied."""
-    sent: Counter[tuple[str, str, str]] = Counter()
-    logged = {run.member for run in runs}
-    for run in runs:
-        for line in run.lines:
-            if line["kind"] == "batch":
-                for to, message in line["sends"]:
-                    sent[run.member, to, json.dumps(message)] += 1
-    found = []
-    for run in runs:
-        for line in run.lines:
-            if line["kind"] != "receive" or line["peer"] not in logged:
-                continue
-            message = line["message"]
-            if not sent[line["peer"], run.member, json.dumps(message)]:
-                found.append(
-                    f"{run.path}, line {line['n'] + 1}: {line['peer']} says {message[0]!r}, and its"
-                    " log has no such line"
-                )
-    return found
+@define
+class _Letters:
+    """What a member received, another one has sent; if not, a log is cut, or a peer lied.
+
+    Of letters only hashes are kept, each once: members say the same again and again.
+    """
+
+    sent: set[int] = Factory(set)
+    received: dict[int, tuple[str, str]] = Factory(dict)  # from whom, and what is said of it
+
+    def look(self, seen: Seen) -> None:
+        line, own = seen.line, seen.run.member
+        if line["kind"] == "batch":
+            sends = line.get("sends")
+            if sends is None:
+                sends = batch_as_json(seen.member.poll(), own)["sends"]
+            for to, message in sends:
+                self.sent.add(hash((own, to, json.dumps(message))))
+        elif line["kind"] == "receive":
+            peer, message = line["peer"], line["message"]
+            key = hash((peer, own, json.dumps(message)))
+            if key not in self.sent and key not in self.received:
+                what = f"{seen.run.path}, line {line['n'] + 1}: {peer} says {message[0]!r}"
+                self.received[key] = peer, what
+
+    def invented(self, logged: set[str]) -> Iterator[str]:
+        """Yield what nobody sent, of those members whose logs there are."""
+        for key, (peer, what) in self.received.items():
+            if key not in self.sent and peer in logged:
+                yield f"{what}, and its log has no such line"
+
+
+def _assumed(history: History, members: tuple[str, ...]) -> list[str]:
+    named = {seat.member for view in history.views.values() for seat in view.members}
+    told = [
+        f"of {name} there is no log: it was ready where others served, had the frames that they"
+        " acknowledged, and sent what they received from it"
+        for name in sorted(named - set(members))
+    ]
+    return told + [f"{what} ({count} times)" for what, count in sorted(history.assumed.items())]
 
 
 def _notes(history: History, runs: list[Run], members: tuple[str, ...]) -> list[str]:

@@ -1,14 +1,16 @@
 """Event logs, read: each run of one member is a file or a few, and whole up to its end.
 
-A process that is killed leaves no last line, and its next run tells what was on the disk.  So
-the middle of a line at the end is an error, unless a later run of the same store is there, too.
+Lines are read when they are asked for, and forgotten.  A process that is killed leaves no last
+line, and its next run tells what was on the disk.  So the middle of a line at the end is an error,
+unless a later run of the same store is there, too.
 """
 
 from __future__ import annotations
 
 import glob
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +22,17 @@ from joinproto.errors import UsageProblem
 
 AGAIN = "give the whole log, as the member wrote it"
 
+_JSON = json.JSONDecoder()
+
 
 @frozen
 class Run:
-    """One process.  `is_cut`: its last line is not whole; `started`: nanoseconds of `t`."""
+    """One process.  `start`: the first line; `parts`: its files; `is_cut`: inside its last line."""
 
     path: Path
-    lines: tuple[dict[str, Any], ...]
+    start: dict[str, Any]
+    parts: tuple[Path, ...]
     is_cut: bool
-
-    @property
-    def start(self) -> dict[str, Any]:
-        return self.lines[0]
 
     @property
     def member(self) -> str:
@@ -43,11 +44,18 @@ class Run:
 
     @property
     def started(self) -> int:
+        """Return the `t` of the first line: nanoseconds."""
         return int(self.start["t"])
 
-    @property
-    def has_end(self) -> bool:
-        return bool(self.lines[-1]["kind"] == "end")
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Yield the lines, the start first; raises `UsageProblem` for what is not one."""
+        number = 0
+        for part in self.parts:
+            with _opened(part) as file:
+                for line in file:
+                    if line.endswith(b"\n"):
+                        yield _line(self.path, number, line)
+                        number += 1
 
 
 def read_runs(paths: Iterable[Path]) -> list[Run]:
@@ -64,13 +72,13 @@ def read_runs(paths: Iterable[Path]) -> list[Run]:
                 next="what a run did cannot be judged from a part of its log; validate other runs",
             )
         parts.setdefault((file.parent, name), {})[number] = file
-    runs = sorted((_read(found) for found in parts.values()), key=lambda run: run.started)
-    for at, run in enumerate(runs):
-        later = any(other.store_id == run.store_id for other in runs[at + 1 :])
-        if run.is_cut and not later:
-            raise UsageProblem(
-                f"{run.path}: is cut in the middle of line {len(run.lines) + 1}", next=AGAIN
-            )
+    runs = sorted((_begun(found) for found in parts.values()), key=lambda run: run.started)
+    later: set[str] = set()
+    for run in reversed(runs):
+        if run.is_cut and run.store_id not in later:
+            number = sum(1 for _ in run.lines()) + 1
+            raise UsageProblem(f"{run.path}: is cut in the middle of line {number}", next=AGAIN)
+        later.add(run.store_id)
     return runs
 
 
@@ -80,7 +88,8 @@ def _files(path: Path) -> list[Path]:
     return sorted({path, *path.parent.glob(f"{glob.escape(path.stem)}.part*.jsonl")})
 
 
-def _read(parts: dict[int, Path]) -> Run:
+def _begun(parts: dict[int, Path]) -> Run:
+    """Return the run in these files, of which the first line is read."""
     numbers = sorted(parts)
     path = parts[numbers[0]]
     missing_parts = sorted(set(range(1, numbers[-1] + 1)) - set(numbers))
@@ -89,23 +98,15 @@ def _read(parts: dict[int, Path]) -> Run:
             f"{path}: part {missing_parts[0]} of this run is not there",
             next="a long run keeps its newest files only (`events_bytes`); validate shorter runs",
         )
-    text = b""
-    for number in numbers:
-        try:
-            text += parts[number].read_bytes()
-        except OSError as error:
-            raise UsageProblem(
-                f"{parts[number]}: cannot be read: {error.strerror or error}",
-                next="check the path",
-            ) from error
-    *whole, rest = text.split(b"\n")
-    lines = tuple(_line(path, number, line) for number, line in enumerate(whole))
-    if not lines:
-        raise UsageProblem(f"{path}: is {'cut in line 1' if rest else 'empty'}", next=AGAIN)
-    if lines[0]["kind"] != "start":
+    with _opened(path) as file:
+        line = file.readline()
+    if not line.endswith(b"\n"):
+        raise UsageProblem(f"{path}: is {'cut in line 1' if line else 'empty'}", next=AGAIN)
+    start = _line(path, 0, line)
+    if start["kind"] != "start":
         raise UsageProblem(f"{path}: does not begin with the start of a member", next=AGAIN)
-    missing = [name for name in ("t", "config", "record") if name not in lines[0]]
-    found = lines[0].get("format")
+    missing = [name for name in ("t", "config", "record") if name not in start]
+    found = start.get("format")
     if found != FORMAT:
         raise UsageProblem(
             f"{path}: format {found}, this version reads {FORMAT}",
@@ -113,12 +114,30 @@ def _read(parts: dict[int, Path]) -> Run:
         )
     if missing:
         raise UsageProblem(f"{path}: its start lacks {', '.join(missing)}", next=AGAIN)
-    return Run(path, lines, bool(rest))
+    files = tuple(parts[number] for number in numbers)
+    return Run(path, start, files, _ends_in_a_line(files[-1]))
+
+
+def _ends_in_a_line(path: Path) -> bool:
+    with _opened(path) as file:
+        if not file.seek(0, os.SEEK_END):
+            return False
+        file.seek(-1, os.SEEK_END)
+        return bool(file.read(1) != b"\n")
+
+
+def _opened(path: Path) -> Any:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise UsageProblem(
+            f"{path}: cannot be read: {error.strerror or error}", next="check the path"
+        ) from error
 
 
 def _line(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        found = _JSON.decode(line.decode())
     except ValueError:
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("kind"), str):

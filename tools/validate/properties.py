@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 from joinproto.join.ids import ViewId, short
 from joinproto.join.view import Kind, Seat, View
-from joinproto.tables.vocabulary import Store
-from tools.validate.history import Frame, History
+from tools.validate.frames import holds
+from tools.validate.history import History
 
 Property = Callable[[History], Iterator[str]]
 
@@ -30,19 +30,26 @@ def one_successor(history: History) -> Iterator[str]:
 def no_split_brain(history: History) -> Iterator[str]:
     """A frame is committed in one view only, and in none that has been succeeded before it."""
     committed = history.committed()
-    by_seq: dict[int, set[Frame]] = defaultdict(set)
-    for frame in committed:
-        by_seq[frame[1]].add(frame)
-    for seq, frames in sorted(by_seq.items()):
-        if len(frames) > 1:
-            yield f"frame {seq} is committed in {_names(history, frames)}"
+    there: tuple[int, int, ViewId] | None = None
+    for first, last, view_id in sorted(
+        ((first, last, one) for one, frames in committed.items() for first, last in frames),
+        key=lambda item: item[:2],
+    ):
+        if there is not None and first <= there[1]:
+            both = sorted({str(history.views[one]) for one in (there[2], view_id)})
+            for seq in range(first, min(last, there[1]) + 1):
+                yield f"frame {seq} is committed in {' and in '.join(both)}"
+        if there is None or last > there[1]:
+            there = (first, last, view_id)
     for view in history.views.values():
         if view.parent is None or view.parent not in history.views:
             continue
         end = 0 if view.position is None else view.position.seq
-        beyond = [seq for parent, seq in committed if parent == view.parent and seq > end]
-        if beyond and view.position is not None and view.position.view == view.parent:
-            yield f"{view} starts behind frame {end}, and {min(beyond)} is committed before it"
+        if view.parent not in committed or view.position is None:
+            continue
+        beyond = committed[view.parent].beyond(end)
+        if beyond is not None and view.position.view == view.parent:
+            yield f"{view} starts behind frame {end}, and {beyond} is committed before it"
 
 
 def no_wrong_store(history: History) -> Iterator[str]:
@@ -51,7 +58,7 @@ def no_wrong_store(history: History) -> Iterator[str]:
     for opening in history.openings:
         if opening.seat not in opening.view.members:
             yield f"{opening.seat.member} serves in {opening.view}, of which it is not a member"
-        initial[opening.view.cluster_name].add(opening.record.lineage.initial)
+        initial[opening.view.cluster_name].add(opening.initial)
     for name, signatures in initial.items():
         if len(signatures) > 1:
             yield f"cluster {name} is served with {', '.join(map(short, signatures))}"
@@ -69,38 +76,38 @@ def nothing_lost(history: History) -> Iterator[str]:
     serving: dict[ViewId, set[Seat]] = defaultdict(set)
     for opening in history.openings:
         serving[opening.view.id].add(opening.seat)
-        if opening.data is None:
+        if not opening.is_known:
             continue
         # What the view starts from must really be there, frame by frame.
         for view_id, last in history.chain_at(opening.view.position).items():
             view = history.views.get(view_id)
             start = 0 if view is None or view.position is None else view.position.seq
-            wanted = [(view_id, seq) for seq in range(start + 1, last + 1)]
-            if list(opening.data[start:last]) != wanted and view is not None:
+            if view is not None and not holds(opening.journal, view_id, start + 1, last):
                 yield f"{opening.seat.member} opens {opening.view} without frames of {view}"
     yield from _missing(history, [(view, serving.get(view.id, set())) for view in _known(history)])
 
 
 def acknowledged_is_committed(history: History) -> Iterator[str]:
     """What a sequencer counts as committed is on the disks of all members of its view before."""
-    for claim in history.claims:
-        for seat in sorted(claim.view.members, key=lambda one: one.member):
-            frame = (claim.view.id, claim.seq)
-            start = 0 if claim.view.position is None else claim.view.position.seq
-            at = history.holders.get(frame, {}).get(seat)
-            if claim.seq > start and (at is None or at > claim.at):
-                yield (
-                    f"frame {claim.seq} of {claim.view} is acknowledged before {seat.member} has it"
-                )
+    for claim in history.frames.claims:
+        view = history.views.get(claim.view)
+        start = 0 if view is None or view.position is None else view.position.seq
+        if view is None or claim.seq <= start:
+            continue
+        for seat in sorted(filter(history.is_logged, view.members), key=lambda one: one.member):
+            at = history.frames.of(claim.view, seat).since(claim.seq)
+            if at is None and history.is_early(seat, claim.seq):
+                continue
+            if at is None or at > claim.at:
+                yield f"frame {claim.seq} of {view} is acknowledged before {seat.member} has it"
                 break
 
 
 def position_is_data(history: History) -> Iterator[str]:
     """The same frame is the same data wherever it is."""
-    for frame, digests in history.digests.items():
-        if len(set(digests.values())) > 1:
-            logs = ", ".join(sorted(digests))
-            yield f"frame {frame[1]} of {short(frame[0])} has different data in {logs}"
+    for (view, seq), runs in history.frames.different.items():
+        logs = ", ".join(sorted({history.log_of(run) for run in runs}))
+        yield f"frame {seq} of {short(view)} has different data in {logs}"
 
 
 def waits_for_n(history: History) -> Iterator[str]:
@@ -108,12 +115,12 @@ def waits_for_n(history: History) -> Iterator[str]:
     ready: dict[ViewId, int] = defaultdict(int)
     for view in _known(history):
         era = history.era(view)
-        ready[era] = max(ready[era], len(history.held.get(view.id, set()) & view.members))
+        ready[era] = max(ready[era], len(history.are_ready(view)))
     for opening in history.openings:
         view = opening.view
         if ready[history.era(view)] < view.wait_for:
             yield f"{opening.seat.member} serves in {view} before {view.wait_for} were ready"
-        if not view.members <= history.held.get(view.id, set()):
+        if not view.members <= history.are_ready(view):
             yield f"{opening.seat.member} serves in {view} before all of it were ready"
 
 
@@ -127,7 +134,7 @@ def options_agree(history: History) -> Iterator[str]:
 def dirty_before_serving(history: History) -> Iterator[str]:
     """The store of an active member is not clean (S2)."""
     for opening in history.openings:
-        if opening.record.state is Store.CLEAN or opening.record.held != opening.view.id:
+        if not opening.is_dirty:
             yield f"{opening.seat.member} serves in {opening.view}, and its disk says otherwise"
 
 
@@ -169,10 +176,7 @@ def _known(history: History) -> list[View]:
 
 
 def _missing(history: History, ready: list[tuple[View, set[Seat]]]) -> Iterator[str]:
-    committed = history.committed()
-    by_view: dict[ViewId, int] = defaultdict(int)
-    for view_id, seq in committed:
-        by_view[view_id] = max(by_view[view_id], seq)
+    by_view = {view_id: frames.last for view_id, frames in history.committed().items()}
     for view, seats in ready:
         if not seats:
             continue
@@ -184,7 +188,3 @@ def _missing(history: History, ready: list[tuple[View, set[Seat]]]) -> Iterator[
                 lost = max(there.get(view_id, 0), start) + 1
                 names = ", ".join(sorted(seat.member for seat in seats))
                 yield f"frame {lost} of {before} is committed, and {names} in {view} lack it"
-
-
-def _names(history: History, frames: set[Frame]) -> str:
-    return " and in ".join(str(history.views[one]) for one, _ in sorted(frames, key=str))

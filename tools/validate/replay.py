@@ -1,13 +1,18 @@
 """Replay: the member of this version is told what the real one was told, and must ask the same.
 
 Everything that a member asks for follows from its start and from what it is told, so the first
-line that differs is where the real run left the protocol, or where the log was changed.
+line that differs is where the real run left the protocol, or where the log was changed.  A log may
+leave fields of what it asked for out: then they are taken for what they must have been, and that
+is said.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Annotated, Any
 
 import attrs
@@ -47,15 +52,22 @@ class Seen:
 
 Look = Callable[[Seen], None]
 
+Assumed = Counter[str]
+"""What was not in the logs, and was taken for what it must have been; how often."""
 
-def replay(run: Run, look: Look) -> Mismatch | None:
+_decode = lru_cache(maxsize=4096)(decode)  # the same message comes again and again, a value
+
+
+def replay(run: Run, look: Look, assumed: Assumed) -> Mismatch | None:
     """Replay one run; `look` sees the member behind each line.  Returns the first mismatch."""
-    member = _started(run)
-    look(Seen(run, run.start, member))
+    member = _started(run, assumed)
     before = ""
-    for number, line in enumerate(run.lines[1:], start=1):
+    for number, line in enumerate(run.lines()):
+        if not number:
+            look(Seen(run, line, member))
+            continue
         try:
-            differs = _step(member, line, before)
+            differs = _step(member, line, before, assumed)
         except (JoinprotoError, Malformed) as error:
             said = str(error).partition("\n")[0]
             differs = ("the member refuses it", line, said)
@@ -72,13 +84,16 @@ def replay(run: Run, look: Look) -> Mismatch | None:
     return None
 
 
-def _started(run: Run) -> Member:
+def _started(run: Run, assumed: Assumed) -> Member:
     start = run.start
     try:
         contents = decode_contents(json.dumps(start["record"]).encode())
         tree = dict(start["config"])
         tree["electors"] = frozenset(tree["electors"])
-        tree["total_failure"] = TotalFailure(tree["total_failure"])
+        if "total_failure" in tree:
+            tree["total_failure"] = TotalFailure(tree["total_failure"])
+        for left_out in sorted({field.name for field in attrs.fields(Config)} - tree.keys()):
+            assumed[f"config.{left_out}: the default"] += 1
         return Member.start(
             start["now"],
             Config(**tree),
@@ -96,10 +111,13 @@ def _started(run: Run) -> Member:
 Differs = tuple[str, Any, Any]
 
 
-def _step(member: Member, line: dict[str, Any], before: str) -> Differs | None:
+def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -> Differs | None:
     kind = line["kind"]
+    if kind == "appended":
+        member.appended(line["view"], line["seq"])
+        return None
     if kind == "batch":
-        return _first_difference(line, member)
+        return _first_difference(line, member, assumed)
     if kind == "done":
         if before != "batch":
             return "a batch is left out", kind, "the batch that is done"
@@ -111,15 +129,13 @@ def _step(member: Member, line: dict[str, Any], before: str) -> Differs | None:
     match kind:
         case "receive":
             said = json.dumps(line["message"], ensure_ascii=False, separators=(",", ":"))
-            member.receive(line["now"], line["peer"], decode(said.encode()))
+            member.receive(line["now"], line["peer"], _decode(said.encode()))
         case "peer_up" | "peer_down":
             getattr(member, kind)(line["now"], line["peer"])
         case "tick" | "leave" | "shutdown_cluster" | "update_overwrites":
             getattr(member, kind)(line["now"])
         case "update_progress" | "update_done":
             getattr(member, kind)(line["now"], _position(line["position"]))
-        case "appended":
-            member.appended(line["view"], line["seq"])
         case "end":
             ended = member.phase.value in ("stopped", "aborted")
             if line["how"] in ("Stop", "Abort") and not ended:
@@ -134,20 +150,38 @@ def _step(member: Member, line: dict[str, Any], before: str) -> Differs | None:
 _TOLD = {"receive", "peer_up", "peer_down", "tick", "leave", "shutdown_cluster"}
 
 
-def _first_difference(line: dict[str, Any], member: Member) -> Differs | None:
+def _first_difference(line: dict[str, Any], member: Member, assumed: Assumed) -> Differs | None:
     batch = member.poll()
     allowed = _as_json(batch_as_json(batch, member.config.member))
     for name in ("persist", "sends", "actions", "events"):
-        for field, seen, may in _differences(name, line.get(name), allowed[name]):
-            return field, seen, may
+        if name not in line:
+            assumed[f"{name}: {ASKED}"] += 1
+        elif line[name] != allowed[name]:
+            for found in _differences(name, line[name], allowed[name]):
+                if found[1] is not LEFT_OUT:
+                    return found
+                assumed[f"{_plain(found[0])}: {ASKED}"] += 1
     return None
 
 
+ASKED = "what the member must have asked for"
+
+LEFT_OUT: Any = object()
+"""Stands for a field that is not in the line."""
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\[[0-9]+\]", "[]", name)
+
+
 def _differences(name: str, seen: Any, allowed: Any) -> Iterator[Differs]:
-    """Yield the innermost fields that differ."""
+    """Yield the innermost fields that differ, or are left out."""
     if type(seen) is type(allowed) and isinstance(seen, dict):
         for key in [*seen, *(key for key in allowed if key not in seen)]:
-            yield from _differences(f"{name}.{key}", seen.get(key), allowed.get(key))
+            there = seen.get(key, LEFT_OUT)
+            yield from _differences(f"{name}.{key}", there, allowed.get(key))
+    elif seen is LEFT_OUT:
+        yield name, seen, allowed
     elif type(seen) is type(allowed) and isinstance(seen, list) and len(seen) == len(allowed):
         for at, (one, other) in enumerate(zip(seen, allowed, strict=True)):
             yield from _differences(f"{name}[{at}]", one, other)

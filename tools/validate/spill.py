@@ -1,0 +1,138 @@
+"""What grows with the frames: numbers that lie in a temporary file, and stretches of numbers.
+
+A log of hours has millions of frames; when each member had each of them is asked once, at the end.
+Stretches stay in memory, because frames come in order: there are as many as there are gaps.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from array import array
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import IO
+
+from attrs import Factory, define, field
+
+CHUNK = 4096
+"""Numbers that are read and written together, 8 bytes each."""
+
+CHUNKS_KEPT = 64
+
+_ZEROS = bytes(8 * CHUNK)
+
+
+@define(eq=False)
+class Spill:
+    """Chunks of all columns in one file; those used last are in memory, too."""
+
+    _file: IO[bytes] | None = None
+    _places: dict[tuple[int, int], int] = Factory(dict)
+    _kept: OrderedDict[tuple[int, int], array[int]] = Factory(OrderedDict)
+    _columns: int = 0
+
+    def column(self) -> Column:
+        """Return a new one, all zeros."""
+        self._columns += 1
+        return Column(self, self._columns)
+
+    def close(self) -> None:
+        """Remove the file, if there is one."""
+        if self._file is not None:
+            self._file.close()
+
+    def chunk(self, key: tuple[int, int]) -> array[int]:
+        """Return the chunk, to be read and changed before another one is asked for."""
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+            return found
+        if len(self._kept) >= CHUNKS_KEPT:
+            self._put_away(*self._kept.popitem(last=False))
+        place = self._places.get(key)
+        there = _ZEROS if place is None else os.pread(self._open(), len(_ZEROS), place)
+        made = self._kept[key] = array("q", there)
+        return made
+
+    def _put_away(self, key: tuple[int, int], chunk: array[int]) -> None:
+        place = self._places.setdefault(key, len(_ZEROS) * len(self._places))
+        os.pwrite(self._open(), chunk.tobytes(), place)
+
+    def _open(self) -> int:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="joinproto-validate-")  # noqa: SIM115
+        return self._file.fileno()
+
+
+@define(eq=False)
+class Column:
+    """Numbers of 64 bits by their index, 0 where none was put."""
+
+    spill: Spill
+    number: int
+
+    def __getitem__(self, index: int) -> int:
+        return self.spill.chunk((self.number, index // CHUNK))[index % CHUNK]
+
+    def __setitem__(self, index: int, value: int) -> None:
+        self.spill.chunk((self.number, index // CHUNK))[index % CHUNK] = value
+
+
+@define
+class Stretches:
+    """A set of numbers, as its stretches: `firsts[i]` to `lasts[i]`, in order, never touching."""
+
+    firsts: list[int] = field(factory=list)
+    lasts: list[int] = field(factory=list)
+
+    def __contains__(self, number: int) -> bool:
+        at = bisect_right(self.firsts, number) - 1
+        return at >= 0 and number <= self.lasts[at]
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(zip(self.firsts, self.lasts, strict=True))
+
+    def __bool__(self) -> bool:
+        return bool(self.firsts)
+
+    @property
+    def count(self) -> int:
+        return sum(last - first + 1 for first, last in self)
+
+    @property
+    def last(self) -> int:
+        """Return the greatest, 0: there is none."""
+        return self.lasts[-1] if self.lasts else 0
+
+    def add(self, first: int, last: int) -> None:
+        """Take these in; nothing where `last` is before `first`."""
+        if last < first:
+            return
+        if self.lasts and first == self.lasts[-1] + 1:
+            self.lasts[-1] = last
+            return
+        begin = bisect_right(self.lasts, first - 2)
+        end = bisect_right(self.firsts, last + 1)
+        if begin < end:
+            first, last = min(first, self.firsts[begin]), max(last, self.lasts[end - 1])
+        self.firsts[begin:end] = [first]
+        self.lasts[begin:end] = [last]
+
+    def both(self, other: Stretches) -> Stretches:
+        """Return the numbers that are in both."""
+        found = Stretches()
+        for first, last in self:
+            at = max(0, bisect_right(other.firsts, first) - 1)
+            while at < len(other.firsts) and other.firsts[at] <= last:
+                found.add(max(first, other.firsts[at]), min(last, other.lasts[at]))
+                at += 1
+        return found
+
+    def beyond(self, number: int) -> int | None:
+        """Return the least that is greater, None: there is none."""
+        for first, last in self:
+            if last > number:
+                return max(first, number + 1)
+        return None
