@@ -82,6 +82,25 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.tables",
         ERRORS,
     },
+    # Its stores on disk, and the broker as a process; only `tools` imports the latter.
+    "joinproto.standby.keeping": {
+        "joinproto.standby",
+        "joinproto.log",
+        "joinproto.store",
+        "joinproto.json_form",
+        ERRORS,
+    },
+    "joinproto.standby.serving": {
+        "joinproto.standby",
+        "joinproto.drivers",
+        "joinproto.store",
+        "joinproto.node.control",
+        "joinproto.node.notify",
+        "joinproto.node.telling",
+        "joinproto.json_form",
+        "joinproto.__version__",
+        ERRORS,
+    },
     # What asks the servers; the register of the view chain keeps views as members write them.
     "joinproto.discovery.clients": {"joinproto.discovery", "joinproto.join", ERRORS},
     "joinproto.reconcile": {
@@ -125,6 +144,10 @@ OURS: Mapping[str, set[str]] = {
         # The format of our own journal, to see where a store's frames end: it takes the base
         # install only, as the rest of `log` does not.
         "joinproto.log.journal",
+        # The stores of hot standby, and which of them is the best.
+        "joinproto.standby.best",
+        "joinproto.standby.broker",
+        "joinproto.standby.keeping",
         "joinproto.store",
         "joinproto.join",
         "joinproto.tables",
@@ -157,6 +180,7 @@ OURS: Mapping[str, set[str]] = {
 EXCEPT: Mapping[str, set[str]] = {
     "joinproto.discovery": {"joinproto.discovery.clients"},
     "joinproto": {"joinproto.__main__", "joinproto.checking"},
+    "joinproto.standby": {"joinproto.standby.keeping", "joinproto.standby.serving"},
     "joinproto.contrib": {"joinproto.__main__", "joinproto.checking", "joinproto.node"},
     "models": {"models.engine", "joinproto.checking"},
     "models.engine": {"joinproto.checking"},
@@ -194,6 +218,8 @@ THEIRS: Mapping[str, set[str]] = {
     **{place: {"attr", "attrs", "transitions"} for place in PURE},
     "joinproto.store": {"attr", "attrs", "cattrs"},
     "joinproto.clusterer.keeping": {"attr", "attrs"},
+    "joinproto.standby.keeping": {"attr", "attrs"},
+    "joinproto.standby.serving": {"attr", "attrs", "cattrs", "anyio", "proton"},
     "joinproto.drivers": BASE | {"anyio", "prometheus_client"},
     "joinproto.log": {"attr", "attrs"},
     "joinproto.swarm": {"attr", "attrs"},
