@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import Annotated
 
 from attrs import frozen
 
+from joinproto.json_form import AtLeast
 from joinproto.standby.broker import Variant
 
 SEQUENCE = 1 << 32
@@ -25,10 +27,11 @@ class Order(Enum):
 
 @frozen(kw_only=True)
 class Message:
-    """`id`: its identity; `sequence`: its place in the queue's numbering, which may wrap."""
+    """A message without its content."""
 
-    id: str
-    sequence: int
+    id: Annotated[str, "its identity, in this queue for ever"]
+    sequence: Annotated[int, AtLeast(0), "its place in the queue's numbering, which wraps"]
+    durable: Annotated[bool, "whether each broker's own store keeps it"] = False
 
 
 @frozen
@@ -79,10 +82,10 @@ def _sent(missing: list[str], order: Order) -> tuple[str, ...]:
 def _by_position(primary: Sequence[Message], backup: Sequence[Message], order: Order) -> Exchange:
     """The document's prototype: what is behind the last number is sent, the rest is taken as is."""
     last = backup[-1].sequence if backup else -1
-    behind = [one for one in primary if not backup or _is_after(one.sequence, last)]
+    behind = [one for one in primary if not backup or is_after(one.sequence, last)]
     has = {one.id for one in (*backup, *behind)}
     loses = tuple(one.id for one in primary if one.id not in has)
-    is_ahead = bool(backup) and (not primary or _is_after(last, primary[-1].sequence))
+    is_ahead = bool(backup) and (not primary or is_after(last, primary[-1].sequence))
     why = (
         "the backup is ahead, by its number: it is never told to go back (LM1)"
         if is_ahead
@@ -93,6 +96,6 @@ def _by_position(primary: Sequence[Message], backup: Sequence[Message], order: O
     return Exchange(False, (), _sent([one.id for one in behind], order), stays, loses, "LM1", why)
 
 
-def _is_after(one: int, other: int) -> bool:
+def is_after(one: int, other: int) -> bool:
     """Say whether a number is later; numbers wrap, so half of them are later than any (LM2)."""
     return 0 < (one - other) % SEQUENCE < SEQUENCE // 2

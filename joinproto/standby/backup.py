@@ -1,0 +1,190 @@
+"""The backup: it does what the primary does, in the primary's order, and says how far it is.
+
+Source: hot standby, H2, H5, H6, H9.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve, frozen
+
+from joinproto.standby.events import Keep, KeepView, Leave, Make, Remove, Send, Step
+from joinproto.standby.leading import Who
+from joinproto.standby.messages import (
+    CaughtUp,
+    Change,
+    Changed,
+    Copy,
+    Declared,
+    Deleted,
+    Has,
+    Join,
+    Kind,
+    Refuse,
+    Subscribe,
+    Surplus,
+    Thing,
+    View,
+    Viewed,
+    Wired,
+)
+from joinproto.standby.replicates import Level
+from joinproto.standby.stock import (
+    Stock,
+    changed,
+    copied_in,
+    declared,
+    deleted,
+    given_up,
+    mirrored,
+)
+
+
+@frozen(kw_only=True)
+class Following:
+    """A backup.  `view`: the youngest one it knows; `primary`: it has a link with it.
+
+    `done`: number of the last message of this link; `wired`: so many declarations and deletions
+    it has done; None: the wiring has not come yet, and `early` keeps what came before it.
+    `missing`: queues that it has not caught up with since the wiring came.
+    """
+
+    who: Who
+    stock: Stock = Stock()
+    view: View = View()
+    primary: str | None = None
+    done: int = 0
+    wired: int | None = None
+    early: tuple[Declared | Deleted, ...] = ()
+    missing: frozenset[str] = frozenset()
+
+    @property
+    def is_member(self) -> bool:
+        """Return whether it had all that was confirmed, by the youngest view it knows."""
+        return self.who.me in self.view.members
+
+
+def linked(state: Following, primary: str) -> Step:
+    """Return the first word on a new link."""
+    state = evolve(lost(state), primary=primary)
+    who = state.who
+    return Step(state, (Send(primary, Join(name=who.me, view=state.view, default=who.default)),))
+
+
+def lost(state: Following) -> Following:
+    """Return the state without the link: H8; what came is kept."""
+    return evolve(state, primary=None, done=0, wired=None, early=(), missing=frozenset())
+
+
+def follow(state: Following, sender: str, content: Any) -> Step:
+    """Return what a backup does with a message of its primary; of another one: nothing."""
+    if sender != state.primary:
+        return Step(state)
+    if isinstance(content, Refuse):
+        return Step(lost(state), (Leave(sender, content.why),))
+    if isinstance(content, Wired) and _is_older(state, content.view):
+        why = f"{sender} serves in generation {content.view.generation}, which is over"
+        return Step(lost(state), (Leave(sender, why),))
+    state = evolve(state, done=state.done + 1)
+    state, effects = _taken(state, sender, content)
+    return Step(state, (*effects, Send(sender, Has(state.done))))
+
+
+def _is_older(state: Following, view: View) -> bool:
+    """H2: what belongs to an older generation than its own is refused."""
+    return state.who.practice.generations and view.generation < state.view.generation
+
+
+def _taken(state: Following, sender: str, content: Any) -> tuple[Following, tuple[Any, ...]]:
+    match content:
+        case Wired():
+            return _wired(state, sender, content)
+        case Declared() | Deleted():
+            return _event(state, sender, content)
+        case Viewed(view):
+            if state.who.practice.generations and view.age < state.view.age:
+                return state, ()
+            return evolve(state, view=view), (KeepView(view),)
+        case Surplus(queue=queue, drops=drops, next=coming):
+            return _given_up(state, queue, drops, coming)
+        case Copy(queue=queue, messages=messages):
+            stock = copied_in(state.stock, queue, messages)
+            return evolve(state, stock=stock), (Keep((Change(queue=queue, puts=messages),)),)
+        case Changed(changes=changes):
+            stock = state.stock
+            for change in changes:
+                stock = changed(state.who.practice, stock, change)
+            return evolve(state, stock=stock), (Keep(changes),)
+        case CaughtUp(queue=queue):
+            return evolve(state, missing=state.missing - {queue}), ()
+    raise AssertionError(f"a primary sends no {content!r}")
+
+
+def _wired(state: Following, sender: str, wired: Wired) -> tuple[Following, tuple[Any, ...]]:
+    """H6: its wiring becomes the primary's; then come the events that are not in it."""
+    practice = state.who.practice
+    found = mirrored(practice, state.stock, wired.things)
+    effects: list[Any] = [*map(Remove, found.removes), *map(Make, found.makes)]
+    view = wired.view
+    # In a younger generation's first view it stands as what it was: its members were up to date.
+    if not practice.generations or view.age >= state.view.age:
+        effects.append(KeepView(view))
+        state = evolve(state, view=view)
+    told = {thing.key for thing in wired.things}
+    wants = [name for name in found.stock.copied() if (Kind.QUEUE.value, name) in told]
+    early = state.early
+    state = evolve(state, stock=found.stock, wired=wired.events, early=(), missing=frozenset(wants))
+    effects += [Send(sender, _subscribe(state, name)) for name in wants]
+    for content in early:
+        state, more = _event(state, sender, content)
+        effects += more
+    return state, tuple(effects)
+
+
+def _subscribe(state: Following, name: str) -> Subscribe:
+    queue = state.stock.queues[name]
+    if state.who.practice.by_identity:
+        return Subscribe(queue=name, id=queue.id, has=queue.line.ids)
+    return Subscribe(queue=name, id=queue.id, has=(), last=queue.next - 1 if queue.next else None)
+
+
+def _event(
+    state: Following, sender: str, content: Declared | Deleted
+) -> tuple[Following, tuple[Any, ...]]:
+    """LC6: what is in the snapshot already is not done again; the prototype cannot tell."""
+    if state.who.practice.numbers_wiring:
+        if state.wired is None:
+            return evolve(state, early=(*state.early, content)), ()
+        if content.event <= state.wired:
+            return state, ()
+        state = evolve(state, wired=content.event)
+    thing = content.thing
+    old = state.stock.things.get(thing.key)
+    if isinstance(content, Deleted):
+        if old is None or old.id != thing.id:
+            return state, ()
+        missing = state.missing - {thing.name} if thing.kind is Kind.QUEUE else state.missing
+        state = evolve(state, stock=deleted(state.stock, thing), missing=missing)
+        return state, (Remove(thing),)
+    if old is not None and (old.id == thing.id or not state.who.practice.deletes_absent):
+        return state, ()
+    state = evolve(state, stock=declared(state.stock, thing))
+    effects: list[Any] = [Make(thing)] if old is None else [Remove(old), Make(thing)]
+    if _is_copied(thing):
+        effects.append(Send(sender, _subscribe(state, thing.name)))
+    return state, tuple(effects)
+
+
+def _is_copied(thing: Thing) -> bool:
+    return thing.kind is Kind.QUEUE and thing.level is Level.ALL
+
+
+def _given_up(
+    state: Following, queue: str, drops: tuple[str, ...], coming: int
+) -> tuple[Following, tuple[Any, ...]]:
+    """H9: what the primary does not have goes, by its identity."""
+    there = state.stock.queues.get(queue)
+    gone = () if there is None else tuple(one for one in there.line if one.id in set(drops))
+    state = evolve(state, stock=given_up(state.stock, queue, drops, coming))
+    return state, (Keep((Change(queue=queue, takes=gone),)),) if gone else ()

@@ -1,0 +1,123 @@
+"""Who may enter a broker, as a table; and how a client finds the primary.
+
+Source: hot standby, H11.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import evolve, frozen
+
+from joinproto.standby.broker import Role, Variant
+from joinproto.standby.practice import practice_of
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS, Condition, Members
+
+
+class Entrance(Enum):
+    """What becomes of a connection."""
+
+    ADMITTED = "admitted"
+    SENT_ON = "sent on"  # refused, and told where the primary is
+    REFUSED = "refused"
+
+
+@frozen(kw_only=True)
+class Visit:
+    """A connection.  `follows`: the broker has a link with a primary, and names it."""
+
+    role: Role
+    is_admin: bool = False
+    is_broker: bool = False
+    follows: bool = False
+
+
+VISITS = Members("K", Visit)
+
+
+def _is(said: str, **fields: object) -> Condition:
+    return VISITS.fact(said, **fields)
+
+
+_SERVES = _is("it is primary", role=Role.PRIMARY) | _is("it recovers", role=Role.RECOVERING)
+_ALONE = _is("it stands alone", role=Role.STANDALONE)
+
+ENTERING: Table[Entrance] = Table(
+    "standby-clients",
+    "hot standby, H11",
+    (
+        Case("H11", "it does not run", _is("stopped", role=Role.STOPPED), Entrance.REFUSED),
+        Case("H11", "an administrator", _is("an administrator", is_admin=True), Entrance.ADMITTED),
+        Case("H11", "a broker", _is("another broker", is_broker=True), Entrance.ADMITTED),
+        # H8: while it recovers it takes messages, and confirms none that backups lack.
+        Case("H11", "it serves", _SERVES | _ALONE, Entrance.ADMITTED),
+        Case("H11", "it follows", _is("it follows a primary", follows=True), Entrance.SENT_ON),
+        Case("H11", "nobody serves", ALWAYS, Entrance.REFUSED),
+    ),
+)
+
+
+@frozen
+class Admission:
+    """`primary`: its address, where it is known and told."""
+
+    entrance: Entrance
+    primary: str | None
+    why: str
+
+
+def admit(
+    variant: Variant,
+    role: Role,
+    *,
+    primary: str | None = None,
+    is_admin: bool = False,
+    is_broker: bool = False,
+) -> Admission:
+    """Return what becomes of a connection.  `primary`: address of the one it follows, if any."""
+    visit = Visit(role=role, is_admin=is_admin, is_broker=is_broker, follows=primary is not None)
+    case = ENTERING.choose((visit,), 0)
+    if case.outcome is Entrance.SENT_ON:
+        if practice_of(variant).names_primary:
+            return Admission(case.outcome, primary, f"this broker is a backup: go to {primary}")
+        return Admission(Entrance.REFUSED, None, "this broker is a backup")
+    why = {
+        "it does not run": "this broker does not run",
+        "nobody serves": "this broker is a backup, and knows no primary: try the next address",
+    }.get(case.name, case.name)
+    return Admission(case.outcome, None, why)
+
+
+@frozen(kw_only=True)
+class Search:
+    """A client that looks for the primary.  `addresses`: all, or one that is virtual.
+
+    `at`: the one it tries now; `until`: seconds; then it gives up.  `pause`: seconds between two
+    rounds.
+    """
+
+    addresses: tuple[str, ...]
+    until: float
+    pause: float = 1.0
+    at: int = 0
+    not_before: float = 0.0
+
+    @property
+    def address(self) -> str:
+        return self.addresses[self.at]
+
+
+def sent_away(search: Search, now: float, primary: str | None = None) -> Search | None:
+    """Return the search after a refusal, or no answer; None: the time is over.
+
+    `primary`: what the refusal said; it is tried next if it is one of the addresses.
+    """
+    if now >= search.until:
+        return None
+    if primary in search.addresses:
+        at = search.addresses.index(primary)
+        if at != search.at:
+            return evolve(search, at=at, not_before=now)
+    at = (search.at + 1) % len(search.addresses)
+    return evolve(search, at=at, not_before=now + search.pause if at == 0 else now)

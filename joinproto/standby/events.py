@@ -1,0 +1,267 @@
+"""What happens to a broker, and what it has its host do.
+
+Effects are done in the order given: what is kept is durable before the next one is begun.
+
+Source: hot standby, H1 to H6, H8.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+from joinproto.standby.broker import Mark
+from joinproto.standby.catch_up import Message
+from joinproto.standby.messages import Change, Thing, View
+from joinproto.standby.promote import Peer
+from joinproto.standby.stock import Stock
+from joinproto.standby.tables import Verdict
+
+# -- events: of the broker's role ----------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class Start:
+    """The process starts.  `stock`: what its disk holds; `view`: the youngest one written there."""
+
+    mark: Mark = Mark.CLEAN
+    view: View = View()
+    stock: Stock = Stock()
+
+
+@frozen
+class Linked:
+    """A link to this broker is up; it said that it is primary."""
+
+    primary: str
+
+
+@frozen
+class Lost:
+    """The link to the primary is gone."""
+
+
+@frozen(kw_only=True)
+class Promote:
+    """The manager says: be primary.  `peers`: what the others answered when asked.
+
+    `view`: of the manager that is built in: the one it has written down for this promotion, with
+    its generation, and who is expected; None: the manager is outside, and writes nothing down.
+    `now`, `timeout`: seconds; so long expected backups are awaited (H8).
+    """
+
+    peers: tuple[Peer, ...] = ()
+    view: View | None = None
+    now: float = 0.0
+    timeout: float = 10.0
+
+
+@frozen
+class Demote:
+    """The manager says: be primary no more."""
+
+
+@frozen
+class Stop:
+    """The process ends in order."""
+
+
+@frozen
+class Tick:
+    """It is now so late, in seconds: only what has a deadline looks at it."""
+
+    now: float
+
+
+# -- events: of a primary ------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class New:
+    """A message that a client sends.  `replicate`: what it says of itself (H7); None: nothing."""
+
+    id: str
+    durable: bool = False
+    replicate: bool | None = None
+
+
+@frozen(kw_only=True)
+class Draft:
+    """What a client does to one queue."""
+
+    queue: str
+    puts: tuple[New, ...] = ()
+    takes: tuple[Message, ...] = ()
+
+
+@frozen
+class Commit:
+    """A transfer, an acknowledgement, or a transaction of both: it is confirmed by `token`."""
+
+    token: int
+    drafts: tuple[Draft, ...]
+
+
+@frozen
+class Declare:
+    """A client, or an operator, declares; it is confirmed by `token` (LC2)."""
+
+    token: int
+    thing: Thing
+
+
+@frozen
+class Delete:
+    """The same for a deletion."""
+
+    token: int
+    thing: Thing
+
+
+@frozen
+class Written:
+    """Our own store has what was to be kept for this token."""
+
+    token: int
+
+
+@frozen
+class Received:
+    """A message of the link with this broker."""
+
+    sender: str
+    content: Any
+
+
+@frozen
+class Gone:
+    """The link with this backup is gone, or it is given up because it is too slow."""
+
+    backup: str
+
+
+@frozen
+class More:
+    """There is room on the link: send so many messages that were there before (H5)."""
+
+    backup: str
+    queue: str
+    count: int = 1
+
+
+@frozen
+class ViewWritten:
+    """The manager (built in), or our own store (outside), has this view."""
+
+    view: View
+
+
+@frozen
+class Superseded:
+    """A younger view than ours is there: somebody else is, or will be, primary (H2)."""
+
+    view: View
+
+
+# -- effects ---------------------------------------------------------------------------------
+
+
+@frozen
+class Send:
+    """Sends a message on the link with this broker."""
+
+    to: str
+    content: Any
+
+
+@frozen
+class Answer:
+    """The answer to the manager: `rule` decided, `why` is the reason."""
+
+    verdict: Verdict
+    rule: str
+    why: str
+
+
+@frozen
+class KeepView:
+    """Our own store keeps the view."""
+
+    view: View
+
+
+@frozen
+class WriteView:
+    """A primary: our own store, and the manager if it is the one built in, write the view down.
+
+    When both have, it is told (`ViewWritten`); a manager that has a younger one: `Superseded`.
+    """
+
+    view: View
+
+
+@frozen
+class Write:
+    """Has our own store keep these changes, of what is durable; then comes `Written`."""
+
+    token: int
+    changes: tuple[Change, ...] = ()
+
+
+@frozen
+class Keep:
+    """A backup: these changes, those of one transaction together."""
+
+    changes: tuple[Change, ...]
+
+
+@frozen
+class Make:
+    """Makes a queue, an exchange or a binding."""
+
+    thing: Thing
+
+
+@frozen
+class Remove:
+    """Removes it; a queue with its messages."""
+
+    thing: Thing
+
+
+@frozen
+class Confirm:
+    """Tells the client that it is done."""
+
+    token: int
+
+
+@frozen
+class Serve:
+    """Opens for ordinary clients: H11.  `generation`: that it serves in."""
+
+    generation: int
+
+
+@frozen
+class Turn:
+    """Closes for ordinary clients, and ends all links with backups: it is primary no more."""
+
+    why: str
+
+
+@frozen
+class Leave:
+    """Ends the link with this broker."""
+
+    broker: str
+    why: str
+
+
+@frozen
+class Step:
+    """The next state, and what the host does, in this order."""
+
+    state: Any
+    effects: tuple[Any, ...] = ()

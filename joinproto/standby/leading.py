@@ -1,0 +1,134 @@
+"""What a primary knows: its backups' links, who must have what, what is not confirmed yet.
+
+Source: hot standby, H4, H5, H8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+from attrs import Factory, evolve, frozen
+
+from joinproto.standby.broker import Variant
+from joinproto.standby.catch_up import Order
+from joinproto.standby.line import Line
+from joinproto.standby.messages import View
+from joinproto.standby.practice import Practice, practice_of
+from joinproto.standby.replicates import Default
+from joinproto.standby.stock import Stock
+
+
+class Keeper(Enum):
+    """Who keeps the views, and says who is primary."""
+
+    BUILT_IN = "built in"  # the view chain: a view is written once it is in the chain
+    OUTSIDE = "outside"  # nobody: a view stands in the stores of those that are in it
+
+
+@frozen(kw_only=True)
+class Who:
+    """What never changes of a broker."""
+
+    me: str
+    variant: Variant = Variant.OURS
+    keeper: Keeper = Keeper.BUILT_IN
+    default: Default = Default.ALL
+    order: Order = Order.LIFO
+
+    @property
+    def practice(self) -> Practice:
+        return practice_of(self.variant)
+
+
+@frozen(kw_only=True)
+class Follower:
+    """A backup with a link.  `sent`, `done`: numbers of this link.
+
+    `copying`: of each queue it asked for: what is still to be sent that was there before.
+    `level`: of each queue of which it has, or is sent, all: the number that said so.
+    """
+
+    sent: int = 0
+    done: int = 0
+    copying: Mapping[str, Line] = Factory(dict)
+    level: Mapping[str, int] = Factory(dict)
+
+    @property
+    def asked(self) -> frozenset[str]:
+        return frozenset((*self.copying, *self.level))
+
+    def is_whole(self, queues: tuple[str, ...]) -> bool:
+        """Return whether it has said that it has all of all these queues."""
+        if not self.done:
+            return False  # it has not even the wiring
+        return all(name in self.level and self.level[name] <= self.done for name in queues)
+
+
+@frozen(kw_only=True)
+class Pending:
+    """What a client waits for.  `queues`: whose messages it changed, of those that replicate.
+
+    `sent`: the number under which each backup was told; `written`: by our own store.
+    """
+
+    token: int
+    queues: tuple[str, ...]
+    sent: Mapping[str, int]
+    written: bool
+
+
+@frozen(kw_only=True)
+class Proposal:
+    """A view that is being written.  `written`: by the manager, or by our own store.
+
+    `sent`: of a manager outside: under which number each of its members was told.
+    """
+
+    view: View
+    written: bool = False
+    sent: Mapping[str, int] = Factory(dict)
+
+
+@frozen(kw_only=True)
+class Leading:
+    """A primary, or one that recovers.  `view`: the last one that was written.
+
+    `awaited`: backups that were up to date, and are not yet with this primary (H8); `deadline`:
+    so long, in seconds; None: those that have no link are not waited for any more.  `events`: how
+    many declarations and deletions there were.
+    """
+
+    who: Who
+    stock: Stock
+    view: View
+    awaited: frozenset[str] = frozenset()
+    deadline: float | None = None
+    proposal: Proposal | None = None
+    followers: Mapping[str, Follower] = Factory(dict)
+    events: int = 0
+    pending: tuple[Pending, ...] = ()
+
+    @property
+    def recovers(self) -> bool:
+        return bool(self.awaited)
+
+    @property
+    def members(self) -> frozenset[str]:
+        """Return who may be promoted now: by the view that is written, or by that to come."""
+        coming = () if self.proposal is None else self.proposal.view.members
+        return frozenset((*self.view.members, *coming)) - {self.who.me}
+
+    @property
+    def required(self) -> frozenset[str]:
+        """Return the backups without which nothing is confirmed: H4."""
+        level = frozenset(name for name, one in self.followers.items() if one.level)
+        if self.who.practice.records_drops:
+            return level | self.members
+        # Not ours: who is gone is not asked, whether anybody knows of it or not.
+        early = self.awaited if self.who.practice.holds_early else frozenset()
+        return level | (self.members & self.followers.keys()) | early
+
+
+def with_follower(state: Leading, name: str, one: Follower) -> Leading:
+    return evolve(state, followers={**state.followers, name: one})

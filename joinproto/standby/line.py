@@ -1,0 +1,109 @@
+"""The messages of one queue, in order, as a value that is cheap to change.
+
+A queue may hold 10^5 messages, and each step makes a new value: so they stand in blocks, and a
+change copies one block.  Order is that of the sequence numbers, which have no upper bound here: a
+message may lie at the front for ever while so many pass it that 32 bits wrap (LM2).
+
+Source: hot standby, H5, H9.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+
+from attrs import frozen
+
+from joinproto.standby.catch_up import Message
+
+BLOCK = 256
+
+
+@frozen
+class Line:
+    """Messages from the front to the back.  Equal lines may stand in unequal blocks."""
+
+    blocks: tuple[tuple[Message, ...], ...] = ()
+
+    @classmethod
+    def of(cls, messages: Iterable[Message]) -> Line:
+        """Return the line of these messages, which are in order already."""
+        whole = tuple(messages)
+        return cls(tuple(whole[at : at + BLOCK] for at in range(0, len(whole), BLOCK)))
+
+    def __iter__(self) -> Iterator[Message]:
+        for block in self.blocks:
+            yield from block
+
+    def __len__(self) -> int:
+        return sum(map(len, self.blocks))
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(one.id for one in self)
+
+    @property
+    def last(self) -> Message | None:
+        """Return the one at the back."""
+        return self.blocks[-1][-1] if self.blocks else None
+
+    def at(self, sequence: int) -> Message | None:
+        """Return the message with this number, if there is one."""
+        if not self.blocks:
+            return None
+        where, place = self._find(sequence)
+        block = self.blocks[where]
+        if place < len(block) and block[place].sequence == sequence:
+            return block[place]
+        return None
+
+    def has(self, message: Message) -> bool:
+        """Return whether it is there: by its number, and then by its identity."""
+        found = self.at(message.sequence)
+        return found is not None and found.id == message.id
+
+    def put(self, message: Message) -> Line:
+        """Return the line with it in its place; one of its number stays before it."""
+        if not self.blocks:
+            return Line(((message,),))
+        where, place = self._find(message.sequence, behind=True)
+        block = self.blocks[where]
+        return self._with(where, (*block[:place], message, *block[place:]))
+
+    def without(self, message: Message) -> Line:
+        """Return the line without it; the same one if it is not there."""
+        if not self.has(message):
+            return self
+        where, place = self._find(message.sequence)
+        block = self.blocks[where]
+        return self._with(where, (*block[:place], *block[place + 1 :]))
+
+    def split(self, count: int, *, back: bool) -> tuple[Line, tuple[Message, ...]]:
+        """Return the rest, and up to `count` from the back or the front, the outermost first."""
+        taken: list[Message] = []
+        blocks = list(self.blocks)
+        while blocks and len(taken) < count:
+            block = blocks.pop(-1 if back else 0)
+            wanted = min(count - len(taken), len(block))
+            cut = len(block) - wanted if back else wanted
+            taken += reversed(block[cut:]) if back else block[:cut]
+            rest = block[:cut] if back else block[cut:]
+            if rest:
+                blocks.insert(len(blocks) if back else 0, rest)
+        return Line(tuple(blocks)), tuple(taken)
+
+    def _find(self, sequence: int, *, behind: bool = False) -> tuple[int, int]:
+        """Return block and place of the first number that is not before it (or is behind it)."""
+        search = bisect_right if behind else bisect_left
+        where = search(self.blocks, sequence, key=lambda block: _number(block[-1]))
+        where = min(where, len(self.blocks) - 1)
+        return where, search(self.blocks[where], sequence, key=_number)
+
+    def _with(self, where: int, block: tuple[Message, ...]) -> Line:
+        half = len(block) // 2
+        parts = (block[:half], block[half:]) if len(block) > BLOCK else (block,) if block else ()
+        return Line((*self.blocks[:where], *parts, *self.blocks[where + 1 :]))
+
+
+def _number(message: Message) -> int:
+    return message.sequence

@@ -1,0 +1,239 @@
+"""A broker of hot standby: `step(state, event)` is its next state and what its host does.
+
+Its role decides which side it is of: `backup.py` or `primary.py`.  What it has goes from one side
+to the other as it is.
+
+Source: hot standby, H1 to H6, H8 to H10.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import define, evolve, frozen
+
+from joinproto.errors import MisuseError
+from joinproto.standby import backup, primary
+from joinproto.standby.backup import Following
+from joinproto.standby.broker import Mark, Role
+from joinproto.standby.events import (
+    Answer,
+    Demote,
+    KeepView,
+    Linked,
+    Lost,
+    Promote,
+    Received,
+    Send,
+    Serve,
+    Start,
+    Step,
+    Stop,
+    Turn,
+)
+from joinproto.standby.leading import Leading, Who
+from joinproto.standby.messages import Join, Refuse, View, Wired
+from joinproto.standby.promote import Promotion, promote
+from joinproto.standby.roles import Facts, machine
+from joinproto.standby.stock import Stock
+from joinproto.standby.tables import Verdict
+
+
+@frozen(kw_only=True)
+class Broker:
+    """`standing`: what it is promoted as (H8): who loses its primary stays what it was.
+
+    `mark`: of its store when it started.  `side`: None while it does not run.
+    """
+
+    who: Who
+    role: Role = Role.STOPPED
+    standing: Role = Role.CONNECTING
+    mark: Mark = Mark.CLEAN
+    side: Following | Leading | None = None
+
+    @property
+    def serves(self) -> bool:
+        return isinstance(self.side, Leading)
+
+    @property
+    def view(self) -> View:
+        """Return the youngest view it knows."""
+        return View() if self.side is None else self.side.view
+
+    @property
+    def stock(self) -> Stock:
+        return Stock() if self.side is None else self.side.stock
+
+    @property
+    def is_dropped(self) -> bool:
+        """Return whether the primary went on without it, and it knows: H4."""
+        view = self.view
+        knows = self.who.practice.records_drops and bool(view.members)
+        return knows and self.who.me not in view.members
+
+
+@define
+class _Phase:
+    phase: Role
+
+
+def step(state: Broker, event: Any) -> Step:
+    """Return the next state, a `Broker`, and the effects in their order; see `events.py`."""
+    match event:
+        case Start():
+            side = Following(who=state.who, stock=event.stock, view=event.view)
+            role = _next(state, "start", Facts())
+            return Step(Broker(who=state.who, role=role, mark=event.mark, side=side))
+        case Stop():
+            return Step(evolve(state, role=_next(state, "stop", Facts()), side=None))
+        case Promote():
+            return _promoted(state, event)
+    match state.side:
+        case Leading():
+            return _leads(state, state.side, event)
+        case Following():
+            return _follows(state, state.side, event)
+    raise MisuseError(f"{state.who.me} does not run", next="start it first: Start(...)")
+
+
+def _next(state: Broker, trigger: str, facts: Facts) -> Role:
+    model = _Phase(state.role)
+    machine().step(model, trigger, (facts,), 0)
+    return model.phase
+
+
+# -- a backup ----------------------------------------------------------------------------------
+
+
+def _follows(state: Broker, side: Following, event: Any) -> Step:
+    match event:
+        case Linked(other):
+            return _aside(state, backup.linked(side, other))
+        case Lost():
+            return Step(_lost(evolve(state, side=backup.lost(side))))
+        case Received(sender, Join()):
+            why = f"{state.who.me} is not primary, but {state.role.value}"
+            return Step(state, (Send(sender, Refuse(rule="H1", why=why, view=side.view)),))
+        case Received(sender, content):
+            return _heard(state, side, sender, content)
+        case Demote():
+            return Step(state, (Answer(Verdict.IGNORED, "H1", "it is not primary"),))
+    # What only a primary does may still be under way: More, Gone, Written, ...
+    return Step(state)
+
+
+def _aside(state: Broker, found: Step) -> Step:
+    return Step(evolve(state, side=found.state), found.effects)
+
+
+def _lost(state: Broker) -> Broker:
+    role = _next(state, "lost", Facts())
+    standing = state.standing if state.who.practice.keeps_standing else Role.CONNECTING
+    return evolve(state, role=role, standing=standing)
+
+
+def _heard(state: Broker, side: Following, sender: str, content: Any) -> Step:
+    found = _aside(state, backup.follow(side, sender, content))
+    after: Following = found.state.side
+    state = found.state
+    if side.primary is not None and after.primary is None:
+        return Step(_lost(state), found.effects)
+    if sender != side.primary:
+        return found
+    if isinstance(content, Wired):
+        was_backup = state.standing is Role.BACKUP and after.is_member
+        state = evolve(
+            state,
+            role=_next(state, "wired", Facts()),
+            standing=Role.BACKUP if was_backup else Role.CATCHUP,
+        )
+    if state.role in (Role.CATCHUP, Role.BACKUP):
+        facts = Facts(
+            member=after.is_member,
+            lacks=bool(after.missing),
+            was_backup=state.role is Role.BACKUP,
+        )
+        role = _next(state, "look", facts)
+        standing = role if role is Role.BACKUP or not after.is_member else state.standing
+        state = evolve(state, role=role, standing=standing)
+    return Step(state, found.effects)
+
+
+# -- a primary ---------------------------------------------------------------------------------
+
+
+def _leads(state: Broker, side: Leading, event: Any) -> Step:
+    if isinstance(event, Demote):
+        return _turned(state, side, (Answer(Verdict.ACCEPTED, "H1", "demoted"), Turn("demoted")))
+    if isinstance(event, Linked | Lost):
+        return Step(state)
+    found = primary.lead(side, event)
+    if any(isinstance(effect, Turn) for effect in found.effects):
+        return _turned(state, found.state, found.effects)
+    role = state.role
+    if role is Role.RECOVERING:
+        role = _next(state, "promoted", Facts(waits=found.state.recovers))
+    return Step(evolve(state, side=found.state, role=role), found.effects)
+
+
+def _turned(state: Broker, side: Leading, effects: tuple[Any, ...]) -> Step:
+    """H2: it follows from now on; what nobody else has it gives up then (H9)."""
+    following = Following(who=state.who, stock=side.stock, view=side.view)
+    role = _next(state, "turned", Facts())
+    # Its own view is not the last one: whoever is primary now says what it lacks.
+    return Step(evolve(state, role=role, standing=Role.CATCHUP, side=following), effects)
+
+
+def _promoted(state: Broker, event: Promote) -> Step:
+    view = state.view
+    expected = tuple(name for name in view.members if name not in (state.who.me, view.primary))
+    about = Promotion(
+        me=state.who.me,
+        role=_as(state),
+        variant=state.who.variant,
+        mark=state.mark,
+        generation=view.generation,
+        was_primary=view.primary == state.who.me,
+        dropped=state.is_dropped,
+        peers=event.peers,
+        expected=expected,
+    )
+    found = promote(about)
+    answer = Answer(found.verdict, found.case.label, found.why)
+    if found.verdict is not Verdict.ACCEPTED:
+        return Step(state, (answer,))
+    if event.view is not None and not _is_ours(event.view, state):
+        why = f"the view of the manager, {event.view}, is not one in which {about.me} may serve"
+        return Step(state, (Answer(Verdict.REFUSED, "H2", why),))
+    new = event.view or View(
+        generation=view.generation if found.generation is None else found.generation,
+        number=view.number + 1 if found.generation is None else 1,
+        primary=state.who.me,
+        members=tuple(sorted({state.who.me, *found.waits_for})),
+    )
+    awaited = frozenset(new.members) - {state.who.me}
+    leading = Leading(
+        who=state.who,
+        stock=state.stock,
+        view=new,
+        awaited=awaited,
+        deadline=event.now + event.timeout if awaited else None,
+    )
+    role = _next(state, "promoted", Facts(waits=leading.recovers))
+    state = evolve(state, role=role, standing=role, side=leading)
+    # H2: durable before it serves.
+    return Step(state, (KeepView(new), Serve(new.generation), answer))
+
+
+def _as(state: Broker) -> Role:
+    """Return what it is promoted as: H8."""
+    if state.serves or state.side is None or not state.who.practice.keeps_standing:
+        return state.role
+    return state.standing
+
+
+def _is_ours(view: View, state: Broker) -> bool:
+    """H2: the view is ours, and its generation younger than any that we know."""
+    me = state.who.me
+    return view.primary == me and me in view.members and view.generation > state.view.generation

@@ -1,0 +1,176 @@
+"""What a primary and a backup send each other, and what both keep of it.
+
+One link goes from a backup to the primary.  All that the primary sends on it has one order, and the
+n-th of them is called by its number n, from 1; a backup says up to which number it has done, and
+keeps, all.  So messages, wiring and views are in one order, too.
+
+Source: hot standby, H2, H4 to H6, H9.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+from attrs import frozen
+
+from joinproto.json_form import AtLeast
+from joinproto.standby.catch_up import Message
+from joinproto.standby.replicates import Default, Level
+
+
+@frozen(kw_only=True)
+class View:
+    """Who had all that was confirmed, as last written down (H4): only they may be promoted.
+
+    `number`: counts the views of a generation; `primary`: whose they are, itself a member.
+    """
+
+    generation: Annotated[int, AtLeast(0), "of the primary; 0: there was none yet"] = 0
+    number: Annotated[int, AtLeast(0), "of the view in its generation"] = 0
+    primary: Annotated[str, "whose view it is; empty: nobody's"] = ""
+    members: Annotated[tuple[str, ...], "who is up to date, the primary too, in order"] = ()
+
+    @property
+    def age(self) -> tuple[int, int]:
+        """Return what orders views, the older one first."""
+        return (self.generation, self.number)
+
+
+class Kind(Enum):
+    """What wiring is made of."""
+
+    QUEUE = "queue"
+    EXCHANGE = "exchange"
+    BINDING = "binding"
+
+
+@frozen(kw_only=True)
+class Thing:
+    """A queue, an exchange or a binding; `id`: two of one name that were declared apart differ."""
+
+    kind: Annotated[Kind, "queue, exchange or binding"]
+    name: Annotated[str, "of the queue or exchange; of a binding: exchange, queue and key"]
+    id: Annotated[str, "its identity: another one after it was deleted and declared again"]
+    says: Annotated[Level | None, "what it says of itself (H7); null: nothing"] = None
+    level: Annotated[Level, "what of it replicates; the primary says"] = Level.ALL
+    durable: Annotated[bool, "whether it survives a restart"] = False
+    arguments: Annotated[str, "what else it was declared with, as text; not looked into"] = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Return what no two of them share at one time."""
+        return (self.kind.value, self.name)
+
+
+@frozen(kw_only=True)
+class Change:
+    """What happens to one queue: new messages at its back, others gone."""
+
+    queue: Annotated[str, "its name"]
+    puts: Annotated[tuple[Message, ...], "new messages, in their order"] = ()
+    takes: Annotated[tuple[Message, ...], "messages that are gone"] = ()
+
+
+# -- from the backup ---------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class Join:
+    """The first word: who it is, and what it knows."""
+
+    name: Annotated[str, "the backup"]
+    view: Annotated[View, "the youngest one it knows"]
+    default: Annotated[Default, "its own setting, which must be the primary's (H7)"]
+
+
+@frozen(kw_only=True)
+class Subscribe:
+    """It wants one queue, and says what it has of it: H5, H9."""
+
+    queue: Annotated[str, "its name"]
+    id: Annotated[str, "its identity, as the wiring said"]
+    has: Annotated[tuple[str, ...], "identities of the messages it has; empty by sequence"]
+    last: Annotated[int | None, "the document: the last number it has; null: none"] = None
+
+
+@frozen
+class Has:
+    """It has done, and keeps, all up to this number."""
+
+    number: Annotated[int, AtLeast(1), "of the last message of this link"]
+
+
+# -- from the primary --------------------------------------------------------------------------
+
+
+@frozen(kw_only=True)
+class Refuse:
+    """The answer to who may not join; the link ends."""
+
+    rule: Annotated[str, "the rule that decided"]
+    why: Annotated[str, "the reason, in a sentence"]
+    view: Annotated[View, "the youngest one that the answering broker knows"]
+
+
+@frozen(kw_only=True)
+class Wired:
+    """All wiring that replicates, and which events are in it: the first one on a link (H6)."""
+
+    view: Annotated[View, "of the primary, as last written down"]
+    things: Annotated[tuple[Thing, ...], "exchanges, queues, bindings"]
+    events: Annotated[int, AtLeast(0), "so many declarations and deletions are in it"]
+
+
+@frozen(kw_only=True)
+class Declared:
+    """One was declared."""
+
+    event: Annotated[int, AtLeast(1), "its number among the declarations and deletions"]
+    thing: Annotated[Thing, "what was declared"]
+
+
+@frozen(kw_only=True)
+class Deleted:
+    """One was deleted."""
+
+    event: Annotated[int, AtLeast(1), "its number among the declarations and deletions"]
+    thing: Annotated[Thing, "what was deleted"]
+
+
+@frozen(kw_only=True)
+class Surplus:
+    """What the backup has of a queue and the primary has not: it gives that up (H9)."""
+
+    queue: Annotated[str, "its name"]
+    drops: Annotated[tuple[str, ...], "identities; they need not be there any more"]
+    next: Annotated[int, AtLeast(0), "the number of the queue's next message"]
+
+
+@frozen(kw_only=True)
+class Copy:
+    """Messages that were there before, from the back to the front (H5)."""
+
+    queue: Annotated[str, "its name"]
+    messages: Annotated[tuple[Message, ...], "the last one is nearest to the front"]
+
+
+@frozen(kw_only=True)
+class CaughtUp:
+    """Nothing earlier is missing of this queue (H5)."""
+
+    queue: Annotated[str, "its name"]
+
+
+@frozen(kw_only=True)
+class Changed:
+    """A change of one queue, or of several in one transaction: done as a whole (LM3)."""
+
+    changes: Annotated[tuple[Change, ...], "one for each queue"]
+
+
+@frozen
+class Viewed:
+    """A view that was written down, or (manager outside) is to be."""
+
+    view: Annotated[View, "the view"]

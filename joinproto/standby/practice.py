@@ -1,0 +1,79 @@
+"""What each variant does, rule by rule: the one place where the variants of the machine differ.
+
+Source: hot standby, H2, H4 to H9, and the document's limits LM1 to LM5, LC1 to LC6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from joinproto.standby.broker import Variant
+
+
+@frozen(kw_only=True)
+class Practice:
+    """What is done.
+
+    `generations` (H2): raised by each promotion; what is older is refused.
+    `holds_transfers` (H4): a transfer is confirmed when all that are up to date have it, and
+    `holds_acknowledgements` (LM4), and `holds_declarations` (LC2).  `holds_early` (H8, LM5):
+    while expected backups are missing nothing is confirmed that they lack.  `records_drops`
+    (H4): before the next confirmation.  `by_identity` (H9, LM1, LM2): what a backup has is told
+    by identities, not by the last number.  `whole_transactions` (LM3).  `mirrors_bindings`
+    (LC1).  `deletes_absent` (LC3, LC4): what the primary does not have goes, what has another
+    identity is replaced.  `numbers_wiring` (LC6): the snapshot says which events are in it.
+    `chooses` (LC5): what replicates can be chosen.  `keeps_standing` (H8): who loses its primary
+    stays what it was.  `names_primary` (H11): to a client that is sent away.
+    """
+
+    generations: bool
+    holds_transfers: bool = True
+    holds_acknowledgements: bool = True
+    holds_declarations: bool = True
+    holds_early: bool = True
+    records_drops: bool = True
+    by_identity: bool = True
+    whole_transactions: bool = True
+    mirrors_bindings: bool = True
+    deletes_absent: bool = True
+    numbers_wiring: bool = True
+    chooses: bool = True
+    keeps_standing: bool = True
+    names_primary: bool = True
+
+
+OURS = Practice(generations=True)
+PRACTICES: Mapping[Variant, Practice] = {
+    # The document's prototype, with each of its limits.
+    Variant.SEED: Practice(
+        generations=False,
+        holds_acknowledgements=False,
+        holds_declarations=False,
+        holds_early=False,
+        records_drops=False,
+        by_identity=False,
+        whole_transactions=False,
+        mirrors_bindings=False,
+        deletes_absent=False,
+        numbers_wiring=False,
+        chooses=False,
+        keeps_standing=False,
+        names_primary=False,
+    ),
+    # What shipped: no generation, and nothing of a drop is written down.
+    Variant.REAL: Practice(
+        generations=False,
+        holds_acknowledgements=False,
+        holds_declarations=False,
+        records_drops=False,
+        names_primary=False,
+    ),
+    Variant.OURS: OURS,
+}
+
+
+def practice_of(variant: Variant) -> Practice:
+    """Return what the variant does."""
+    return PRACTICES[variant]

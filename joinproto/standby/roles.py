@@ -1,0 +1,79 @@
+"""What a broker is, as a state machine: its tables say what follows from what happened.
+
+Source: hot standby, H1 to H3, H8.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from attrs import frozen
+
+from joinproto.standby.broker import Role
+from joinproto.tables.machine import Arrow, StateMachine
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS, Members
+
+
+@frozen(kw_only=True)
+class Facts:
+    """`member`: of the youngest view it knows; `lacks`: it has not caught up with all queues.
+
+    `was_backup`: it was a backup before, on this link.  `waits`: expected backups are missing.
+    """
+
+    member: bool = False
+    lacks: bool = False
+    was_backup: bool = False
+    waits: bool = False
+
+
+FACTS = Members("R", Facts)
+_is = FACTS.fact
+
+CONNECTING, CATCHUP, BACKUP = Role.CONNECTING, Role.CATCHUP, Role.BACKUP
+RECOVERING, PRIMARY, STOPPED = Role.RECOVERING, Role.PRIMARY, Role.STOPPED
+SERVING = (RECOVERING, PRIMARY)
+FOLLOWING = (CONNECTING, CATCHUP, BACKUP)
+
+
+def _table(name: str, *cases: Case[Role]) -> Table[Role]:
+    return Table(f"standby-{name}", "hot standby, H1", cases)
+
+
+STARTED = _table("started", Case("H1", "it starts", ALWAYS, CONNECTING))
+WIRED = _table("wired", Case("H1", "a primary has sent its wiring", ALWAYS, CATCHUP))
+LOOKED = _table(
+    "looked",
+    Case("H4", "not up to date, by the view", _is("not in the view", member=False), CATCHUP),
+    # A queue that is declared anew is level a moment later, and lacks nothing that is confirmed.
+    Case("H5", "it was one already", _is("it was a backup", was_backup=True), BACKUP),
+    Case("H5", "queues are missing", _is("it lacks messages of a queue", lacks=True), CATCHUP),
+    Case("H5", "it has all", ALWAYS, BACKUP),
+)
+LOST = _table("lost", Case("H8", "its primary is gone", ALWAYS, CONNECTING))
+PROMOTED = _table(
+    "promoted",
+    Case("H8", "backups are expected", _is("it waits for backups", waits=True), RECOVERING),
+    Case("H8", "nobody is expected", ALWAYS, PRIMARY),
+)
+TURNED = _table("turned", Case("H2", "it is primary no more", ALWAYS, CONNECTING))
+ENDED = _table("ended", Case("H1", "it stops", ALWAYS, STOPPED))
+
+
+@cache
+def machine() -> StateMachine[Role]:
+    """Return the one machine that all brokers share."""
+    return StateMachine(
+        "standby",
+        Role,
+        (
+            Arrow("start", (STOPPED,), STARTED),
+            Arrow("wired", FOLLOWING, WIRED),
+            Arrow("look", (CATCHUP, BACKUP), LOOKED),
+            Arrow("lost", FOLLOWING, LOST),
+            Arrow("promoted", (*FOLLOWING, *SERVING), PROMOTED),
+            Arrow("turned", SERVING, TURNED),
+            Arrow("stop", tuple(Role), ENDED),
+        ),
+    )

@@ -1,0 +1,163 @@
+"""What a broker has: its wiring, and the messages of its queues; and how that changes.
+
+Primary and backups have the same value and change it by the same functions.
+
+Source: hot standby, H5, H6, H9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from attrs import Factory, evolve, frozen
+
+from joinproto.standby.catch_up import Message, is_after
+from joinproto.standby.line import Line
+from joinproto.standby.messages import Change, Kind, Thing
+from joinproto.standby.practice import Practice
+from joinproto.standby.replicates import Level
+
+Key = tuple[str, str]
+
+
+@frozen(kw_only=True)
+class Queue:
+    """One queue.  `next`: the number of the message that comes next."""
+
+    id: str
+    line: Line = Line()
+    next: int = 0
+
+
+@frozen(kw_only=True)
+class Stock:
+    """`things`: by kind and name; `queues`: by name, each with its thing."""
+
+    things: Mapping[Key, Thing] = Factory(dict)
+    queues: Mapping[str, Queue] = Factory(dict)
+
+    def thing(self, queue: str) -> Thing | None:
+        return self.things.get((Kind.QUEUE.value, queue))
+
+    def copied(self) -> tuple[str, ...]:
+        """Return the names of the queues whose messages replicate."""
+        found = ((name, self.thing(name)) for name in self.queues)
+        return tuple(sorted(name for name, one in found if one and one.level is Level.ALL))
+
+
+def declared(stock: Stock, thing: Thing) -> Stock:
+    """Return the stock with it; one of its name with another identity goes with all it has."""
+    old = stock.things.get(thing.key)
+    if old is not None and old.id != thing.id:
+        stock = deleted(stock, old)
+    things = {**stock.things, thing.key: thing}
+    queues = {**stock.queues}
+    if thing.kind is Kind.QUEUE and thing.name not in queues:
+        queues[thing.name] = Queue(id=thing.id)
+    return Stock(things=things, queues=queues)
+
+
+def deleted(stock: Stock, thing: Thing) -> Stock:
+    """Return the stock without it, and without its messages; not one of another identity."""
+    old = stock.things.get(thing.key)
+    if old is None or old.id != thing.id:
+        return stock
+    things = {key: one for key, one in stock.things.items() if key != thing.key}
+    gone = thing.name if thing.kind is Kind.QUEUE else None
+    return Stock(
+        things=things,
+        queues={name: one for name, one in stock.queues.items() if name != gone},
+    )
+
+
+@frozen
+class Mirrored:
+    """`makes`, `removes`: what is done so that wiring is the primary's, in this order reversed."""
+
+    stock: Stock
+    removes: tuple[Thing, ...]
+    makes: tuple[Thing, ...]
+
+
+def mirrored(practice: Practice, stock: Stock, things: Iterable[Thing]) -> Mirrored:
+    """Return what a backup does when it is told all wiring of the primary: H6.
+
+    What is there and not at the primary goes, unless it does not replicate; what has another
+    identity is replaced.  The prototype does neither (LC3, LC4).
+    """
+    told = {thing.key: thing for thing in things}
+    removes: tuple[Thing, ...] = ()
+    if practice.deletes_absent:
+        removes = tuple(
+            one
+            for _, one in sorted(stock.things.items())
+            if one.level is not Level.NONE and (one.key not in told or told[one.key].id != one.id)
+        )
+    for one in removes:
+        stock = deleted(stock, one)
+    makes = tuple(one for key, one in sorted(told.items()) if key not in stock.things)
+    for one in makes:
+        stock = declared(stock, one)
+    return Mirrored(stock, removes, makes)
+
+
+def numbered(queue: Queue, ids: Iterable[tuple[str, bool]]) -> tuple[Message, ...]:
+    """Return new messages at the back of the queue: of (identity, durable)."""
+    return tuple(
+        Message(id=one, sequence=queue.next + at, durable=durable)
+        for at, (one, durable) in enumerate(ids)
+    )
+
+
+def changed(practice: Practice, stock: Stock, change: Change, used: int = 0) -> Stock:
+    """Return the stock after a change; of a queue that is not there: the same one.
+
+    `used`: so many numbers go to new messages, also to those that do not replicate.
+    """
+    queue = stock.queues.get(change.queue)
+    if queue is None:
+        return stock
+    line, coming = queue.line, queue.next + used
+    for message in change.puts:
+        if not _is_new(practice, queue, message):
+            continue
+        line = line.put(message)
+        coming = max(coming, message.sequence + 1)
+    for message in change.takes:
+        # The prototype knows a message by its number alone.
+        there = message if practice.by_identity else line.at(message.sequence)
+        line = line if there is None else line.without(there)
+    return with_queue(stock, change.queue, evolve(queue, line=line, next=coming))
+
+
+def _is_new(practice: Practice, queue: Queue, message: Message) -> bool:
+    if practice.by_identity:
+        return not queue.line.has(message)
+    # The prototype: what is not behind its last number it has already (LM1, LM2).
+    return is_after(message.sequence, queue.next - 1)
+
+
+def copied_in(stock: Stock, name: str, messages: Iterable[Message]) -> Stock:
+    """Return the stock with messages that were at the primary before: H5."""
+    queue = stock.queues.get(name)
+    if queue is None:
+        return stock
+    line, coming = queue.line, queue.next
+    for message in messages:
+        line = line if line.has(message) else line.put(message)
+        coming = max(coming, message.sequence + 1)
+    return with_queue(stock, name, evolve(queue, line=line, next=coming))
+
+
+def given_up(stock: Stock, name: str, ids: Iterable[str], coming: int) -> Stock:
+    """Return the stock without these messages of a queue: H9.  `coming`: the primary's number."""
+    queue = stock.queues.get(name)
+    if queue is None:
+        return stock
+    gone = frozenset(ids)
+    line = Line.of(one for one in queue.line if one.id not in gone) if gone else queue.line
+    return with_queue(stock, name, evolve(queue, line=line, next=coming))
+
+
+def with_queue(stock: Stock, name: str, queue: Queue) -> Stock:
+    return evolve(stock, queues={**stock.queues, name: queue})

@@ -1,0 +1,530 @@
+"""The machine of hot standby: a primary, its backups, and what each may promise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from joinproto.errors import PeerError
+from joinproto.standby.broker import Mark, Role, Variant
+from joinproto.standby.catch_up import Message, Order
+from joinproto.standby.events import (
+    Demote,
+    Draft,
+    KeepView,
+    Leave,
+    More,
+    New,
+    Promote,
+    Received,
+    Serve,
+    Start,
+    Superseded,
+    Tick,
+    Turn,
+    ViewWritten,
+)
+from joinproto.standby.leading import Keeper
+from joinproto.standby.line import BLOCK, Line
+from joinproto.standby.messages import Changed, Copy, Refuse, View, Wired
+from joinproto.standby.replicates import Default, Level
+from joinproto.standby.roles import machine
+from joinproto.standby.stock import with_queue
+from joinproto.standby.tables import Verdict
+from joinproto.standby.wire import from_tree, to_tree
+from tests.standby.pair import Cluster, pair
+
+SEED, REAL, OURS = Variant.SEED, Variant.REAL, Variant.OURS
+
+
+# -- H1, H2, H3: roles -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", Variant)
+@pytest.mark.parametrize("keeper", Keeper)
+def test_a_backup_connects_catches_up_and_is_a_backup(variant: Variant, keeper: Keeper) -> None:
+    """H1."""
+    it = Cluster.of("a", "b", variant=variant, keeper=keeper)
+    it.promote("a")
+    it.declare("a")
+    it.publish("a", "m1")
+
+    assert (Role.PRIMARY, Role.CONNECTING) == (it.role("a"), it.role("b"))
+    it.link("b", "a")
+    it.pass_on("b", "a")
+    it.pass_on("a", "b")
+    assert Role.CATCHUP is it.role("b")
+    it.run()
+    assert Role.BACKUP is it.role("b")
+    assert ("m1",) == it.ids("b")
+    assert ("a", "b") == it.members("a") == it.members("b")
+
+
+def test_the_generation_is_on_disk_before_a_new_primary_serves() -> None:
+    """H2."""
+    it = pair()
+    it.cut("a", "b")
+
+    effects = it.do("b", Promote())
+
+    kinds = [type(one) for one in effects]
+    assert kinds.index(KeepView) < kinds.index(Serve)
+    assert 2 == it.brokers["b"].view.generation
+
+
+def test_who_catches_up_is_not_promoted_and_stays_what_it_was_without_a_link() -> None:
+    """H3, H8: it lacks what was confirmed; that the link is gone does not make it better."""
+    it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
+    it.promote("a")
+    it.declare("a")
+    it.publish("a", "m1")
+    it.link("b", "a")
+    it.pass_on("b", "a")
+    it.pass_on("a", "b")
+    it.cut("a", "b")
+
+    assert Role.CONNECTING is it.role("b")
+    assert Verdict.REFUSED is it.promote("b").verdict
+
+
+def test_the_documents_broker_forgets_that_it_was_catching_up() -> None:
+    """The document: on a disconnect it goes back to connecting, and so it may be promoted."""
+    it = Cluster.of("a", "b", variant=SEED, keeper=Keeper.OUTSIDE)
+    it.promote("a")
+    it.declare("a")
+    it.publish("a", "m1")
+    it.link("b", "a")
+    it.pass_on("b", "a")
+    it.pass_on("a", "b")
+    it.cut("a", "b")
+
+    assert Verdict.ACCEPTED is it.promote("b").verdict
+    assert ["m1"] != list(it.ids("b"))
+
+
+def test_a_primary_that_hears_of_a_younger_generation_turns() -> None:
+    """H2: cut off and never fenced, it confirms nothing any more, and follows."""
+    it = pair()
+    old = it.brokers["a"]
+    it.cut("a", "b")
+    it.promote("b")
+
+    it.brokers["a"] = old
+    effects = it.do("a", Superseded(it.brokers["b"].view))
+
+    assert [Turn] == [type(one) for one in effects]
+    assert Role.CONNECTING is it.role("a")
+    it.link("a", "b")
+    it.run()
+    assert Role.BACKUP is it.role("a")
+
+
+def test_an_old_primary_is_told_by_the_first_word_that_its_generation_is_over() -> None:
+    """H2: and a backup that gets an answer of an older generation does not follow."""
+    it = pair()
+    it.change("b", view=View(generation=2, primary="c"))
+    wired = Wired(view=it.brokers["a"].view, things=(), events=0)
+    it.link("b", "a")
+
+    effects = it.do("b", Received("a", wired))
+    assert [Leave] == [type(one) for one in effects]
+    it.link("b", "a")
+    it.run()
+    assert (Role.CONNECTING, Role.CONNECTING) == (it.role("a"), it.role("b"))
+
+
+def test_two_primaries_of_one_generation_do_not_take_each_others_backups() -> None:
+    """H2: a manager outside promoted two."""
+    it = Cluster.of("a", "b", "c", keeper=Keeper.OUTSIDE)
+    it.promote("a")
+    it.promote("b")
+    it.link("c", "a")
+    it.run()
+    it.cut("c", "a")
+    it.link("c", "b")
+    it.run()
+
+    assert Role.CONNECTING is it.role("c")
+
+
+def test_demoting_is_the_way_back() -> None:
+    """The manager's demote; of who is not primary: nothing to do."""
+    it = pair()
+
+    it.do("a", Demote())
+    it.do("b", Demote())
+
+    assert [Role.CONNECTING, Role.BACKUP] == [it.role("a"), it.role("b")]
+
+
+def test_the_manager_that_is_built_in_writes_the_view_before_the_promotion() -> None:
+    """H2: a view that is not younger than what the broker knows is refused."""
+    it = pair(keeper=Keeper.BUILT_IN)
+    it.cut("a", "b")
+    old = View(generation=1, number=9, primary="b", members=("b",))
+
+    assert Verdict.REFUSED is it.promote("b", view=old).verdict
+    assert Verdict.ACCEPTED is it.promote("b", view=evolve(old, generation=2)).verdict
+
+
+def test_every_role_can_stop_and_only_a_stopped_one_starts() -> None:
+    """H1."""
+    for role in Role:
+        assert machine().can(role, "stop")
+        assert machine().can(role, "start") is (role is Role.STOPPED)
+
+
+# -- H4: completion ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variant", "transfer", "taken"),
+    [(SEED, False, True), (REAL, False, True), (OURS, False, False)],
+)
+def test_confirmed_when_the_backup_has_it(variant: Variant, transfer: bool, taken: bool) -> None:
+    """H4; LM4: by the document an acknowledgement is confirmed before the backup knows."""
+    it = pair(variant)
+    it.publish("a", "m1")
+    it.run()
+
+    one = it.publish("a", "m2")
+    assert transfer is (one in it.confirmed)
+    other = it.take("a", "m1")
+    assert taken is (other in it.confirmed)
+    it.run()
+    assert {one, other} <= {*it.confirmed}
+
+
+def test_a_durable_message_waits_for_our_own_store() -> None:
+    """H4."""
+    it = Cluster.of("a", keeper=Keeper.OUTSIDE)
+    it.promote("a")
+    it.declare("a")
+
+    before = len(it.confirmed)
+    it.publish("a", "m1", durable=True)
+
+    assert before + 1 == len(it.confirmed)
+    written = [type(one).__name__ for one in it.said]
+    assert written.index("Write") < len(written) - 1 - written[::-1].index("Confirm")
+
+
+@pytest.mark.parametrize("keeper", Keeper)
+def test_a_drop_is_written_down_before_the_next_confirmation(keeper: Keeper) -> None:
+    """H4: else who was dropped would be promoted as if it were up to date."""
+    it = pair(keeper=keeper)
+    one = it.publish("a", "m1")
+    it.holds_views = True
+
+    it.cut("a", "b")
+    assert one not in it.confirmed
+    it.do("a", ViewWritten(it.views_wait[-1].view))
+
+    assert one in it.confirmed
+    assert ("a",) == it.members("a")
+
+
+def test_a_manager_outside_has_the_view_in_the_stores_of_those_that_remain() -> None:
+    """H4: they are the ones that could be promoted."""
+    it = Cluster.of("a", "b", "c", keeper=Keeper.OUTSIDE)
+    it.promote("a")
+    it.declare("a")
+    for name in "bc":
+        it.link(name, "a")
+    it.run()
+    it.cut("a", "c")
+    one = it.publish("a", "m1")
+
+    it.pass_on("a", "b")  # the view
+    assert one not in it.confirmed
+    it.run()
+
+    assert one in it.confirmed
+    assert ("a", "b") == it.members("b")
+
+
+def test_a_backup_that_catches_up_is_not_waited_for_until_it_is_level() -> None:
+    """H4, H5: from then on nothing is confirmed without it."""
+    it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
+    it.promote("a")
+    it.declare("a")
+    it.publish("a", "m1", "m2")
+    it.link("b", "a")
+    it.pass_on("b", "a")
+    it.pass_on("a", "b")
+    it.pass_on("b", "a", 2)
+
+    early = it.publish("a", "m3")
+    assert early in it.confirmed
+    it.do("a", More("b", "q", 9))
+    late = it.publish("a", "m4")
+    assert late not in it.confirmed
+    it.run()
+    assert late in it.confirmed
+    assert ("m1", "m2", "m3", "m4") == it.ids("b")
+
+
+# -- H5: catch-up ------------------------------------------------------------------------------
+
+
+def copies(it: Cluster) -> list[str]:
+    trees = [content for queue in it.links.values() for content in queue]
+    found = [from_tree(tree) for tree in trees]
+    return [m.id for one in found if isinstance(one, Copy) for m in one.messages]
+
+
+@pytest.mark.parametrize(
+    ("order", "first"), [(Order.LIFO, ["m3", "m2"]), (Order.FIFO, ["m1", "m2"])]
+)
+def test_what_was_there_before_is_sent_from_the_back(order: Order, first: list[str]) -> None:
+    """H5: while clients take from the front, so nobody chases anybody."""
+    it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE, order=order)
+    it.promote("a")
+    it.declare("a")
+    it.publish("a", "m1", "m2", "m3")
+    it.link("b", "a")
+    it.pass_on("b", "a")
+    it.pass_on("a", "b")
+    it.pass_on("b", "a", 2)
+
+    it.do("a", More("b", "q", 2))
+
+    assert first == copies(it)
+    it.run()
+    assert ("m1", "m2", "m3") == it.ids("b")
+
+
+def test_what_clients_took_meanwhile_is_not_sent() -> None:
+    """H5: active consumers reduce the work."""
+    it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
+    it.promote("a")
+    it.declare("a")
+    it.publish("a", "m1", "m2")
+    it.link("b", "a")
+    it.pass_on("b", "a")
+    it.pass_on("a", "b")
+    it.pass_on("b", "a", 2)
+    it.take("a", "m1", "m2")
+
+    it.run()
+
+    assert Role.BACKUP is it.role("b")
+    assert [] == it.sent(Copy)
+
+
+# -- H7: selection -----------------------------------------------------------------------------
+
+
+def test_only_what_is_chosen_is_copied() -> None:
+    """H7; LC5: by the document's prototype everything is."""
+    it = pair(default=Default.DURABLE)
+    it.declare("a", "all", "2", says=Level.ALL)
+    it.declare("a", "none", "3", says=Level.NONE)
+    it.declare("a", "kept", "4", durable=True)
+    it.run()
+    for queue in ("all", "none", "kept"):
+        it.publish("a", f"{queue}-1", queue=queue)
+        it.publish("a", f"{queue}-2", queue=queue, durable=True)
+    it.publish("a", "all-3", queue="all", replicate=False)
+    it.run()
+
+    assert {"all", "kept"} == {*it.brokers["b"].stock.queues}
+    assert ("all-1", "all-2") == it.ids("b", "all")
+    assert ("kept-2",) == it.ids("b", "kept")
+    assert it.token in it.confirmed
+
+
+def test_a_backup_of_another_setting_is_refused() -> None:
+    """H7: primary and backup must agree."""
+    it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
+    it.promote("a")
+    it.change("b", who=evolve(it.brokers["b"].who, default=Default.NONE))
+    it.link("b", "a")
+    it.run()
+
+    assert Role.CONNECTING is it.role("b")
+    assert ["H7"] == [one.content.rule for one in it.sent(Refuse)]
+
+
+# -- H8: failover ------------------------------------------------------------------------------
+
+
+def three(variant: Variant = OURS) -> Cluster:
+    it = Cluster.of("a", "b", "c", variant=variant, keeper=Keeper.OUTSIDE)
+    it.promote("a")
+    it.declare("a")
+    for name in "bc":
+        it.link(name, "a")
+    it.run()
+    for name in "bc":
+        it.cut("a", name)
+    return it
+
+
+@pytest.mark.parametrize(("variant", "at_once"), [(SEED, True), (REAL, False), (OURS, False)])
+def test_a_new_primary_confirms_nothing_that_expected_backups_lack(
+    variant: Variant, at_once: bool
+) -> None:
+    """H8; LM5: the document confirms before a backup has it."""
+    it = three(variant)
+    it.promote("b")
+    one = it.publish("b", "m1")
+
+    assert at_once is (one in it.confirmed)
+    it.link("c", "b")
+    it.run()
+    assert one in it.confirmed
+    assert (Role.PRIMARY, Role.BACKUP) == (it.role("b"), it.role("c"))
+
+
+def test_expected_backups_are_waited_for_until_a_deadline() -> None:
+    """H8: then those without a link are dropped, which is written down first."""
+    it = three()
+    it.promote("b", now=5.0, timeout=10.0)
+    one = it.publish("b", "m1")
+
+    it.do("b", Tick(14.9))
+    assert (Role.RECOVERING, False) == (it.role("b"), one in it.confirmed)
+    it.do("b", Tick(15.0))
+    assert (Role.PRIMARY, True) == (it.role("b"), one in it.confirmed)
+    assert ("b",) == it.members("b")
+
+
+def test_an_expected_backup_stands_while_it_catches_up_with_the_new_primary() -> None:
+    """H8: it has all that the last primary confirmed, and the new one confirms nothing more."""
+    it = three()
+    it.promote("b")
+    it.link("c", "b")
+    it.pass_on("c", "b")
+    it.pass_on("b", "c")
+    it.cut("b", "c")
+
+    assert Verdict.ACCEPTED is it.promote("c").verdict
+
+
+# -- H9: ahead ---------------------------------------------------------------------------------
+
+
+def ahead(variant: Variant) -> Cluster:
+    """Return three brokers: `c` has x of the dead primary, the new primary `b` has not."""
+    it = Cluster.of("a", "b", "c", variant=variant, keeper=Keeper.OUTSIDE)
+    it.promote("a")
+    it.declare("a")
+    for name in "bc":
+        it.link(name, "a")
+    it.run()
+    it.publish("a", "x")
+    it.pass_on("a", "c")
+    for name in "bc":
+        it.cut("a", name)
+    it.promote("b")
+    it.publish("b", "y")
+    it.link("c", "b")
+    it.run()
+    return it
+
+
+def test_a_backup_that_is_ahead_gives_its_surplus_up() -> None:
+    """H9: by identity; the number of x is that of y now."""
+    it = ahead(OURS)
+
+    assert ("y",) == it.ids("b") == it.ids("c")
+
+
+def test_by_number_the_surplus_stays_and_what_is_new_is_missing() -> None:
+    """LM1: the document takes what has the same number for the same."""
+    it = ahead(SEED)
+
+    assert ("x",) == it.ids("c")
+
+
+def test_numbers_do_not_wrap_and_the_prototypes_do() -> None:
+    """LM2: after half of all numbers the prototype takes what is new for old."""
+    lines = {}
+    for variant in (SEED, OURS):
+        it = pair(variant)
+        it.publish("a", "m1")
+        it.run()
+        it.cut("a", "b")
+        stock = it.brokers["a"].stock
+        it.change("a", stock=with_queue(stock, "q", evolve(stock.queues["q"], next=2**31 + 5)))
+        it.publish("a", "m2")
+        it.link("b", "a")
+        it.run()
+        lines[variant] = it.ids("b")
+
+    assert {SEED: ("m1",), OURS: ("m1", "m2")} == lines
+
+
+@pytest.mark.parametrize(("variant", "parts"), [(SEED, 3), (OURS, 1)])
+def test_a_transaction_is_one_message_over_all_its_queues(variant: Variant, parts: int) -> None:
+    """LM3."""
+    it = pair(variant)
+    it.declare("a", "r", "2")
+    it.publish("a", "m1")
+    it.run()
+    first = it.brokers["a"].stock.queues["q"].line.last
+    assert first is not None
+    it.commit(
+        "a",
+        Draft(queue="q", takes=(first,)),
+        Draft(queue="r", puts=(New(id="m2"), New(id="m3"))),
+    )
+
+    sent = [from_tree(one) for one in it.links["a", "b"]]
+
+    assert parts == sum(isinstance(one, Changed) for one in sent)
+    it.run()
+    assert ((), ("m2", "m3")) == (it.ids("b"), it.ids("b", "r"))
+
+
+# -- H10 ---------------------------------------------------------------------------------------
+
+
+def test_a_dirty_store_refuses() -> None:
+    """H10: until it is marked."""
+    it = pair()
+    view = it.brokers["b"].view
+    for mark, verdict in ((Mark.DIRTY, Verdict.REFUSED), (Mark.CLEAN, Verdict.ACCEPTED)):
+        it.brokers["b"] = evolve(it.brokers["b"], role=Role.STOPPED, side=None)
+        it.do("b", Start(mark=mark, view=view))
+        assert verdict is it.promote("b").verdict
+
+
+# -- messages and lines ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tree", [None, [], ["x", {}], ["has", {}], ["has", {"number": "1"}]])
+def test_what_is_not_a_message_is_refused(tree: Any) -> None:
+    """The link ends, and the error says why."""
+    with pytest.raises(PeerError):
+        from_tree(tree)
+
+
+def test_a_message_comes_back_as_it_was() -> None:
+    """Every one of them travels in the tests above as JSON values; here one with all in it."""
+    said = Copy(queue="q", messages=(Message(id="m", sequence=2**40, durable=True),))
+
+    assert said == from_tree(to_tree(said))
+
+
+def test_a_line_of_many_blocks_is_as_a_list() -> None:
+    """Put, taken and split, at both ends and within."""
+    many = [Message(id=f"m{at}", sequence=at) for at in range(3 * BLOCK)]
+    line = Line()
+    for one in [*many[::2], *many[1::2]]:
+        line = line.put(one)
+    assert many == list(line)
+    for one in many[5::3]:
+        line = line.without(one)
+    left = [one for one in many if one not in many[5::3]]
+    assert left == list(line)
+    rest, back = line.split(BLOCK + 3, back=True)
+    assert tuple(reversed(left[-BLOCK - 3 :])) == back
+    rest, front = rest.split(7, back=False)
+    assert tuple(left[:7]) == front
+    assert left[7 : -BLOCK - 3] == list(rest)
+    assert (False, True) == (rest.has(left[0]), rest.has(left[8]))
+    assert Line().at(0) is None

@@ -1,0 +1,201 @@
+"""Wiring that is mirrored, and clients that look for the primary."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from joinproto.standby.broker import Role, Variant
+from joinproto.standby.clients import Entrance, Search, admit, sent_away
+from joinproto.standby.events import Declare, Delete, Received
+from joinproto.standby.leading import Keeper
+from joinproto.standby.messages import Deleted, Kind, Thing, Wired
+from joinproto.standby.replicates import Level
+from tests.standby.pair import Cluster, pair
+
+SEED, REAL, OURS = Variant.SEED, Variant.REAL, Variant.OURS
+
+
+def thing(name: str, which: str, kind: Kind = Kind.QUEUE) -> Thing:
+    return Thing(kind=kind, name=name, id=which)
+
+
+def names(it: Cluster, broker: str) -> set[str]:
+    return {name for _, name in it.brokers[broker].stock.things}
+
+
+# -- H6 ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("variant", "there"), [(SEED, False), (REAL, True), (OURS, True)])
+def test_bindings_are_mirrored(variant: Variant, there: bool) -> None:
+    """LC1: by the document only queues and exchanges are."""
+    it = pair(variant)
+    for at, kind in enumerate((Kind.EXCHANGE, Kind.BINDING)):
+        it.do("a", Declare(90 + at, thing(kind.value, "1", kind)))
+    it.run()
+
+    assert there is ("binding" in names(it, "b"))
+    assert "exchange" in names(it, "b")
+
+
+@pytest.mark.parametrize(("variant", "kept"), [(SEED, {"q", "r"}), (OURS, {"q"})])
+def test_what_was_deleted_while_a_backup_was_away_goes(variant: Variant, kept: set[str]) -> None:
+    """LC3; what does not replicate stays, for it is the backup's own."""
+    it = pair(variant)
+    it.declare("a", "r", "2")
+    it.run()
+    it.cut("a", "b")
+    it.do("a", Delete(99, thing("r", "2")))
+    it.link("b", "a")
+    it.run()
+
+    assert kept == names(it, "b")
+
+
+@pytest.mark.parametrize(("variant", "kept"), [(SEED, "1"), (OURS, "2")])
+def test_another_queue_of_one_name_replaces_it(variant: Variant, kept: str) -> None:
+    """H6, LC4: and what it held goes with it."""
+    it = pair(variant)
+    it.publish("a", "m1")
+    it.run()
+    it.cut("a", "b")
+    it.do("a", Delete(98, thing("q", "1")))
+    it.declare("a", "q", "2")
+    it.link("b", "a")
+    it.run()
+
+    assert kept == it.brokers["b"].stock.queues["q"].id
+
+
+@pytest.mark.parametrize(("variant", "kept"), [(SEED, True), (OURS, False)])
+def test_a_deletion_that_overtakes_the_snapshot_is_not_lost(variant: Variant, kept: bool) -> None:
+    """LC6: by the document the answer to the query and the events have no common order."""
+    it = Cluster.of("a", "b", variant=variant, keeper=Keeper.OUTSIDE)
+    it.promote("a")
+    it.link("b", "a")
+    view = it.brokers["a"].view
+    one = thing("q", "1")
+    it.do("b", Received("a", Deleted(event=2, thing=one)))
+    it.do("b", Received("a", Wired(view=view, things=(one,), events=1)))
+
+    assert kept is ("q" in names(it, "b"))
+
+
+def test_an_event_that_is_in_the_snapshot_is_not_done_again() -> None:
+    """LC6: else a queue that was declared again would lose what it holds."""
+    it = Cluster.of("a", "b", keeper=Keeper.OUTSIDE)
+    it.promote("a")
+    it.link("b", "a")
+    view = it.brokers["a"].view
+    it.do("b", Received("a", Wired(view=view, things=(thing("q", "2"),), events=3)))
+    it.do("b", Received("a", Deleted(event=2, thing=thing("q", "1"))))
+
+    assert {"q"} == names(it, "b")
+
+
+@pytest.mark.parametrize(("variant", "at_once"), [(SEED, True), (OURS, False)])
+def test_a_declaration_is_confirmed_when_the_backups_have_it(
+    variant: Variant, at_once: bool
+) -> None:
+    """LC2."""
+    it = pair(variant)
+
+    one = it.declare("a", "r", "2")
+
+    assert at_once is (one in it.confirmed)
+    it.run()
+    assert one in it.confirmed
+
+
+def test_messages_of_a_new_queue_wait_for_the_backups_too() -> None:
+    """H4, H6: before the backup has asked for the queue nothing of it is confirmed."""
+    it = pair()
+    it.declare("a", "r", "2")
+    one = it.publish("a", "m1", queue="r")
+
+    it.pass_on("a", "b")
+    it.pass_on("b", "a")
+    assert one not in it.confirmed
+    it.run()
+
+    assert one in it.confirmed
+    assert ("m1",) == it.ids("b", "r")
+    assert Role.BACKUP is it.role("b")
+
+
+def test_a_queue_that_is_deleted_holds_nobody_up() -> None:
+    """H4: nothing of it can be lost any more."""
+    it = pair()
+    one = it.publish("a", "m1")
+    it.do("a", Delete(99, thing("q", "1")))
+    it.run()
+
+    assert {one, 99} <= {*it.confirmed}
+    assert set() == names(it, "b")
+
+
+def test_what_does_not_replicate_stays_where_it_is() -> None:
+    """H6, H7."""
+    it = pair()
+    own = evolve(thing("own", "7"), says=Level.NONE)
+    stock = it.brokers["b"].stock
+    things = {**stock.things, own.key: evolve(own, level=Level.NONE)}
+    it.change("b", stock=evolve(stock, things=things))
+    it.cut("a", "b")
+    it.link("b", "a")
+    it.run()
+
+    assert {"q", "own"} == names(it, "b")
+
+
+# -- H11 ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("role", "primary", "found"),
+    [
+        (Role.PRIMARY, None, Entrance.ADMITTED),
+        (Role.RECOVERING, None, Entrance.ADMITTED),
+        (Role.STANDALONE, None, Entrance.ADMITTED),
+        (Role.BACKUP, "a:1", Entrance.SENT_ON),
+        (Role.CATCHUP, "a:1", Entrance.SENT_ON),
+        (Role.CONNECTING, None, Entrance.REFUSED),
+        (Role.STOPPED, None, Entrance.REFUSED),
+    ],
+)
+def test_only_who_serves_takes_clients(role: Role, primary: str | None, found: Entrance) -> None:
+    """H11: the others name the primary, if they know it."""
+    answer = admit(OURS, role, primary=primary)
+
+    assert (found, primary) == (answer.entrance, answer.primary)
+
+
+def test_administrators_and_brokers_may_enter_a_backup() -> None:
+    """H11."""
+    for who in ({"is_admin": True}, {"is_broker": True}):
+        assert Entrance.ADMITTED is admit(OURS, Role.BACKUP, primary="a:1", **who).entrance
+
+
+def test_by_the_document_the_primary_is_not_named() -> None:
+    """Clients try the addresses in turn."""
+    assert admit(SEED, Role.BACKUP, primary="a:1").primary is None
+
+
+def test_a_client_tries_all_addresses_and_gives_up_after_its_time() -> None:
+    """H11: one address that is virtual is tried again and again."""
+    one = Search(addresses=("a", "b", "c"), until=10.0)
+
+    other = sent_away(one, 1.0)
+    assert other is not None
+    assert ("b", 1.0) == (other.address, other.not_before)
+    named = sent_away(other, 2.0, "a")
+    assert named is not None
+    assert "a" == named.address
+    last = sent_away(evolve(one, at=2), 3.0)
+    assert last is not None
+    assert ("a", 4.0) == (last.address, last.not_before)
+    assert sent_away(one, 10.0) is None
+    virtual = sent_away(Search(addresses=("v",), until=10.0), 1.0, "v")
+    assert virtual is not None
+    assert ("v", 2.0) == (virtual.address, virtual.not_before)
