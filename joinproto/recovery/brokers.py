@@ -64,7 +64,7 @@ def read(raw: Raw) -> Found:
         cluster=kept.cluster or "",
         seq=_position(raw, kept),
         last_view=LastView(
-            members=frozenset({kept.broker, *kept.view}), number=kept.generation or None
+            members=frozenset(kept.view.members), number=kept.view.generation or None
         )
         if kept.cluster is not None
         else None,
@@ -86,24 +86,19 @@ def _lost_frames(raw: Raw, kept: Kept) -> str:
 
 
 def _position(raw: Raw, kept: Kept) -> int:
-    view = f"{kept.generation:064x}"
+    view = f"{kept.view.generation:064x}"
     runs = () if raw.journal is None else raw.journal.runs
     return sum(run.last - run.first + 1 for run in runs if run.view == view)
 
 
 def _facts(raw: Raw, slot: Slot, kept: Kept) -> tuple[Fact, ...]:
-    was = "primary" if kept.primary else "backup"
-    if not kept.primary:
-        was += ", had all that was confirmed" if kept.caught_up else ", had not caught up"
-    if kept.dropped:
-        was += ", and the primary went on without it"
     facts = [
         Fact("broker", kept.broker),
         Fact("cluster", kept.cluster or "none yet: it never followed a primary"),
         Fact("state", kept.mark.value),
-        Fact("generation", str(kept.generation)),
-        Fact("was", was if kept.cluster is not None else "nothing yet"),
-        Fact("up to date", ", ".join(kept.view) or "nobody else"),
+        Fact("generation", str(kept.view.generation)),
+        Fact("was", _was(kept)),
+        Fact("up to date", ", ".join(kept.view.members) or "nobody"),
         Fact("brokers", ", ".join(kept.brokers) or "not known"),
         Fact("position", f"{_position(raw, kept)} in its generation"),
         Fact("writes", str(slot.writes)),
@@ -120,7 +115,7 @@ def _left(slots: Slots) -> tuple[Fact, ...]:
     for name, slot in zip(NAMES, (slots.current, slots.previous), strict=True):
         said = slot.validity.value
         if slot.kept is not None:
-            said += f", generation {slot.kept.generation}, {slot.kept.mark.value}"
+            said += f", generation {slot.kept.view.generation}, {slot.kept.mark.value}"
         found.append(Fact(name, said))
     return tuple(found)
 
@@ -132,7 +127,7 @@ def picked(stores: Sequence[Found]) -> tuple[Pick, Best]:
     """Return the verdict about stores of one kind, and what H10 says."""
     readable = [(one, kept) for one in stores if (kept := kept_of(one)) is not None]
     names = [kept.broker for _, kept in readable]
-    known = {name for _, kept in readable for name in (*kept.brokers, *kept.view)}
+    known = {name for _, kept in readable for name in (*kept.brokers, *kept.view.members)}
     absent = sorted(known - set(names))
     missing = tuple(absent) or tuple(one.name for one in stores if not one.state.is_readable)
     found = best([kept.store(one.seq or 0) for one, kept in readable], missing)
@@ -171,15 +166,24 @@ def _verdict(
     return (Verdict.PROVEN if found.proven else Verdict.UNPROVEN), found.case
 
 
+def _was(kept: Kept) -> str:
+    if kept.cluster is None:
+        return "nothing yet"
+    if kept.is_primary:
+        return "primary"
+    if kept.is_member:
+        return f"backup of {kept.view.primary}, had all that was confirmed"
+    return f"backup of {kept.view.primary}, did not have all that was confirmed"
+
+
 def _said(kept: Kept) -> str:
     if kept.cluster is None:
         return f"{kept.broker} never followed a primary"
-    if kept.primary:
-        beside = ", ".join(kept.view) or "nobody else"
-        return f"{kept.broker} was primary in generation {kept.generation}; up to date: {beside}"
-    what = "had all that was confirmed" if kept.caught_up else "had not caught up"
-    went_on = "; the primary went on without it" if kept.dropped else ""
-    return f"{kept.broker} was a backup in generation {kept.generation}, and {what}{went_on}"
+    beside = ", ".join(name for name in kept.view.members if name != kept.broker)
+    return (
+        f"{kept.broker} was {_was(kept)}, in generation {kept.view.generation}, view"
+        f" {kept.view.number}; up to date beside it: {beside or 'nobody'}"
+    )
 
 
 def sentence_of(pick: Pick, found: Best) -> str:

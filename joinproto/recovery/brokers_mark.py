@@ -66,5 +66,5 @@ def mark(one: Found, made: Mapping[str, str], *, is_proven: bool) -> Done:
             why=made.get("why", ""),
         )
         disk.write(evolve(kept, clean=True, history=(*kept.history, entry)))
-    said = f"{one.name}: marked clean, generation {kept.generation}"
+    said = f"{one.name}: marked clean, generation {kept.view.generation}"
     return Done(outcome=Outcome.DONE, said=(said,), backup=str(path / NAMES[1]))

@@ -94,9 +94,12 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.standby",
         "joinproto.drivers",
         "joinproto.store",
+        # The frame of a process: its end, its control socket, what it tells a service manager.
         "joinproto.node.control",
+        "joinproto.node.ending",
+        "joinproto.node.exits",
+        "joinproto.node.http",
         "joinproto.node.notify",
-        "joinproto.node.telling",
         "joinproto.json_form",
         "joinproto.__version__",
         ERRORS,
@@ -219,7 +222,9 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.store": {"attr", "attrs", "cattrs"},
     "joinproto.clusterer.keeping": {"attr", "attrs"},
     "joinproto.standby.keeping": {"attr", "attrs"},
-    "joinproto.standby.serving": {"attr", "attrs", "cattrs", "anyio", "proton"},
+    "joinproto.standby.serving": {
+        *("attr", "attrs", "cattrs", "anyio", "prometheus_client", "proton"),
+    },
     "joinproto.drivers": BASE | {"anyio", "prometheus_client"},
     "joinproto.log": {"attr", "attrs"},
     "joinproto.swarm": {"attr", "attrs"},
@@ -245,7 +250,7 @@ THEIRS: Mapping[str, set[str]] = {
     # `tools.mutate` runs the unit tests, and counts which lines they run.
     "tools": BASE
     | {"anyio", "coverage", "hypothesis", "matplotlib", "prometheus_client", "pyarrow", "pytest"}
-    | {"rich"},
+    | {"proton", "rich"},
 }
 
 # No I/O, clock or randomness in what decides: time and chance are arguments.

@@ -17,17 +17,23 @@ from joinproto.errors import MisuseError, StoreCorrupt, StoreError, StoreForeign
 from joinproto.standby.keeping import disk as keeping
 from joinproto.standby.keeping.disk import Disk, open_disk
 from joinproto.standby.keeping.form import Declared, Deleted, Kept, Put, Taken, as_bytes, deed_of
-from joinproto.standby.replicates import Level
+from joinproto.standby.messages import Kind, Thing, View
 from tests.store.crashes import DoesNotWait, Files, Judge, enumerate_crashes, lay
 from tests.store.recording import RECORDERS, Killed, Leaves, Legal, Recording
 
-QUEUE = Declared("q", "i1", True, Level.ALL)
+QUEUE = Declared(Thing(kind=Kind.QUEUE, name="q", id="i1", durable=True))
+
+
+def view(generation: int, *members: str, primary: str = "a", number: int = 1) -> View:
+    return View(generation=generation, number=number, primary=primary, members=members)
+
+
 LIFE = (
     Kept(broker="a"),
-    Kept(broker="a", cluster="c", generation=1, primary=True, clean=False),
-    Kept(broker="a", cluster="c", generation=1, primary=True, clean=False, view=("b",)),
-    Kept(broker="a", cluster="c", generation=1, primary=True, view=("b",)),
-    Kept(broker="a", cluster="c", generation=3, caught_up=True, clean=False),
+    Kept(broker="a", cluster="c", view=view(1, "a"), clean=False),
+    Kept(broker="a", cluster="c", view=view(1, "a", "b", number=2), clean=False),
+    Kept(broker="a", cluster="c", view=view(1, "a", "b", number=2)),
+    Kept(broker="a", cluster="c", view=view(3, "a", "b", primary="b"), clean=False),
 )
 
 
@@ -44,7 +50,7 @@ def test_what_was_written_is_there_again(tmp_path: Path) -> None:
     with open_disk(tmp_path, "a", brokers=("a", "b")) as disk:
         disk.write(evolve(LIFE[2], brokers=("a", "b")))
         disk.append([QUEUE, put(3), put(1), put(2)])
-        disk.append([Taken("q", "1.a.1"), Declared("gone", "i2", True, Level.ALL)])
+        disk.append([Taken("q", "1.a.1"), Declared(evolve(QUEUE.thing, name="gone", id="i2"))])
         disk.append([Deleted("gone", "i2")])
 
     with open_disk(tmp_path, "a") as again:
@@ -62,7 +68,7 @@ def test_a_deed_comes_back_from_its_bytes(deed: object) -> None:
 @pytest.mark.parametrize(
     "older",
     [
-        evolve(LIFE[4], generation=2),
+        evolve(LIFE[4], view=view(2, "a")),
         evolve(LIFE[4], broker="b"),
         evolve(LIFE[4], cluster="another"),
     ],
@@ -235,7 +241,7 @@ def test_whoever_is_killed_at_any_write_leaves_a_whole_store(tmp_path: Path) -> 
 
         with open_disk(path, "a") as again:
             assert again.kept in (LIFE[1], LIFE[2], LIFE[4])
-            assert again.kept.generation >= disk.kept.generation
+            assert again.kept.view.age >= disk.kept.view.age
 
 
 WRITER = """

@@ -12,19 +12,28 @@ import pytest
 
 from joinproto.standby.keeping.disk import open_disk
 from joinproto.standby.keeping.form import Declared, Kept, Put
-from joinproto.standby.replicates import Level
+from joinproto.standby.messages import Kind, Thing, View
 from tests.recovery.asking import ask, ask_json, snapshot
 
 ALL = ("a", "b", "c")
 
 
-def lay(path: Path, name: str, generation: int, messages: int = 3, **more: Any) -> Path:
+def lay(
+    path: Path,
+    name: str,
+    generation: int,
+    *members: str,
+    primary: str = "",
+    messages: int = 3,
+    **more: Any,
+) -> Path:
     """Lay a broker's store below `path`, as a broker writes it."""
     at = path / name
     given: dict[str, Any] = {"cluster": "c" * 32, "clean": False, "brokers": ALL, **more}
+    view = View(generation=generation, number=1, primary=primary or name, members=members)
     with open_disk(at, name, brokers=given["brokers"]) as disk:
-        disk.write(Kept(broker=name, generation=generation, **given))
-        disk.append([Declared("q", "i", True, Level.ALL)])
+        disk.write(Kept(broker=name, view=view, **given))
+        disk.append([Declared(Thing(kind=Kind.QUEUE, name="q", id="i", durable=True))])
         disk.append([Put("q", f"{generation}.{n}", n, b"x") for n in range(messages)])
     return at
 
@@ -33,9 +42,9 @@ def test_the_last_to_be_primary_is_named_and_proven(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Not the one with the most messages; and with a store missing it is not proven."""
-    a = lay(tmp_path, "a", 3, messages=90, primary=True)
-    b = lay(tmp_path, "b", 4, primary=True, view=("c",))
-    c = lay(tmp_path, "c", 4, caught_up=True)
+    a = lay(tmp_path, "a", 3, "a", messages=90)
+    b = lay(tmp_path, "b", 4, "b", "c")
+    c = lay(tmp_path, "c", 4, "b", "c", primary="b")
 
     code, found = ask_json(capsys, "pick", a, b, c)
     part_code, part = ask_json(capsys, "pick", b, c)
@@ -55,7 +64,7 @@ def test_the_last_to_be_primary_is_named_and_proven(
 
 def test_a_backup_alone_is_never_proven(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its primary may have gone on without it."""
-    a = lay(tmp_path, "a", 4, caught_up=True, brokers=("a",))
+    a = lay(tmp_path, "a", 4, "a", "b", primary="b", brokers=("a",))
 
     code, found = ask_json(capsys, "pick", a)
 
@@ -66,7 +75,7 @@ def test_two_primaries_of_one_generation_diverged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing fenced one of them, and none has all."""
-    both = [lay(tmp_path, name, 4, primary=True, brokers=("a", "b")) for name in "ab"]
+    both = [lay(tmp_path, name, 4, name, brokers=("a", "b")) for name in "ab"]
 
     code, found = ask_json(capsys, "pick", *both)
 
@@ -75,10 +84,10 @@ def test_two_primaries_of_one_generation_diverged(
 
 def test_other_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Another cluster, a copy, an empty store, one that is open, a damaged one."""
-    a = lay(tmp_path, "a", 1, primary=True)
+    a = lay(tmp_path, "a", 1, "a")
     (tmp_path / "x").mkdir()
-    other = lay(tmp_path / "x", "b", 1, cluster="d" * 32)
-    copy = lay(tmp_path / "x", "a", 1, primary=True)
+    other = lay(tmp_path / "x", "b", 1, "b", cluster="d" * 32)
+    copy = lay(tmp_path / "x", "a", 1, "a")
     empty = tmp_path / "e"
     open_disk(empty, "e").close()
 
@@ -100,15 +109,20 @@ def _verdict(capsys: pytest.CaptureFixture[str], *paths: Path) -> tuple[int, str
 def test_inspect_and_compare_show_what_a_broker_was_and_change_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    a = lay(tmp_path, "a", 3, primary=True, view=("b",))
-    b = lay(tmp_path, "b", 3, dropped=True)
+    a = lay(tmp_path, "a", 3, "a")
+    b = lay(tmp_path, "b", 3, "a", primary="a")
     before = snapshot(tmp_path)
 
     inspected = ask(capsys, "inspect", a, b)
     compared = ask(capsys, "compare", a, b)
 
     assert (0, 0) == (inspected.code, compared.code)
-    for said in ("generation  3", "was         primary", "up to date  b", "went on without it"):
+    for said in (
+        "generation  3",
+        "was         primary",
+        "up to date  a",
+        "did not have all that was",
+    ):
         assert said in inspected.out + compared.out
     assert before == snapshot(tmp_path)
 
@@ -117,7 +131,7 @@ def test_an_info_file_carries_a_broker_to_another_machine(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`collect`: the same verdict as from the directories."""
-    stores = [lay(tmp_path, name, 2, primary=name == "b") for name in ALL]
+    stores = [lay(tmp_path, name, 2, *ALL, primary="b") for name in ALL]
     for at, host in zip(stores, ALL, strict=True):
         text = ask(capsys, "collect", "--host", host, at).out
         (tmp_path / f"{host}.info").write_text(text)
@@ -131,8 +145,8 @@ def test_a_dirty_store_is_marked_by_who_agrees(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """H3: a dirty store refuses until marked; one that is not the best is never marked."""
-    a, b = lay(tmp_path, "a", 3), lay(tmp_path, "b", 4, primary=True)
-    c = lay(tmp_path, "c", 4)
+    a, b = lay(tmp_path, "a", 3, "a"), lay(tmp_path, "b", 4, "b")
+    c = lay(tmp_path, "c", 4, "b", primary="b")
     everything = (b, a, c)
 
     declined, _ = ask_json(capsys, "mark-clean", *everything)

@@ -21,7 +21,6 @@ ROWS = {
     "demote": Row(f"{HERE}:demote", "Tell a primary to be a backup."),
     "set": Row(f"{HERE}:change", "Change a setting of a running broker."),
     "agent": Row(f"{HERE}:agent", "What a resource manager calls (OCF)."),
-    "storm": Row(f"{HERE}:storm", "Publish and consume while the primary is killed."),
 }
 EPILOG = """\b
 Examples, with three files that name each other under [brokers]:

@@ -94,7 +94,7 @@ class Disk:
         if not deeds:
             return
         self._require_usable()
-        view = f"{self.kept.generation:064x}"
+        view = f"{self.kept.view.generation:064x}"
         first = self.journal.last_seq + 1
         frames = [Frame(view, seq, as_bytes(deed)) for seq, deed in enumerate(deeds, start=first)]
         self.journal.append(frames)
@@ -171,8 +171,8 @@ class Disk:
     def _require_goes_on(self, kept: Kept) -> None:
         now = self.kept
         problem = ""
-        if kept.generation < now.generation:
-            problem = f"generation {kept.generation} over {now.generation}"
+        if kept.view.generation < now.view.generation:
+            problem = f"generation {kept.view.generation} over {now.view.generation}"
         elif kept.broker != now.broker:
             problem = f"broker {kept.broker!r} over {now.broker!r}"
         elif now.cluster not in (None, kept.cluster):
@@ -206,7 +206,7 @@ class Disk:
 
 def position_in(kept: Kept, runs: Sequence[tuple[str, int, int]]) -> int:
     """Return how many deeds were done in the generation of `kept`, of those still listed."""
-    view = f"{kept.generation:064x}"
+    view = f"{kept.view.generation:064x}"
     return sum(last - first + 1 for found, first, last in runs if found == view)
 
 

@@ -15,9 +15,9 @@ from typing import Annotated, Any, TypeAlias
 
 from attrs import frozen
 
-from joinproto.json_form import AtLeast, encoded, read
+from joinproto.json_form import encoded, read
 from joinproto.standby.broker import Mark, Store
-from joinproto.standby.replicates import Level
+from joinproto.standby.messages import Thing, View
 
 ROOM = "standby"
 CURRENT = "store.meta"
@@ -46,18 +46,14 @@ class Marked:
 class Kept:
     """A broker's metadata.
 
-    `view`: of a primary: who was up to date when it last confirmed something, itself not named;
-    of a backup: whom its primary named so.  It is on the disk before a confirmation rests on it.
+    `view`: the youngest one that it knows: whose generation, and who was up to date.  A primary
+    has it on the disk before it confirms what only those have (H4).
     """
 
     broker: Annotated[str, "its name"]
     cluster: Annotated[str | None, "drawn by the first primary; null: it never followed one"] = None
-    generation: Annotated[int, AtLeast(0), "of the last primary it knew; 0: none"] = 0
-    primary: Annotated[bool, "whether it was that primary itself"] = False
-    caught_up: Annotated[bool, "a backup: whether it had all that was confirmed"] = False
-    dropped: Annotated[bool, "a backup: that primary went on without it, and it knows"] = False
     clean: Annotated[bool, "whether it was stopped in order, or marked"] = True
-    view: Annotated[tuple[str, ...], "backups that were up to date"] = ()
+    view: Annotated[View, "the youngest that it knows"] = View()
     brokers: Annotated[tuple[str, ...], "all of the cluster, as configured"] = ()
     history: Annotated[tuple[Marked, ...], "what operators did, the oldest first"] = ()
 
@@ -67,14 +63,24 @@ class Kept:
             return Mark.EMPTY
         return Mark.CLEAN if self.clean else Mark.DIRTY
 
+    @property
+    def is_primary(self) -> bool:
+        """Return whether it was the last primary that it knows."""
+        return self.view.primary == self.broker
+
+    @property
+    def is_member(self) -> bool:
+        """Return whether it had all that was confirmed, by that view."""
+        return self.broker in self.view.members
+
     def store(self, position: int) -> Store:
         """Return it as H10 compares it.  `position`: what it took in its generation."""
         return Store(
             name=self.broker,
             mark=self.mark,
-            generation=self.generation,
-            primary=self.primary,
-            caught_up=self.caught_up and not self.dropped,
+            generation=self.view.generation,
+            primary=self.is_primary,
+            caught_up=self.is_member,
             position=position,
         )
 
@@ -91,10 +97,10 @@ def unpacked(payload: bytes) -> Kept:
         kept: Kept = read(Kept, tree)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise NotKept(f"not the metadata of a broker: {error!r}") from None
-    if kept.generation < 0 or not kept.broker:
-        raise NotKept(f"broker {kept.broker!r} of generation {kept.generation}")
-    if kept.cluster is None and (kept.generation or kept.primary):
-        raise NotKept(f"generation {kept.generation} of no cluster")
+    if min(kept.view.age) < 0 or not kept.broker:
+        raise NotKept(f"broker {kept.broker!r}, view {kept.view}")
+    if kept.cluster is None and kept.view != View():
+        raise NotKept(f"the view {kept.view} of no cluster")
     return kept
 
 
@@ -103,12 +109,13 @@ def unpacked(payload: bytes) -> Kept:
 
 @frozen
 class Declared:
-    """A queue is there.  `identity`: another queue of the same name has another one (H6)."""
+    """A queue is there; another one of its name goes (H6)."""
 
-    queue: str
-    identity: str
-    durable: bool
-    level: Level
+    thing: Thing
+
+    @property
+    def queue(self) -> str:
+        return self.thing.name
 
 
 @frozen
@@ -143,8 +150,8 @@ Deed = Declared | Deleted | Put | Taken
 def as_bytes(deed: Deed) -> bytes:
     """Return a deed as the data of a frame: a line of JSON, then the body of a message."""
     match deed:
-        case Declared(queue, identity, durable, level):
-            return _line("declared", queue, identity, durable, level.value)
+        case Declared(thing):
+            return _line("declared", encoded(thing))
         case Deleted(queue, identity):
             return _line("deleted", queue, identity)
         case Put(queue, name, position, body):
@@ -161,15 +168,15 @@ def deed_of(data: bytes) -> Deed:
         if not newline or not isinstance(found, list):
             raise NotKept(f"not a deed: {line[:60]!r}")
         match found:
-            case ["declared", str(queue), str(identity), bool(durable), str(level)]:
-                return Declared(queue, identity, durable, Level(level))
+            case ["declared", dict(thing)]:
+                return Declared(read(Thing, thing))
             case ["deleted", str(queue), str(identity)]:
                 return Deleted(queue, identity)
             case ["put", str(queue), str(name), int(position)]:
                 return Put(queue, name, position, body)
             case ["taken", str(queue), str(name)]:
                 return Taken(queue, name)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise NotKept(f"not a deed: {error}") from None
     raise NotKept(f"not a deed: {line[:60]!r}")
 
@@ -185,7 +192,7 @@ def _line(*parts: Json) -> bytes:
 class Queue:
     """A queue and its messages by identity."""
 
-    declared: Declared
+    thing: Thing
     messages: dict[str, Put]
 
     @property
@@ -201,12 +208,10 @@ def apply(queues: Queues, deed: Deed) -> None:
     """Have the queues as they are after the deed; one that is done already changes nothing."""
     queue = queues.get(deed.queue)
     match deed:
-        case Declared(name, identity):
-            if queue is None or queue.declared.identity != identity:
-                queues[name] = Queue(deed, {})
-            else:
-                queues[name] = Queue(deed, queue.messages)
-        case Deleted(name, identity) if queue is not None and queue.declared.identity == identity:
+        case Declared(thing):
+            is_same = queue is not None and queue.thing.id == thing.id
+            queues[thing.name] = Queue(thing, queue.messages if is_same and queue else {})
+        case Deleted(name, identity) if queue is not None and queue.thing.id == identity:
             del queues[name]
         case Put(_, name) if queue is not None:
             queue.messages[name] = deed
@@ -218,5 +223,5 @@ def deeds_of(queues: Mapping[str, Queue]) -> list[Deed]:
     """Return the deeds that make these queues."""
     deeds: list[Deed] = []
     for queue in queues.values():
-        deeds += [queue.declared, *queue.in_order]
+        deeds += [Declared(queue.thing), *queue.in_order]
     return deeds

@@ -104,6 +104,6 @@ def _went_back(current: Slot, previous: Slot) -> str:
         return f"{PREVIOUS} is write {previous.writes}, {CURRENT} only {current.writes}"
     if previous.writes == current.writes and previous.raw != current.raw:
         return f"both files are write {current.writes}, and they differ"
-    if previous.kept.generation > current.kept.generation:
-        return f"{PREVIOUS} is of generation {previous.kept.generation}, and younger"
+    if previous.kept.view.generation > current.kept.view.generation:
+        return f"{PREVIOUS} is of generation {previous.kept.view.generation}, and younger"
     return ""

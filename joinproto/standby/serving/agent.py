@@ -132,7 +132,7 @@ class Agent:
         if self._pid() is None:
             return Said(Exit.NOT_RUNNING)
         kept = self._kept()
-        was_primary = kept is not None and kept.primary
+        was_primary = kept is not None and kept.is_primary
         code = Exit.FAILED_PRIMARY if was_primary else Exit.GENERIC
         return Said(code, "runs, and does not answer")
 

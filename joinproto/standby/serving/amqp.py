@@ -2,9 +2,8 @@
 
 A client publishes over a link whose target is a queue's name, and its delivery is settled when the
 message is confirmed (H4).  It consumes over a link whose source is one; a delivery that it accepts
-is settled when all who must know of it do (LM4).  A backup closes the connection with the error
-`amqp:connection:forced`, after which clients with a list of addresses try the next one, and
-names the primary (H11).
+is settled when all who must know of it do (LM4).  A backup ends the connection, after which
+clients with a list of addresses try the next one, and names the primary to those that ask (H11).
 
 Source: hot standby, H4, H11; AMQP 1.0 by Proton's engine, without its reactor.
 """
@@ -15,7 +14,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from attrs import define, field, frozen
 from proton import (
@@ -32,7 +31,7 @@ from proton import (
 )
 
 from joinproto.drivers.addresses import Address
-from joinproto.standby.serving.bodies import closing, is_durable, redelivered
+from joinproto.standby.serving.amqp_bytes import is_durable, redelivered
 from joinproto.standby.serving.queues import Held, LiveQueue
 
 log = logging.getLogger(__name__)
@@ -42,7 +41,9 @@ IDLE_SECONDS = 30.0
 TICK_SECONDS = 5.0
 ADMIN = "qpid.ha-admin"
 """A property of a connection, as the broker that shipped has it: it may enter a backup."""
-FORCED = "amqp:connection:forced"
+WHERE = "joinproto.where"
+"""Another one: a backup tells it where the primary is, in place of ending without a word."""
+REDIRECT = "amqp:connection:redirect"
 
 
 @frozen
@@ -60,8 +61,8 @@ class Service(Protocol):
     def message_bytes_max(self) -> int:
         """The longest message that is taken."""
 
-    def refusal(self) -> Refusal | None:
-        """Return why ordinary clients are not served now; None: they are."""
+    def refusal(self, *, is_admin: bool = False) -> Refusal | None:
+        """Return why a client may not enter now; None: it may (H11)."""
 
     def queue(self, name: str, done: Callable[[LiveQueue | str], None]) -> None:
         """Give this queue, declared if it may be and all who count know; or why there is none."""
@@ -69,11 +70,15 @@ class Service(Protocol):
     def publish(self, queue: str, body: bytes, durable: bool, done: Callable[[str], None]) -> None:
         """Take a message; `done` is called when it is confirmed, or with why it is not taken."""
 
-    def take(self, queue: str, name: str, done: Callable[[], None]) -> None:
+    def take(self, queue: str, held: Held, done: Callable[[], None]) -> None:
         """Remove a message; `done` is called when that is confirmed."""
 
     def touched(self) -> None:
         """Note that there may be something to write at the end of this turn of the loop."""
+
+
+def _nothing() -> None:
+    """Nobody waits for it."""
 
 
 @define(eq=False)
@@ -99,7 +104,7 @@ class Consumer:
         self.link.advance()
         if self.link.snd_settle_mode == Link.SND_SETTLED:
             delivery.settle()
-            self.port.service.take(self.queue.name, held.id, lambda: None)
+            self.port.service.take(self.queue.name, held, _nothing)
         else:
             self.sent[tag] = (delivery, held)
         self.port.soon()
@@ -127,6 +132,7 @@ class ClientPort(asyncio.Protocol):
     is_admin: bool = False
     is_open: bool = False
     _is_refused: bool = False
+    _asks_where: bool = False
 
     # -- asyncio ---------------------------------------------------------------------------
 
@@ -198,22 +204,18 @@ class ClientPort(asyncio.Protocol):
         if self._wire is None or self.is_admin or self._is_refused:
             return
         self._is_refused = True
-        said, info = refusal.why, None
-        if refusal.primary is not None:
-            where = refusal.primary
-            said += f"; the primary is {where}"
-            info = {symbol("network-host"): where.host, symbol("port"): where.port}
-        if self.is_open:
-            self._connection.condition = Condition(FORCED, said, info)
-            self._connection.close()
-            self.soon()
+        if not self._asks_where or refusal.primary is None:
+            # Without an answer: Proton's client begins its list of addresses anew at each
+            # connection that was opened, and does not see the end of one that was closed by a
+            # frame.  So it would call the first backup of the list for ever, or wait for ever.
+            self._wire.abort()
             return
-        # Without an answer to its `open`: Proton's client begins its list of addresses anew at
-        # each answered one, so it would call the first backup of the list for ever.
-        log.info("refused a client: %s", said)
-        self.flush()
-        self._wire.write(closing(FORCED, said, info))
-        self._wire.close()
+        where = refusal.primary
+        info = {symbol("network-host"): where.host, symbol("port"): where.port}
+        self._connection.open()
+        self._connection.condition = Condition(REDIRECT, refusal.why, info)
+        self._connection.close()
+        self.soon()
 
     def drop(self) -> None:
         """End it at once: this broker ends."""
@@ -271,8 +273,10 @@ class ClientPort(asyncio.Protocol):
     def _opened(self) -> None:
         properties = self._connection.remote_properties or {}
         self.is_admin = bool(properties.get(ADMIN) or properties.get(symbol(ADMIN)))
-        refusal = self.service.refusal()
-        if refusal is not None and not self.is_admin:
+        self._asks_where = bool(properties.get(WHERE) or properties.get(symbol(WHERE)))
+        refusal = self.service.refusal(is_admin=self.is_admin)
+        if refusal is not None:
+            log.info("refused a client: %s", refusal.why)
             self.refuse(refusal)
             return
         self._connection.open()
@@ -377,7 +381,7 @@ class ClientPort(asyncio.Protocol):
                     self.soon()
 
             # There is no queue for what was rejected: it is gone, as if it had been accepted.
-            self.service.take(consumer.queue.name, held.id, done)
+            self.service.take(consumer.queue.name, held, done)
         elif state in (Delivery.RELEASED, Delivery.MODIFIED) or delivery.settled:
             del consumer.sent[delivery.tag]
             delivery.settle()

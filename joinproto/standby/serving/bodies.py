@@ -1,69 +1,127 @@
-"""What of AMQP 1.0 is read and written by hand: a message's header, and one frame.
+"""The content of messages: in memory, and what is durable on the disk.
 
-The bytes of a message are kept as they are; only the header of one that is delivered again is
-written anew.
+The machine knows messages by identity and place; what is in them is only carried, here.
 
-Source: AMQP 1.0, part 3, 3.2.1 (header), part 1, 1.6 (encodings).
+Source: hot standby, H4, H5, H10.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from attrs import define, field
 
-from proton import Data, Message, ProtonException, symbol, ulong
-
-HEADER_SHORT = b"\x00\x53\x70"
-HEADER_LONG = b"\x00\x80\x00\x00\x00\x00\x00\x00\x00\x70"
-LISTS = {0xC0: 3, 0xD0: 9}
-"""Where the first item begins, behind constructor, size and count."""
-
-
-def is_durable(body: bytes) -> bool:
-    """Return whether the sender wants it on a disk; what says nothing, or is broken, is not."""
-    for start in (HEADER_SHORT, HEADER_LONG):
-        if body.startswith(start):
-            rest = body[len(start) : len(start) + 12]
-            first = rest[LISTS.get(rest[0], len(rest)) :] if rest else b""
-            return first[:1] == b"\x41" or first[:2] == b"\x56\x01"
-    return False
+from joinproto.standby.catch_up import Message
+from joinproto.standby.keeping.disk import Disk
+from joinproto.standby.keeping.form import Declared, Deed, Deleted, Put, Queue, Queues, Taken
+from joinproto.standby.line import Line
+from joinproto.standby.messages import Change, Kind, Thing
+from joinproto.standby.serving.queues import Held
+from joinproto.standby.stock import Queue as Stocked
+from joinproto.standby.stock import Stock
 
 
-def redelivered(body: bytes) -> bytes:
-    """Return the message, saying that somebody may have had it before.
+@define(eq=False)
+class Bodies:
+    """`queues`: all of them, with all messages.  What is durable is written with `write`."""
 
-    What cannot be read as a message goes out as it came.
-    """
-    message = Message()
-    try:
-        message.decode(body)
-        message.first_acquirer = False
-        message.delivery_count = max(1, message.delivery_count)
-        encoded: bytes = message.encode()
-    except ProtonException:
-        return body
-    return encoded
+    disk: Disk
+    queues: Queues = field(init=False)
+    has_unwritten: bool = False  # of what is to be on the disk before the next effect is begun
+    _unwritten: list[Deed] = field(factory=list)
+    _kept: set[tuple[str, str]] = field(factory=set)
+    _arrived: dict[tuple[str, str], bytes] = field(factory=dict)
 
+    def __attrs_post_init__(self) -> None:
+        """Begin with what is on the disk."""
+        there = self.disk.queues
+        self.queues = {name: Queue(one.thing, dict(one.messages)) for name, one in there.items()}
+        self._kept = {(name, put) for name, one in there.items() for put in one.messages}
 
-CLOSE, ERROR = 0x18, 0x1D
-AMQP_FRAME = b"\x02\x00\x00\x00"  # the header's length in words, the kind, the channel
+    @property
+    def stock(self) -> Stock:
+        """Return it as the machine begins with it."""
+        things, queues = {}, {}
+        for name, queue in self.queues.items():
+            line = Line.of(
+                Message(id=put.id, sequence=put.position, durable=True) for put in queue.in_order
+            )
+            coming = 0 if line.last is None else line.last.sequence + 1
+            things[queue.thing.key] = queue.thing
+            queues[name] = Stocked(id=queue.thing.id, line=line, next=coming)
+        return Stock(things=things, queues=queues)
 
+    def is_kept(self, queue: str, name: str) -> bool:
+        """Return whether a message is on the disk, or will be with the next write."""
+        return (queue, name) in self._kept
 
-def closing(condition: str, said: str, info: dict[Any, Any] | None) -> bytes:
-    """Return the frame that closes a connection with an error."""
-    data = Data()
-    data.put_described()
-    data.enter()
-    data.put_ulong(ulong(CLOSE))
-    data.put_list()
-    data.enter()
-    data.put_described()
-    data.enter()
-    data.put_ulong(ulong(ERROR))
-    data.put_list()
-    data.enter()
-    data.put_symbol(symbol(condition))
-    data.put_string(said)
-    if info is not None:
-        data.put_object(info)
-    body: bytes = data.encode()
-    return (len(body) + 8).to_bytes(4, "big") + AMQP_FRAME + body
+    def body(self, queue: str, name: str) -> bytes:
+        """Return the content of a message; it must be there."""
+        return self.queues[queue].messages[name].body
+
+    # -- what happens ----------------------------------------------------------------------
+
+    def arrived(self, queue: str, name: str, body: bytes) -> None:
+        """Hold the content of a message of which the machine hears next."""
+        self._arrived[queue, name] = body
+
+    def hold(self, queue: str, held: Held) -> None:
+        """Hold a message that a client published."""
+        if queue in self.queues:
+            self.queues[queue].messages[held.id] = Put(queue, held.id, held.position, held.body)
+
+    def forget(self, queue: str, message: Message) -> None:
+        """Let go of a message that is gone."""
+        if queue in self.queues:
+            self.queues[queue].messages.pop(message.id, None)
+
+    def change(self, change: Change, *, is_awaited: bool = False) -> None:
+        """Keep a change of a queue.  `is_awaited`: others need not wait until it is written."""
+        queue = self.queues.get(change.queue)
+        if queue is None:
+            return
+        for message in change.puts:
+            key = (change.queue, message.id)
+            put = queue.messages.get(message.id)
+            if put is None:
+                body = self._arrived.pop(key, None)
+                if body is None:
+                    continue  # it was there before, and went meanwhile
+                put = Put(change.queue, message.id, message.sequence, body)
+                queue.messages[message.id] = put
+            self._arrived.pop(key, None)
+            if message.durable and queue.thing.durable and key not in self._kept:
+                self._kept.add(key)
+                self._do(put, is_awaited=is_awaited)
+        for message in change.takes:
+            queue.messages.pop(message.id, None)
+            key = (change.queue, message.id)
+            if key in self._kept:
+                self._kept.discard(key)
+                self._do(Taken(change.queue, message.id), is_awaited=is_awaited)
+
+    def make(self, thing: Thing) -> None:
+        """Have a queue; other wiring has no content."""
+        if thing.kind is not Kind.QUEUE:
+            return
+        self.queues[thing.name] = Queue(thing, {})
+        if thing.durable:
+            self._do(Declared(thing))
+
+    def remove(self, thing: Thing) -> None:
+        """Have it no more, with all that is in it."""
+        if thing.kind is not Kind.QUEUE or thing.name not in self.queues:
+            return
+        gone = self.queues.pop(thing.name)
+        self._kept -= {(thing.name, name) for name in gone.messages}
+        if gone.thing.durable:
+            self._do(Deleted(thing.name, gone.thing.id))
+
+    def _do(self, deed: Deed, *, is_awaited: bool = False) -> None:
+        self._unwritten.append(deed)
+        self.has_unwritten = self.has_unwritten or not is_awaited
+
+    def write(self) -> None:
+        """Return once all that was done is on the disk, as far as it is durable."""
+        self.has_unwritten = False
+        if self._unwritten:
+            deeds, self._unwritten = self._unwritten, []
+            self.disk.append(deeds)

@@ -25,7 +25,6 @@ from joinproto.node.notify import keep_watchdog, notify
 from joinproto.standby.keeping.disk import open_disk
 from joinproto.standby.serving.amqp import ClientPort
 from joinproto.standby.serving.core import Core
-from joinproto.standby.serving.peers import Me, Peers
 from joinproto.standby.serving.settings import Settings
 from joinproto.standby.serving.telling import change_setting, numbers_of, status_of
 
@@ -69,14 +68,12 @@ class Process:
             events = self._events()
             stack.callback(events.close)
             core = Core(settings, disk, self.ports, events)
-            me = Me(broker=settings.broker, cluster=settings.cluster, public=settings.public)
-            core.peers = Peers(me, settings.brokers, settings.timing, core)
             await self._serve(core)
 
     async def _serve(self, core: Core) -> None:
         async with AsyncExitStack() as stack:
             core.start()
-            servers = [await core.peers.listen(), await self._listen(core)]
+            servers = [await core.links.peers.listen(), await self._listen(core)]
             for server in servers:
                 stack.callback(server.close)
             if self.settings.http is not None:
@@ -89,7 +86,7 @@ class Process:
                     http_server(self.settings.http, collector.facts, collector)
                 )
             tasks = await stack.enter_async_context(anyio.create_task_group())
-            tasks.start_soon(core.peers.call)
+            tasks.start_soon(core.links.peers.call)
             tasks.start_soon(self._control, core)
             tasks.start_soon(self._tick, core)
             tasks.start_soon(keep_watchdog)
@@ -98,7 +95,7 @@ class Process:
             try:
                 await core.ended.wait()
             finally:
-                core.peers.close()
+                core.links.peers.close()
                 for port in list(self.ports):
                     port.drop()
                 tasks.cancel_scope.cancel()

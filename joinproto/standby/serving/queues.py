@@ -23,6 +23,7 @@ class Held:
     id: str
     position: int
     body: bytes
+    durable: bool = False
     is_redelivered: bool = False
 
 

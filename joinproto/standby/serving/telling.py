@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from joinproto.drivers.addresses import Address
 from joinproto.errors import UsageProblem
-from joinproto.standby.broker import Mark, Role
+from joinproto.standby.broker import Mark
+from joinproto.standby.leading import Leading
 
 if TYPE_CHECKING:
     from joinproto.standby.serving.core import Core
-
-SERVING = (Role.PRIMARY, Role.RECOVERING)
 
 
 def change_setting(core: Core, words: str) -> dict[str, Any]:
@@ -21,14 +18,12 @@ def change_setting(core: Core, words: str) -> dict[str, Any]:
     name, _, value = words.partition("=")
     try:
         if name == "backups":
-            core.patience = float(value)
-            if not 0 < core.patience < 1e9:
+            patience = float(value)
+            if not 0 < patience < 1e9:
                 raise ValueError(value)
+            core.patience = patience
         elif name == "public":
-            core.public = Address.parse(value)
-            core.peers.me = evolve(core.peers.me, public=core.public)
-            for peer in core.peers.sessions:
-                core._tell(peer)
+            core.links.set_public(Address.parse(value))
         else:
             return {"error": f"no setting {name!r}; there are backups and public"}
     except (ValueError, UsageProblem):
@@ -38,41 +33,56 @@ def change_setting(core: Core, words: str) -> dict[str, Any]:
 
 def status_of(core: Core) -> dict[str, Any]:
     """Return what `joinproto standby status` shows."""
-    kept, primary = core.kept, core.primary
-    found = [name for name, other in core.others.items() if other.role in SERVING]
-    view = sorted(kept.view if primary is None else primary.following.counted)
+    state = core.state
+    view, me = state.view, core.settings.broker
     return {
-        "broker": core.settings.broker,
+        "broker": me,
         "cluster": core.settings.cluster,
         "role": core.role.value,
+        "standing": state.standing.value,
         "serves": core.serves,
-        "store": "dirty" if core.mark is Mark.DIRTY else "clean",
-        "dropped": kept.dropped,
-        "generation": kept.generation,
-        "primary": core.settings.broker if core.serves else next(iter(found), None),
-        "up_to_date": view,
-        "waits_for": [] if primary is None else list(primary.following.waits_for),
-        "peers": sorted(core.peers.sessions),
-        "queues": {name: len(queue.messages) for name, queue in core.contents.queues.items()},
-        "to_copy": 0 if primary is None else primary.to_copy,
+        "store": "dirty" if state.mark is Mark.DIRTY else "clean",
+        "dropped": state.is_dropped,
+        "generation": view.generation,
+        "view": view.number,
+        "primary": core.links.primary,
+        "up_to_date": list(view.members),
+        "waits_for": sorted(_awaited(core)),
+        "peers": sorted(core.links.peers.sessions),
+        "queues": {name: len(queue.messages) for name, queue in core.bodies.queues.items()},
+        "to_copy": to_copy(core),
         "confirmed": core.counts["confirmed"],
     }
 
 
 def numbers_of(core: Core) -> dict[str, Any]:
     """Return what is measured."""
-    primary = core.primary
+    side = core.state.side
+    is_leading = isinstance(side, Leading)
     return {
         **core.counts,
         "phase": core.role.value,
         "serves": core.serves,
-        "generation": core.kept.generation,
-        "peers": len(core.peers.sessions),
-        "up_to_date": 0 if primary is None else len(primary.following.counted),
-        "queues": len(core.contents.queues),
-        "messages": sum(len(queue.messages) for queue in core.contents.queues.values()),
-        "pending": 0 if primary is None else primary.following.pending,
-        "to_copy": 0 if primary is None else primary.to_copy,
+        "generation": core.state.view.generation,
+        "peers": len(core.links.peers.sessions),
+        "up_to_date": len(core.state.view.members) - 1 if is_leading else 0,
+        "queues": len(core.bodies.queues),
+        "messages": sum(len(queue.messages) for queue in core.bodies.queues.values()),
+        "pending": len(side.pending) if isinstance(side, Leading) else 0,
+        "to_copy": to_copy(core),
         "clients": len(core.ports),
         "journal_bytes": core.disk.journal.size,
     }
+
+
+def to_copy(core: Core) -> int:
+    """Return how many messages are still to be copied to backups."""
+    side = core.state.side
+    if not isinstance(side, Leading):
+        return 0
+    return sum(len(line) for one in side.followers.values() for line in one.copying.values())
+
+
+def _awaited(core: Core) -> frozenset[str]:
+    side = core.state.side
+    return side.awaited if isinstance(side, Leading) else frozenset()
