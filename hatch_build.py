@@ -26,6 +26,7 @@ STAYS = (
     "tools/docs.py",
     "tools/docs_api.py",
     "tools/docs_tables.py",
+    "tools/failover",
     "tools/faults",
     "tools/fixtures",
     "tools/mutate",

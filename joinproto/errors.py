@@ -130,6 +130,7 @@ EXTRA_OF = {
     "httpx": "discovery",
     "dns": "discovery",
     "amqtt": "amqtt",
+    "proton": "standby",
     "matplotlib": "bench",
 }
 

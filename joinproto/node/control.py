@@ -25,16 +25,22 @@ from joinproto.errors import EnvironmentProblem, UsageProblem
 SECONDS = 10.0
 PATH_BYTES_MAX = 107
 """What the system takes as the path of a socket, without the byte that ends it."""
+LINE_MAX = 1_000
 Answer = Callable[[], Awaitable[Mapping[str, Any]]]
+Told = Callable[[str], Awaitable[Mapping[str, Any]]]
 
 
 async def serve_control(
     path: Path,
     answers: Mapping[str, Answer],
     *,
+    told: Mapping[str, Told] | None = None,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Answer until cancelled; raises as `make_room` does."""
+    """Answer until cancelled; raises as `make_room` does.
+
+    `told`: requests that are followed by a blank and something for their answer.
+    """
     make_room(path)
     try:
         before = os.umask(0o177)
@@ -53,9 +59,8 @@ async def serve_control(
         async with stream:
             with suppress(OSError, anyio.BrokenResourceError, anyio.IncompleteRead, TimeoutError):
                 with anyio.fail_after(SECONDS):
-                    line = await BufferedByteReceiveStream(stream).receive_until(b"\n", 100)
-                    asked = answers.get(line.decode("ascii", "replace"))
-                    found = {"error": "no such request"} if asked is None else await asked()
+                    line = await BufferedByteReceiveStream(stream).receive_until(b"\n", LINE_MAX)
+                    found = await _answered(line.decode("utf-8", "replace"), answers, told or {})
                     await stream.send(json.dumps(found).encode() + b"\n")
 
     try:
@@ -64,6 +69,17 @@ async def serve_control(
             await listener.serve(answer)
     finally:
         _remove(path, own)
+
+
+async def _answered(
+    line: str, answers: Mapping[str, Answer], told: Mapping[str, Told]
+) -> Mapping[str, Any]:
+    if line in answers:
+        return await answers[line]()
+    request, _, rest = line.partition(" ")
+    if request in told:
+        return await told[request](rest)
+    return {"error": "no such request"}
 
 
 def make_room(path: Path) -> None:

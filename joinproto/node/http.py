@@ -74,13 +74,18 @@ _COUNTERS = {
 
 
 @asynccontextmanager
-async def http_server(address: Address, facts: Facts) -> AsyncIterator[int]:
-    """Answer as long as the block runs, and no longer; yields the port."""
+async def http_server(
+    address: Address, facts: Facts, collector: Collector | None = None
+) -> AsyncIterator[int]:
+    """Answer as long as the block runs, and no longer; yields the port.
+
+    `facts`: at least `serves` and `phase`.  `collector`: what is measured; None: a node.
+    """
     bound = _bound(address)
     open_now: dict[asyncio.BaseTransport, None] = {}
     server = _Server(
         uvicorn.Config(
-            _application(facts),
+            _application(facts, collector or _NodeCollector(facts)),
             http=_bounded(open_now),
             ws="none",
             lifespan="off",
@@ -119,9 +124,9 @@ def _bound(address: Address) -> socket.socket:
         ) from error
 
 
-def _application(facts: Facts) -> Any:
+def _application(facts: Facts, collector: Collector) -> Any:
     registry = CollectorRegistry()
-    registry.register(_NodeCollector(facts))
+    registry.register(collector)
     metrics = make_asgi_app(registry)
 
     async def application(scope: Any, receive: Any, send: Any) -> None:

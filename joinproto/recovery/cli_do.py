@@ -123,7 +123,7 @@ def apply(file: str, yes: bool, plan_hash: str, unproven: bool, why: str, as_obj
 
 
 @click.command(epilog="Example: joinproto recover mark-clean /var/lib/broker")
-@looking(many="DIR", as_json=False)
+@looking(many="DIR [DIR|INFO...]", as_json=False)
 @agreeing
 def mark_clean(
     words: tuple[str, ...],
@@ -137,14 +137,17 @@ def mark_clean(
 ) -> int:
     """Plan and apply for one directory, with the same checks.
 
-    One store of a cluster of several proves little; pick, with all of them, proves more.
+    One store of a cluster of several proves little; pick, with all of them, proves more.  Of a
+    broker of hot standby the other stores may follow, as evidence; the first one is marked.
     """
+    judgement = judgement_of(words=words, kind=kind, positions=positions)
+    if any(one.format is Format.STANDBY for one in judgement.stores):
+        return _mark_broker(judgement, words, yes, plan_hash, unproven, why, as_object)
     if len(words) != 1 or os.path.isfile(words[0]):  # noqa: PTH113  never an error
         raise UsageProblem(
             "mark-clean takes one directory on this machine",
             next="for several stores: joinproto recover plan DIR|INFO... -o plan.json",
         )
-    judgement = judgement_of(words=words, kind=kind, positions=positions)
     try:
         made = plan_for(judgement, unproven=unproven)
     except Refused as refused:
@@ -193,9 +196,39 @@ def _apply(
             click.echo(show.clean(line), err=as_object)
         for line in _not_again(agreed, host):
             click.echo(show.clean(line), err=as_object)
-        _agree(agreed, yes, plan_hash, unproven, as_object)
+        _agree(agreed.hash, agreed.is_proven, agreed.to_type, yes, plan_hash, unproven)
     done = writing.apply(agreed, host=host, made={**agreed.made, **_maker(why)})
     _said(done, [agreed.step.path], agreed, after, as_object)
+    return 0
+
+
+def _mark_broker(
+    judgement: Judgement,
+    words: Sequence[str],
+    yes: bool,
+    plan_hash: str,
+    unproven: bool,
+    why: str,
+    as_object: bool,
+) -> int:
+    from joinproto.recovery import brokers_mark
+
+    try:
+        one = brokers_mark.target_of(judgement, Path(os.path.realpath(words[0])))
+    except Refused as refused:
+        return _refused(judgement, refused, as_object)
+    after = f"start the brokers, and promote {one.member} first"
+    is_proven = judgement.verdict is Verdict.PROVEN
+    if brokers_mark.is_clean(one):
+        done = Done(outcome=Outcome.NOTHING, said=(f"{one.name} is clean already",))
+    else:
+        if not as_object:
+            click.echo(show.judgement_text(judgement, is_brief=True) + "\n")
+        to_type = one.member if is_proven else f"{one.member} unproven"
+        made = brokers_mark.hash_of(judgement, one)
+        _agree(made, is_proven, to_type, yes, plan_hash, unproven)
+        done = brokers_mark.mark(one, _maker(why), is_proven=is_proven)
+    _said(done, words, None, after, as_object, kind=None)
     return 0
 
 
@@ -211,15 +244,17 @@ def _not_again(agreed: Plan, host: str) -> list[str]:
     return [f"not examined again: {', '.join(far)}"] if far else []
 
 
-def _agree(agreed: Plan, yes: bool, plan_hash: str, unproven: bool, as_object: bool) -> None:
+def _agree(
+    made: str, is_proven: bool, to_type: str, yes: bool, plan_hash: str, unproven: bool
+) -> None:
     """Return if the operator agrees; raises `Refused` (8) or `Stale` (7) if not."""
     if yes:
-        if len(plan_hash) < HASH_SHOWN or not agreed.hash.startswith(plan_hash):
+        if len(plan_hash) < HASH_SHOWN or not made.startswith(plan_hash):
             raise Stale(
-                f"--plan-hash {plan_hash or 'is not given'}: the plan's is {agreed.hash}",
+                f"--plan-hash {plan_hash or 'is not given'}: the plan's is {made}",
                 next="look at the plan; if it is what you want, give its hash",
             )
-        if not agreed.is_proven and not unproven:
+        if not is_proven and not unproven:
             raise Refused(
                 "this plan is not proven, and --yes alone does not accept that",
                 next="look at what is missing; then, if you must, --unproven",
@@ -229,15 +264,15 @@ def _agree(agreed: Plan, yes: bool, plan_hash: str, unproven: bool, as_object: b
     if not sys.stdin.isatty():
         raise Refused(
             "nobody is here to confirm: standard input is not a terminal; nothing was changed",
-            next=f"run it in a terminal, or with --yes --plan-hash {agreed.hash}",
+            next=f"run it in a terminal, or with --yes --plan-hash {made}",
             code=DECLINED,
         )
-    click.echo(f"\nTo go on, type: {show.clean(agreed.to_type)}", err=True)
+    click.echo(f"\nTo go on, type: {show.clean(to_type)}", err=True)
     try:
         typed = click.prompt(">", prompt_suffix=" ", default="", show_default=False, err=True)
     except click.Abort:
         typed = ""
-    if str(typed).strip() != agreed.to_type:
+    if str(typed).strip() != to_type:
         raise Refused("not confirmed; nothing was changed", next="run it again", code=DECLINED)
 
 
@@ -275,7 +310,13 @@ def _refused(judgement: Judgement, refused: Refused, as_object: bool) -> int:
 
 
 def _said(
-    done: Done, words: Sequence[str], agreed: Plan | None, after: str, as_object: bool
+    done: Done,
+    words: Sequence[str],
+    agreed: Plan | None,
+    after: str,
+    as_object: bool,
+    *,
+    kind: Format | None = Format.JOINPROTO,
 ) -> None:
     if not as_object:
         for line in done.said:
@@ -284,7 +325,7 @@ def _said(
             show.say(f"the metadata as it was: {done.backup}")
         click.echo(show.next_text(after))
         return
-    found = look(words, kind=Format.JOINPROTO)
+    found = look(words, kind=kind)
     result = evolve(
         told(judge(found.stores, words=words)),
         stores=tuple(map(store_told, found.stores)),

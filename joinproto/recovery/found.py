@@ -75,6 +75,7 @@ class Format(Enum):
     """Who wrote a directory."""
 
     JOINPROTO = "joinproto"
+    STANDBY = "standby"  # of joinproto's hot standby
     QPID = "qpid"
     GALERA = "galera"
     RABBITMQ = "rabbitmq"

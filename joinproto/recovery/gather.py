@@ -27,11 +27,15 @@ from joinproto.store.places import open_data_directory
 from joinproto.store.slots import ROOM, TEMPORARY
 
 _READERS = {
+    Format.STANDBY: "joinproto.recovery.brokers",
     Format.QPID: "joinproto.recovery.foreign.qpid",
     Format.GALERA: "joinproto.recovery.foreign.galera",
     Format.RABBITMQ: "joinproto.recovery.foreign.rabbitmq",
 }
 """Reached when a directory is none of ours: most never are."""
+
+_ROOMS = {Format.JOINPROTO: ROOM, Format.STANDBY: "standby"}
+"""Directories with a lock; beside them the journal."""
 
 
 def reader_of(kind: Format) -> Any:
@@ -111,10 +115,10 @@ def gather(
                 recovered=recovered,
                 read_at=now,
             )
-            if each is not Format.JOINPROTO:
+            if each not in _ROOMS:
                 return raw
             raw = evolve(raw, journal=look_at_journal(files, directory))
-            return _with_room(files, directory, raw)
+            return _with_room(files, directory, raw, _ROOMS[each])
         problem = _hint(files, directory, path)
         return Raw(path=shown, host=host, format=None, problem=problem, called=called, read_at=now)
     finally:
@@ -156,16 +160,16 @@ def _has_room(files: FileSystem, directory: int, kind: Format) -> bool:
         return True  # something of this name is there, whatever is wrong with it
 
 
-def _with_room(files: FileSystem, directory: int, raw: Raw) -> Raw:
+def _with_room(files: FileSystem, directory: int, raw: Raw, name: str) -> Raw:
     """Return `raw` with what the directory of a store says beside its two files."""
     try:
-        with _inside(files, directory, (ROOM,)) as room:
+        with _inside(files, directory, (name,)) as room:
             if room is None:
                 return raw
             names = files.names(room)
             lock = look_at_lock(files, room)
     except OSError as error:
-        problem = f"{ROOM}: {reason(error)}"
+        problem = f"{name}: {reason(error)}"
         return evolve(raw, lock_problem=problem, errnos=frozenset({error.errno}))
     else:
         leftovers = tuple(name for name in names if TEMPORARY.fullmatch(name))

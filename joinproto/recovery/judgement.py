@@ -94,6 +94,8 @@ def judge(
             f"stores of several brokers ({listed}) cannot be compared",
             next="name the directories of one cluster only",
         )
+    if formats == {Format.STANDBY} or {one.format for one in chosen} == {Format.STANDBY}:
+        return _of_brokers(chosen, lost=lost, notes=(*notes, *others), words=words)
     found = pick([one.candidate for one in chosen], without=transient, outside=outside, nodes=nodes)
     told = _told(chosen, lost)
     settled = (Verdict.PROVEN, Verdict.TIE, Verdict.CLEAN, Verdict.IN_USE)
@@ -121,6 +123,32 @@ def judge(
         next=_without(found, lost, words)
         or _in_order(found, chosen, told, lost)
         or _next(found, chosen, words),
+    )
+
+
+def _of_brokers(
+    stores: Sequence[Found],
+    *,
+    lost: Collection[str],
+    notes: Sequence[str],
+    words: Sequence[str],
+) -> Judgement:
+    """Return the verdict about stores of hot standby, where the last to be primary is the best."""
+    from joinproto.recovery import brokers
+
+    found, best = brokers.picked(stores)
+    claimed = [f"the store of {name} is lost for good: that is what you say" for name in lost]
+    return Judgement(
+        stores=tuple(stores),
+        pick=found,
+        sentence=brokers.sentence_of(found, best),
+        evidence=(*found.findings.lines, *claimed, *_problems(stores)),
+        not_examined=(
+            *notes,
+            "what is in the messages: only which deeds are there was read",
+            "whether a broker runs on a machine that is not named here",
+        ),
+        next=brokers.next_of(found, best, stores, words, lost=lost),
     )
 
 

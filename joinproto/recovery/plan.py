@@ -169,6 +169,12 @@ def plan_for(judgement: Judgement, *, unproven: bool = False) -> Plan:
     tip = judgement.pick.findings.lineage.tip
     if verdict is Verdict.CLEAN:
         raise Refused(judgement.sentence, next=judgement.next, code=0)
+    if any(one.format is Format.STANDBY for one in judgement.stores):
+        raise Refused(
+            "a store of hot standby needs no plan: it is marked where it lies",
+            next=f"on its host: {judgement.next}",
+            code=2,
+        )
     if any(one.format not in (Format.JOINPROTO, None) for one in judgement.stores):
         raise Refused(
             "stores of other brokers are read and never written", next=judgement.next, code=2

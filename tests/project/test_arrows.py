@@ -82,6 +82,28 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.tables",
         ERRORS,
     },
+    # Its stores on disk, and the broker as a process; only `tools` imports the latter.
+    "joinproto.standby.keeping": {
+        "joinproto.standby",
+        "joinproto.log",
+        "joinproto.store",
+        "joinproto.json_form",
+        ERRORS,
+    },
+    "joinproto.standby.serving": {
+        "joinproto.standby",
+        "joinproto.drivers",
+        "joinproto.store",
+        # The frame of a process: its end, its control socket, what it tells a service manager.
+        "joinproto.node.control",
+        "joinproto.node.ending",
+        "joinproto.node.exits",
+        "joinproto.node.http",
+        "joinproto.node.notify",
+        "joinproto.json_form",
+        "joinproto.__version__",
+        ERRORS,
+    },
     # What asks the servers; the register of the view chain keeps views as members write them.
     "joinproto.discovery.clients": {"joinproto.discovery", "joinproto.join", ERRORS},
     "joinproto.reconcile": {
@@ -125,6 +147,10 @@ OURS: Mapping[str, set[str]] = {
         # The format of our own journal, to see where a store's frames end: it takes the base
         # install only, as the rest of `log` does not.
         "joinproto.log.journal",
+        # The stores of hot standby, and which of them is the best.
+        "joinproto.standby.best",
+        "joinproto.standby.broker",
+        "joinproto.standby.keeping",
         "joinproto.store",
         "joinproto.join",
         "joinproto.tables",
@@ -157,6 +183,7 @@ OURS: Mapping[str, set[str]] = {
 EXCEPT: Mapping[str, set[str]] = {
     "joinproto.discovery": {"joinproto.discovery.clients"},
     "joinproto": {"joinproto.__main__", "joinproto.checking"},
+    "joinproto.standby": {"joinproto.standby.keeping", "joinproto.standby.serving"},
     "joinproto.contrib": {"joinproto.__main__", "joinproto.checking", "joinproto.node"},
     "models": {"models.engine", "joinproto.checking"},
     "models.engine": {"joinproto.checking"},
@@ -194,6 +221,10 @@ THEIRS: Mapping[str, set[str]] = {
     **{place: {"attr", "attrs", "transitions"} for place in PURE},
     "joinproto.store": {"attr", "attrs", "cattrs"},
     "joinproto.clusterer.keeping": {"attr", "attrs"},
+    "joinproto.standby.keeping": {"attr", "attrs"},
+    "joinproto.standby.serving": {
+        *("attr", "attrs", "cattrs", "anyio", "prometheus_client", "proton"),
+    },
     "joinproto.drivers": BASE | {"anyio", "prometheus_client"},
     "joinproto.log": {"attr", "attrs"},
     "joinproto.swarm": {"attr", "attrs"},
@@ -220,7 +251,7 @@ THEIRS: Mapping[str, set[str]] = {
     # checkers beside ours.
     "tools": BASE
     | {"anyio", "coverage", "hypothesis", "matplotlib", "prometheus_client", "pyarrow", "pytest"}
-    | {"minicheck", "musil", "rich"},
+    | {"minicheck", "musil", "proton", "rich"},
 }
 
 # No I/O, clock or randomness in what decides: time and chance are arguments.

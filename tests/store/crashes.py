@@ -49,8 +49,9 @@ class Bad:
 
 @mutable
 class _Disk:
-    """The disk and what is on its way to it."""
+    """The disk and what is on its way to it.  `room`: the directory of the store."""
 
+    room: str = ROOM
     names: dict[tuple[str, str], set[int | None]] = field(factory=dict)
     now: dict[tuple[str, str], int | None] = field(factory=dict)
     contents: dict[int, bytes] = field(factory=dict)
@@ -73,13 +74,13 @@ class _Disk:
 
     def states(self) -> Iterator[Files | None]:
         """Return what may be there: the files of the store's directory, None: no directory."""
-        room = self.names.get((DATA, ROOM), {None})
+        room = self.names.get((DATA, self.room), {None})
         if None in room:
             yield None
         if room == {None}:
             return
         # The lock file says something to people only, and whatever it says is allowed.
-        places = [place for place in self.names if place[0] == ROOM and place[1] != LOCK]
+        places = [place for place in self.names if place[0] == self.room and place[1] != LOCK]
         for inodes in product(*(sorted(self.names[place], key=str) for place in places)):
             named = [(place[1], i) for place, i in zip(places, inodes, strict=True) if i]
             for contents in product(*(self._parts(inode) for _, inode in named)):
@@ -108,9 +109,11 @@ class Enumerated:
     choices: int
 
 
-def enumerate_crashes(diary: Sequence[Operation], judge: "Judge") -> Enumerated:
+def enumerate_crashes(
+    diary: Sequence[Operation], judge: "Judge", *, room: str = ROOM
+) -> Enumerated:
     """Return what a crash after each operation may leave, up to the first bad state."""
-    disk = _Disk()
+    disk = _Disk(room)
     legal: frozenset[object] = frozenset({None})
     states = choices = 0
     for done, operation in enumerate(diary, start=1):
@@ -128,7 +131,7 @@ def enumerate_crashes(diary: Sequence[Operation], judge: "Judge") -> Enumerated:
     return Enumerated(None, states, choices)
 
 
-class _DoesNotWait(RealFileSystem):
+class DoesNotWait(RealFileSystem):
     """A real disk that is not waited for: the states are judged by the thousand."""
 
     def sync(self, file: int) -> None:
@@ -162,7 +165,7 @@ class Judge:
             if files is not None:
                 lay(path, dict(files))
             try:
-                with open_store(path, files=_DoesNotWait()) as store:
+                with open_store(path, files=DoesNotWait()) as store:
                     if store.problems:
                         return store.problems
                     left = [one for one in (path / ROOM).iterdir() if one.suffix == ".tmp"]
@@ -173,9 +176,9 @@ class Judge:
                 return f"{type(error).__name__}: {error}"
 
 
-def lay(path: Path, files: Mapping[str, bytes]) -> None:
+def lay(path: Path, files: Mapping[str, bytes], *, name: str = ROOM) -> None:
     """Lay files into the directory of a store in `path`."""
-    room = path / ROOM
+    room = path / name
     room.mkdir(exist_ok=True)
-    for name, data in files.items():
-        (room / name).write_bytes(data)
+    for each, data in files.items():
+        (room / each).write_bytes(data)

@@ -64,6 +64,7 @@ COMMANDS: dict[str, Row] = {
     "ask": Row("tools.cli.ask:ask", "Ask for one decision of a system, by JSON."),
     "discovery": Row("tools.cli.discovery:discovery", "How nodes find their peers."),
     "reconcile": Row("tools.cli.reconcile:reconcile", "Why a queue has the replicas it has."),
+    "standby": Row("tools.cli.standby:standby", "One primary, and backups that follow it."),
     "clusterer": Row("tools.cli.clusterer:clusterer", "Cluster configs that nodes reach."),
     "node": Row("tools.cli.node:node", "Run a member on this machine."),
     "status": Row("tools.cli.node:status", "Say what a node is doing."),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from joinproto.errors import UsageProblem
-from joinproto.recovery import own
+from joinproto.recovery import brokers, own
 from joinproto.recovery.foreign import galera, qpid, rabbitmq
 from joinproto.recovery.found import Format
 
@@ -18,6 +18,7 @@ CHOICES = (AUTO, *(kind.value for kind in Format))
 
 NAMES: Mapping[Format, tuple[str, ...]] = {
     Format.JOINPROTO: own.NAMES,
+    Format.STANDBY: brokers.NAMES,
     Format.QPID: qpid.NAMES,
     Format.GALERA: galera.NAMES,
     Format.RABBITMQ: rabbitmq.NAMES,

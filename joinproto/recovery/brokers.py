@@ -1,0 +1,246 @@
+"""The reader of hot standby's stores, and which of several is the best.
+
+Read by the same code as by a broker that starts; judged by H10 (`joinproto/standby/best.py`).
+
+Source: hot standby, H10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from joinproto.join.ids import short
+from joinproto.pick.candidate import LastView, State
+from joinproto.pick.findings import Findings, Missing, row_of
+from joinproto.pick.pick import Pick, group
+from joinproto.pick.table import Verdict
+from joinproto.recovery.found import Fact, Format, Found, Raw
+from joinproto.recovery.words import typed
+from joinproto.standby.best import Best, best
+from joinproto.standby.broker import Mark
+from joinproto.standby.keeping.form import NAMES, ROOM, Kept
+from joinproto.standby.keeping.slots import Slot, Slots, refusal, slot_of
+from joinproto.store.envelope import Validity
+
+__all__ = ["FORMAT", "NAMES", "ROOM", "kept_of", "next_of", "picked", "read", "sentence_of"]
+
+FORMAT = Format.STANDBY
+STATES = {Mark.CLEAN: State.CLEAN, Mark.DIRTY: State.DIRTY, Mark.EMPTY: State.EMPTY}
+
+
+def read(raw: Raw) -> Found:
+    """Return what a broker's directory says; never raises, whatever the bytes are."""
+    if raw.problem:
+        return Found.of(raw, state=State.UNREADABLE, problems=(raw.problem,))
+    refused_files = [f"{n}: {raw.file(n).problem}" for n in NAMES if raw.file(n).problem]
+    if refused_files:
+        return Found.of(raw, state=State.UNREADABLE, problems=tuple(refused_files))
+    slots = Slots(*(slot_of(raw.file(name).data) for name in NAMES))
+    room = Path(raw.path) / ROOM
+    refused = refusal(room, slots)
+    kept = slots.current.kept
+    if refused is not None or kept is None:
+        state = {Validity.NEWER: State.NEWER, Validity.ABSENT: State.NONE}.get(
+            slots.current.validity, State.CORRUPT
+        )
+        if state is State.NONE and slots.previous.validity is not Validity.ABSENT:
+            state = State.CORRUPT
+        known = kept or slots.previous.kept
+        said = str(refused).partition("\n")[0]
+        member = "" if known is None else known.broker
+        return Found.of(raw, state=state, member=member, problems=(said,), facts=_left(slots))
+    problems = [raw.lock_problem] if raw.lock_problem else []
+    state = STATES[kept.mark]
+    lost = _lost_frames(raw, kept)
+    if lost:
+        problems.insert(0, lost)
+        is_unread = raw.journal is not None and raw.journal.is_unread
+        state = State.UNREADABLE if is_unread else State.CORRUPT
+    return Found.of(
+        raw,
+        state=state,
+        member=kept.broker,
+        cluster=kept.cluster or "",
+        seq=_position(raw, kept),
+        last_view=LastView(
+            members=frozenset(kept.view.members), number=kept.view.generation or None
+        )
+        if kept.cluster is not None
+        else None,
+        problems=tuple(problems),
+        facts=_facts(raw, slots.current, kept),
+    )
+
+
+def kept_of(found: Found) -> Kept | None:
+    """Return the metadata of a store, None if it cannot be read."""
+    return slot_of(found.raw.file(NAMES[0]).data).kept if found.state.is_readable else None
+
+
+def _lost_frames(raw: Raw, kept: Kept) -> str:
+    """Return why its messages cannot be believed, "" if they can: as a broker would judge."""
+    if raw.journal is None:
+        return "" if kept.cluster is None else "frames.log is not there: its messages are gone"
+    return f"frames.log: {raw.journal.problem}" if raw.journal.problem else ""
+
+
+def _position(raw: Raw, kept: Kept) -> int:
+    view = f"{kept.view.generation:064x}"
+    runs = () if raw.journal is None else raw.journal.runs
+    return sum(run.last - run.first + 1 for run in runs if run.view == view)
+
+
+def _facts(raw: Raw, slot: Slot, kept: Kept) -> tuple[Fact, ...]:
+    facts = [
+        Fact("broker", kept.broker),
+        Fact("cluster", kept.cluster or "none yet: it never followed a primary"),
+        Fact("state", kept.mark.value),
+        Fact("generation", str(kept.view.generation)),
+        Fact("was", _was(kept)),
+        Fact("up to date", ", ".join(kept.view.members) or "nobody"),
+        Fact("brokers", ", ".join(kept.brokers) or "not known"),
+        Fact("position", f"{_position(raw, kept)} in its generation"),
+        Fact("writes", str(slot.writes)),
+    ]
+    for one in kept.history:
+        said = (one.when, one.what, one.who, one.host, one.why)
+        facts.append(Fact("history", ", ".join(word for word in said if word)))
+    facts += [Fact("leftover", f"{name}: of a write that did not end") for name in raw.leftovers]
+    return tuple(facts)
+
+
+def _left(slots: Slots) -> tuple[Fact, ...]:
+    found = []
+    for name, slot in zip(NAMES, (slots.current, slots.previous), strict=True):
+        said = slot.validity.value
+        if slot.kept is not None:
+            said += f", generation {slot.kept.view.generation}, {slot.kept.mark.value}"
+        found.append(Fact(name, said))
+    return tuple(found)
+
+
+# -- which is the best ---------------------------------------------------------------------
+
+
+def picked(stores: Sequence[Found]) -> tuple[Pick, Best]:
+    """Return the verdict about stores of one kind, and what H10 says."""
+    readable = [(one, kept) for one in stores if (kept := kept_of(one)) is not None]
+    names = [kept.broker for _, kept in readable]
+    known = {name for _, kept in readable for name in (*kept.brokers, *kept.view.members)}
+    absent = sorted(known - set(names))
+    missing = tuple(absent) or tuple(one.name for one in stores if not one.state.is_readable)
+    found = best([kept.store(one.seq or 0) for one, kept in readable], missing)
+    clusters = {kept.cluster for _, kept in readable if kept.cluster is not None}
+    verdict, case = _verdict(stores, names, clusters, found)
+    latest: tuple[str, ...] = ()
+    if found.store is not None:
+        latest = tuple(one.name for one, kept in readable if kept.broker == found.store.name)
+    findings = Findings(
+        rows=tuple(row_of(one.candidate) for one in stores),
+        lines=tuple(f"{one.name}: {_said(kept)}" for one, kept in readable),
+        latest=latest if verdict in (Verdict.PROVEN, Verdict.UNPROVEN) else (),
+        missing=tuple(Missing(name, "", may_know_more=True) for name in missing),
+    )
+    groups = group([one.candidate for one in stores])
+    return Pick(verdict=verdict, rule="H10", case=case, groups=groups, findings=findings), found
+
+
+def _verdict(
+    stores: Sequence[Found], names: Sequence[str], clusters: Collection[str], found: Best
+) -> tuple[Verdict, str]:
+    if any(one.state is State.IN_USE for one in stores):
+        return Verdict.IN_USE, "a store is open"
+    if not names:
+        return Verdict.CORRUPT, "no store can be read"
+    if len(clusters) > 1:
+        return Verdict.DIFFERENT_CLUSTERS, "stores of several clusters"
+    if len(set(names)) < len(names):
+        return Verdict.UNPROVEN, "a store is there twice"
+    if found.case == "two primaries":
+        return Verdict.DIVERGED, found.case
+    if found.store is None and not found.needs:
+        return Verdict.CLEAN, "all are empty"
+    if found.store is None:
+        return Verdict.UNPROVEN, found.case
+    return (Verdict.PROVEN if found.proven else Verdict.UNPROVEN), found.case
+
+
+def _was(kept: Kept) -> str:
+    if kept.cluster is None:
+        return "nothing yet"
+    if kept.is_primary:
+        return "primary"
+    if kept.is_member:
+        return f"backup of {kept.view.primary}, had all that was confirmed"
+    return f"backup of {kept.view.primary}, did not have all that was confirmed"
+
+
+def _said(kept: Kept) -> str:
+    if kept.cluster is None:
+        return f"{kept.broker} never followed a primary"
+    beside = ", ".join(name for name in kept.view.members if name != kept.broker)
+    return (
+        f"{kept.broker} was {_was(kept)}, in generation {kept.view.generation}, view"
+        f" {kept.view.number}; up to date beside it: {beside or 'nobody'}"
+    )
+
+
+def sentence_of(pick: Pick, found: Best) -> str:
+    """Return the verdict in a sentence."""
+    match pick.verdict:
+        case Verdict.IN_USE:
+            return "A store is in use: a running broker needs no recovery."
+        case Verdict.CORRUPT:
+            return "Not one of these stores can be read."
+        case Verdict.DIFFERENT_CLUSTERS:
+            return "These are stores of several clusters."
+        case Verdict.CLEAN:
+            return "Every store is empty: there is nothing to recover."
+        case Verdict.PROVEN:
+            return f"{found.why}: it is to be primary, and that is proven."
+        case Verdict.UNPROVEN if pick.case == "a store is there twice":
+            return "Two of these are stores of one broker: an old state, or a copy."
+    return f"{found.why[0].upper()}{found.why[1:]}: nothing is proven."
+
+
+def next_of(
+    pick: Pick,
+    found: Best,
+    stores: Sequence[Found],
+    words: Sequence[str],
+    *,
+    lost: Collection[str] = (),
+) -> str:
+    """Return the next command to type, or the next thing to do.
+
+    `lost`: brokers whose stores nobody will ever supply.
+    """
+    chosen = [one for one in stores if one.name in pick.latest]
+    match pick.verdict:
+        case Verdict.IN_USE:
+            return "look at the running broker; if it shall not run, stop it, then ask again"
+        case Verdict.CORRUPT:
+            return "start the brokers with empty directories; or look for other stores"
+        case Verdict.DIFFERENT_CLUSTERS:
+            first = short(pick.groups[0].cluster).rstrip(".")
+            return f"joinproto recover pick --cluster {first} {' '.join(map(typed, words))}"
+        case Verdict.CLEAN:
+            return "start the brokers, and have the manager promote one"
+        case Verdict.DIVERGED:
+            return "look at what each of both confirmed; fence one of them the next time"
+        case Verdict.UNPROVEN if {item.member for item in pick.findings.missing} - set(lost):
+            names = ", ".join(item.member for item in pick.findings.missing)
+            return (
+                f"on the hosts of {names}: joinproto recover collect DIR > NAME.info; then pick"
+                " again, with those files too"
+            )
+    if not chosen:
+        return "look for the stores that are not here yet, and pick again with them"
+    one = chosen[0]
+    also = "" if found.proven else " --unproven"
+    others = [word for word in words if word != one.path and not one.path.endswith(f"/{word}")]
+    if one.state is State.DIRTY:
+        rest = " ".join(map(typed, others))
+        return f"joinproto recover mark-clean{also} {typed(one.path)} {rest}".rstrip()
+    return f"start the brokers, and promote {one.member} first"

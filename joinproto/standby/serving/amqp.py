@@ -1,0 +1,388 @@
+"""AMQP 1.0 to clients: connections, links, deliveries; what they mean is decided elsewhere.
+
+A client publishes over a link whose target is a queue's name, and its delivery is settled when the
+message is confirmed (H4).  It consumes over a link whose source is one; a delivery that it accepts
+is settled when all who must know of it do (LM4).  A backup ends the connection, after which
+clients with a list of addresses try the next one, and names the primary to those that ask (H11).
+
+Source: hot standby, H4, H11; AMQP 1.0 by Proton's engine, without its reactor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from attrs import define, field, frozen
+from proton import (
+    Collector,
+    Condition,
+    Connection,
+    Delivery,
+    Endpoint,
+    Event,
+    Link,
+    ProtonException,
+    Transport,
+    symbol,
+)
+
+from joinproto.drivers.addresses import Address
+from joinproto.standby.serving.amqp_bytes import is_durable, redelivered
+from joinproto.standby.serving.queues import Held, LiveQueue
+
+log = logging.getLogger(__name__)
+
+CREDIT = 500
+IDLE_SECONDS = 30.0
+TICK_SECONDS = 5.0
+ADMIN = "qpid.ha-admin"
+"""A property of a connection, as the broker that shipped has it: it may enter a backup."""
+WHERE = "joinproto.where"
+"""Another one: a backup tells it where the primary is, in place of ending without a word."""
+REDIRECT = "amqp:connection:redirect"
+
+
+@frozen
+class Refusal:
+    """Why ordinary clients are not served.  `primary`: where they are; None: not known."""
+
+    why: str
+    primary: Address | None = None
+
+
+class Service(Protocol):
+    """What stands behind the port."""
+
+    @property
+    def message_bytes_max(self) -> int:
+        """The longest message that is taken."""
+
+    def refusal(self, *, is_admin: bool = False) -> Refusal | None:
+        """Return why a client may not enter now; None: it may (H11)."""
+
+    def queue(self, name: str, done: Callable[[LiveQueue | str], None]) -> None:
+        """Give this queue, declared if it may be and all who count know; or why there is none."""
+
+    def publish(self, queue: str, body: bytes, durable: bool, done: Callable[[str], None]) -> None:
+        """Take a message; `done` is called when it is confirmed, or with why it is not taken."""
+
+    def take(self, queue: str, held: Held, done: Callable[[], None]) -> None:
+        """Remove a message; `done` is called when that is confirmed."""
+
+    def touched(self) -> None:
+        """Note that there may be something to write at the end of this turn of the loop."""
+
+
+def _nothing() -> None:
+    """Nobody waits for it."""
+
+
+@define(eq=False)
+class Consumer:
+    """A link over which a queue's messages go out.  `sent`: those that are not settled."""
+
+    port: ClientPort
+    link: Link
+    queue: LiveQueue
+    sent: dict[str, tuple[Delivery, Held]] = field(factory=dict)
+    count: int = 0
+
+    @property
+    def credit(self) -> int:
+        return int(self.link.credit)
+
+    def send(self, held: Held) -> None:
+        """Send a message of the queue; there must be credit."""
+        self.count += 1
+        tag = str(self.count)
+        delivery = self.link.delivery(tag)
+        self.link.send(redelivered(held.body) if held.is_redelivered else held.body)
+        self.link.advance()
+        if self.link.snd_settle_mode == Link.SND_SETTLED:
+            delivery.settle()
+            self.port.service.take(self.queue.name, held, _nothing)
+        else:
+            self.sent[tag] = (delivery, held)
+        self.port.soon()
+
+    def gone(self) -> None:
+        """Give back what was not settled."""
+        self.queue.remove(self)
+        self.queue.give_back([held for _, held in self.sent.values()])
+        self.sent.clear()
+
+
+@define(eq=False)
+class ClientPort(asyncio.Protocol):
+    """One connection of a client."""
+
+    service: Service
+    ports: set[ClientPort]
+    container: str
+    _engine: Transport = field(factory=lambda: Transport(Transport.SERVER))
+    _connection: Connection = field(factory=Connection)
+    _collector: Collector = field(factory=Collector)
+    _wire: asyncio.Transport | None = None
+    _consumers: dict[Link, Consumer] = field(factory=dict)
+    _is_due: bool = False
+    is_admin: bool = False
+    is_open: bool = False
+    _is_refused: bool = False
+    _asks_where: bool = False
+
+    # -- asyncio ---------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._wire = transport
+        self.ports.add(self)
+        sasl = self._engine.sasl()
+        sasl.allowed_mechs("ANONYMOUS")
+        self._engine.require_auth(False)
+        self._engine.idle_timeout = IDLE_SECONDS
+        self._connection.container = self.container
+        self._connection.collect(self._collector)
+        self._engine.bind(self._connection)
+        self._later()
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            while data:
+                room = self._engine.capacity()
+                if room <= 0:
+                    break
+                self._engine.push(data[:room])
+                data = data[room:]
+                self._obey()
+        except ProtonException as error:
+            log.warning("a client broke the protocol: %s", error)
+            self._end()
+            return
+        self.flush()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self._wire = None
+        self.ports.discard(self)
+        for consumer in list(self._consumers.values()):
+            consumer.gone()
+        self._consumers.clear()
+        self._engine.unbind()
+
+    def soon(self) -> None:
+        """Have what is to be sent go out at the end of this turn of the loop."""
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Send what the engine has to send."""
+        self._is_due = False
+        if self._wire is None:
+            return
+        try:
+            self._obey()
+            while (size := self._engine.pending()) > 0:
+                data = self._engine.peek(size)
+                if not data:
+                    break
+                self._wire.write(data)
+                self._engine.pop(len(data))
+                self._obey()
+        except ProtonException as error:
+            log.warning("a client broke the protocol: %s", error)
+            self._end()
+            return
+        if self._engine.pending() < 0 or self._engine.closed:
+            self._end()
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Close the connection of an ordinary client, with the primary's address (H11)."""
+        if self._wire is None or self.is_admin or self._is_refused:
+            return
+        self._is_refused = True
+        if not self._asks_where or refusal.primary is None:
+            # Without an answer: Proton's client begins its list of addresses anew at each
+            # connection that was opened, and does not see the end of one that was closed by a
+            # frame.  So it would call the first backup of the list for ever, or wait for ever.
+            self._wire.abort()
+            return
+        where = refusal.primary
+        info = {symbol("network-host"): where.host, symbol("port"): where.port}
+        self._connection.open()
+        self._connection.condition = Condition(REDIRECT, refusal.why, info)
+        self._connection.close()
+        self.soon()
+
+    def drop(self) -> None:
+        """End it at once: this broker ends."""
+        if self._wire is not None:
+            self._wire.abort()
+
+    def _end(self) -> None:
+        if self._wire is not None:
+            self._wire.close()
+
+    def _later(self) -> None:
+        if self._wire is None:
+            return
+        self._engine.tick(time.monotonic())
+        self.soon()
+        asyncio.get_running_loop().call_later(TICK_SECONDS, self._later)
+
+    # -- events ----------------------------------------------------------------------------
+
+    def _obey(self) -> None:
+        while (event := self._collector.peek()) is not None:
+            self._see(event)
+            self._collector.pop()
+
+    def _see(self, event: Event) -> None:
+        if self._is_refused:
+            return
+        match event.type:
+            case Event.DELIVERY:
+                self._delivered(event.delivery)
+            case Event.LINK_FLOW:
+                consumer = self._consumers.get(event.link)
+                if consumer is not None:
+                    consumer.queue.serve()
+                    if event.link.drain_mode:
+                        event.link.drained()
+            case Event.CONNECTION_REMOTE_OPEN:
+                self._opened()
+            case Event.SESSION_REMOTE_OPEN:
+                event.session.open()
+            case Event.LINK_REMOTE_OPEN:
+                self._attached(event.link)
+            case Event.LINK_REMOTE_CLOSE | Event.LINK_REMOTE_DETACH:
+                self._detached(event.link, closes=event.type == Event.LINK_REMOTE_CLOSE)
+            case Event.SESSION_REMOTE_CLOSE:
+                for link in [one for one in self._consumers if one.session == event.session]:
+                    self._consumers.pop(link).gone()
+                event.session.close()
+            case Event.CONNECTION_REMOTE_CLOSE:
+                self._connection.close()
+            case Event.TRANSPORT_ERROR:
+                condition = self._engine.condition
+                log.info("a client's connection ended: %s", condition)
+
+    def _opened(self) -> None:
+        properties = self._connection.remote_properties or {}
+        self.is_admin = bool(properties.get(ADMIN) or properties.get(symbol(ADMIN)))
+        self._asks_where = bool(properties.get(WHERE) or properties.get(symbol(WHERE)))
+        refusal = self.service.refusal(is_admin=self.is_admin)
+        if refusal is not None:
+            log.info("refused a client: %s", refusal.why)
+            self.refuse(refusal)
+            return
+        self._connection.open()
+        self.is_open = True
+
+    def _attached(self, link: Link) -> None:
+        address = link.remote_source.address if link.is_sender else link.remote_target.address
+        refusal = self.service.refusal()
+        if refusal is not None:
+            self._no_link(link, refusal.why)
+        elif not address:
+            self._no_link(link, "a link without a queue's name")
+        else:
+            self.service.queue(address, lambda found: self._linked(link, found))
+
+    def _no_link(self, link: Link, why: str) -> None:
+        link.condition = Condition("amqp:not-found", why)
+        link.open()
+        link.close()
+        self.soon()
+
+    def _linked(self, link: Link, found: LiveQueue | str) -> None:
+        """The declaration is confirmed, or there is no such queue."""
+        if self._wire is None or link.state & Endpoint.REMOTE_CLOSED:
+            return
+        if isinstance(found, str):
+            self._no_link(link, found)
+            return
+        link.source.copy(link.remote_source)
+        link.target.copy(link.remote_target)
+        link.snd_settle_mode = link.remote_snd_settle_mode
+        link.rcv_settle_mode = link.remote_rcv_settle_mode
+        link.open()
+        if link.is_sender:
+            consumer = Consumer(self, link, found)
+            self._consumers[link] = consumer
+            found.add(consumer)
+        else:
+            link.flow(CREDIT)
+        self.soon()
+
+    def _detached(self, link: Link, *, closes: bool) -> None:
+        consumer = self._consumers.pop(link, None)
+        if consumer is not None:
+            consumer.gone()
+        if not link.state & Endpoint.LOCAL_CLOSED:
+            link.close() if closes else link.detach()
+        self.soon()
+
+    # -- deliveries ------------------------------------------------------------------------
+
+    def _delivered(self, delivery: Delivery) -> None:
+        link = delivery.link
+        if link.is_receiver:
+            if delivery.readable and not delivery.partial:
+                self._received(link, delivery)
+            elif delivery.aborted:
+                delivery.settle()
+        elif delivery.updated:
+            self._answered(link, delivery)
+
+    def _received(self, link: Link, delivery: Delivery) -> None:
+        body = link.recv(delivery.pending) or b""
+        is_settled = delivery.settled
+        link.advance()
+        if link.credit < CREDIT // 2:
+            link.flow(CREDIT - link.credit)
+
+        def done(problem: str) -> None:
+            if is_settled or self._wire is None:
+                return
+            if problem:
+                delivery.local.condition = Condition("amqp:precondition-failed", problem)
+            delivery.update(Delivery.REJECTED if problem else Delivery.ACCEPTED)
+            delivery.settle()
+            self.soon()
+
+        address = link.remote_target.address
+        if len(body) > self.service.message_bytes_max:
+            done(f"a message of {len(body)} bytes, at most {self.service.message_bytes_max} fit")
+        else:
+            self.service.publish(address, body, is_durable(body), done)
+        if is_settled:
+            delivery.settle()
+
+    def _answered(self, link: Link, delivery: Delivery) -> None:
+        consumer = self._consumers.get(link)
+        if consumer is None:
+            return
+        found = consumer.sent.get(delivery.tag)
+        if found is None:
+            return
+        _, held = found
+        state = delivery.remote_state
+        if state in (Delivery.ACCEPTED, Delivery.REJECTED):
+            del consumer.sent[delivery.tag]
+
+            def done() -> None:
+                if self._wire is not None:
+                    delivery.update(state)
+                    delivery.settle()
+                    self.soon()
+
+            # There is no queue for what was rejected: it is gone, as if it had been accepted.
+            self.service.take(consumer.queue.name, held, done)
+        elif state in (Delivery.RELEASED, Delivery.MODIFIED) or delivery.settled:
+            del consumer.sent[delivery.tag]
+            delivery.settle()
+            consumer.queue.give_back([held], is_redelivered=state != Delivery.RELEASED)

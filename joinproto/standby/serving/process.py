@@ -1,0 +1,157 @@
+"""A broker from its start to its end: puts store, sessions, clients and control together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from collections.abc import Mapping
+from contextlib import AsyncExitStack, ExitStack, suppress
+from typing import Any
+
+import anyio
+from attrs import define, field
+
+from joinproto import __version__
+from joinproto.drivers.eventlog import EventLog, FileLog, NoLog
+from joinproto.drivers.failures import only_one
+from joinproto.errors import EnvironmentProblem, JoinprotoError
+from joinproto.node.control import serve_control
+from joinproto.node.ending import END_SECONDS, end_at_once, end_within
+from joinproto.node.exits import AT_ONCE, with_code
+from joinproto.node.notify import keep_watchdog, notify
+from joinproto.standby.keeping.disk import open_disk
+from joinproto.standby.serving.amqp import ClientPort
+from joinproto.standby.serving.core import Core
+from joinproto.standby.serving.settings import Settings
+from joinproto.standby.serving.telling import change_setting, numbers_of, status_of
+
+log = logging.getLogger("joinproto.standby")
+
+TICK_SECONDS = 0.05
+
+
+def run_broker(settings: Settings) -> int:
+    """Run until it is told to end; return the exit code, or raise with one.
+
+    Exit codes: 0 in order, 4 the machine, 5 this store must not run here, 143 at once.
+    """
+    process = Process(settings)
+    try:
+        anyio.run(process.run, backend="asyncio")
+    except BaseException as error:
+        found = only_one(error)
+        if isinstance(found, JoinprotoError):
+            raise with_code(found, None) from error
+        if found is error:
+            raise
+        raise found from error
+    return 0
+
+
+@define
+class Process:
+    """One run."""
+
+    settings: Settings
+    ports: set[ClientPort] = field(factory=set)
+
+    async def run(self) -> None:
+        """Run until a signal ends it, or its store does."""
+        settings = self.settings
+        log.info("joinproto %s, broker of cluster %s", __version__, settings.cluster)
+        with ExitStack() as stack:
+            disk = open_disk(settings.data, settings.broker, brokers=sorted(settings.brokers))
+            stack.callback(disk.close)
+            events = self._events()
+            stack.callback(events.close)
+            core = Core(settings, disk, self.ports, events)
+            await self._serve(core)
+
+    async def _serve(self, core: Core) -> None:
+        async with AsyncExitStack() as stack:
+            core.start()
+            servers = [await core.links.peers.listen(), await self._listen(core)]
+            for server in servers:
+                stack.callback(server.close)
+            if self.settings.http is not None:
+                # Inside: a broker without it does not load a server.
+                from joinproto.node.http import http_server
+                from joinproto.standby.serving.metrics import BrokerCollector
+
+                collector = BrokerCollector(lambda: numbers_of(core))
+                await stack.enter_async_context(
+                    http_server(self.settings.http, collector.facts, collector)
+                )
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            tasks.start_soon(core.links.peers.call)
+            tasks.start_soon(self._control, core)
+            tasks.start_soon(self._tick, core)
+            tasks.start_soon(keep_watchdog)
+            tasks.start_soon(self._obey_signals, core)
+            notify("READY=1")
+            try:
+                await core.ended.wait()
+            finally:
+                core.links.peers.close()
+                for port in list(self.ports):
+                    port.drop()
+                tasks.cancel_scope.cancel()
+        if core.failure is not None:
+            raise core.failure
+
+    async def _listen(self, core: Core) -> asyncio.Server:
+        at = self.settings.clients
+        try:
+            return await asyncio.get_running_loop().create_server(
+                lambda: ClientPort(core, self.ports, self.settings.broker), at.host, at.port
+            )
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"clients {at}: {error.strerror or error}",
+                next="look who has the port; or set `clients` to another one",
+            ) from error
+
+    async def _tick(self, core: Core) -> None:
+        while True:
+            await anyio.sleep(TICK_SECONDS)
+            core.tick()
+
+    async def _obey_signals(self, core: Core) -> None:
+        """The first signal ends it in order, a second one at once."""
+        is_stopping = False
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for number in signals:
+                if is_stopping:
+                    end_at_once(AT_ONCE, f"{number.name} again")
+                is_stopping = True
+                notify("STOPPING=1")
+                log.info("%s: stops in order; once more ends at once", number.name)
+                end_within(END_SECONDS, AT_ONCE)
+                core.stop()
+
+    async def _control(self, core: Core) -> None:
+        async def status() -> Mapping[str, Any]:
+            return status_of(core)
+
+        async def promote() -> Mapping[str, Any]:
+            return await core.promote()
+
+        async def demote() -> Mapping[str, Any]:
+            return core.demote()
+
+        async def change(words: str) -> Mapping[str, Any]:
+            return change_setting(core, words)
+
+        answers = {"status": status, "promote": promote, "demote": demote}
+        await serve_control(self.settings.control, answers, told={"set": change})
+
+    def _events(self) -> EventLog:
+        if self.settings.events is None:
+            return NoLog()
+        name = f"{self.settings.broker}-{time.time_ns()}-{os.getpid()}.jsonl"
+        with suppress(FileExistsError):
+            self.settings.events.mkdir(parents=True)
+        return FileLog.create(self.settings.events / name, is_needed=False)

@@ -1,0 +1,88 @@
+"""A queue as its consumers see it: what is ready, and who is next.  No I/O.
+
+Only confirmed messages stand here, so nobody consumes what a failover could still lose.  In turns:
+each consumer with credit gets the message that is in front.
+
+Source: hot standby, H4.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import Protocol
+
+from attrs import define, evolve, field, frozen
+
+
+@frozen
+class Held:
+    """A message.  `position`: its place; `is_redelivered`: it may have been delivered before."""
+
+    id: str
+    position: int
+    body: bytes
+    durable: bool = False
+    is_redelivered: bool = False
+
+
+class Takes(Protocol):
+    """Who takes messages."""
+
+    @property
+    def credit(self) -> int:
+        """How many more it takes now."""
+
+    def send(self, held: Held) -> None:
+        """Take one."""
+
+
+@define(eq=False)
+class LiveQueue:
+    """One queue of a primary."""
+
+    name: str
+    _ready: list[tuple[int, str, Held]] = field(factory=list)  # a heap, by position
+    _takers: deque[Takes] = field(factory=deque)
+    is_gone: bool = False
+
+    def __len__(self) -> int:
+        return len(self._ready)
+
+    @property
+    def takers(self) -> int:
+        """How many consumers there are."""
+        return len(self._takers)
+
+    def offer(self, held: Held) -> None:
+        """Have a message ready, and deliver it if somebody has credit."""
+        heappush(self._ready, (held.position, held.id, held))
+        self.serve()
+
+    def give_back(self, helds: Iterable[Held], *, is_redelivered: bool = True) -> None:
+        """Have messages ready again, at their places."""
+        for held in helds:
+            again = evolve(held, is_redelivered=True) if is_redelivered else held
+            heappush(self._ready, (held.position, held.id, again))
+        self.serve()
+
+    def add(self, taker: Takes) -> None:
+        self._takers.append(taker)
+        self.serve()
+
+    def remove(self, taker: Takes) -> None:
+        if taker in self._takers:
+            self._takers.remove(taker)
+
+    def serve(self) -> None:
+        """Deliver what can be delivered."""
+        while self._ready and not self.is_gone:
+            for _ in range(len(self._takers)):
+                taker = self._takers[0]
+                self._takers.rotate(-1)
+                if taker.credit > 0:
+                    taker.send(heappop(self._ready)[2])
+                    break
+            else:
+                return

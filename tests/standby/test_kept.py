@@ -1,0 +1,276 @@
+"""A broker's store on disk: whole after every kill, and never an older one over a younger one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from attrs import evolve
+
+from joinproto.errors import MisuseError, StoreCorrupt, StoreError, StoreForeign, StoreInUse
+from joinproto.standby.keeping import disk as keeping
+from joinproto.standby.keeping.disk import Disk, open_disk
+from joinproto.standby.keeping.form import Declared, Deleted, Kept, Put, Taken, as_bytes, deed_of
+from joinproto.standby.messages import Kind, Thing, View
+from tests.store.crashes import DoesNotWait, Files, Judge, enumerate_crashes, lay
+from tests.store.recording import RECORDERS, Killed, Leaves, Legal, Recording
+
+QUEUE = Declared(Thing(kind=Kind.QUEUE, name="q", id="i1", durable=True))
+
+
+def view(generation: int, *members: str, primary: str = "a", number: int = 1) -> View:
+    return View(generation=generation, number=number, primary=primary, members=members)
+
+
+LIFE = (
+    Kept(broker="a"),
+    Kept(broker="a", cluster="c", view=view(1, "a"), clean=False),
+    Kept(broker="a", cluster="c", view=view(1, "a", "b", number=2), clean=False),
+    Kept(broker="a", cluster="c", view=view(1, "a", "b", number=2)),
+    Kept(broker="a", cluster="c", view=view(3, "a", "b", primary="b"), clean=False),
+)
+
+
+def put(number: int) -> Put:
+    return Put("q", f"1.a.{number}", number, b"body %d" % number)
+
+
+def ids(disk: Disk) -> list[str]:
+    return [one.id for one in disk.queues["q"].in_order]
+
+
+def test_what_was_written_is_there_again(tmp_path: Path) -> None:
+    """H2, H4, H10: generation, view, identities and places of messages are on the disk."""
+    with open_disk(tmp_path, "a", brokers=("a", "b")) as disk:
+        disk.write(evolve(LIFE[2], brokers=("a", "b")))
+        disk.append([QUEUE, put(3), put(1), put(2)])
+        disk.append([Taken("q", "1.a.1"), Declared(evolve(QUEUE.thing, name="gone", id="i2"))])
+        disk.append([Deleted("gone", "i2")])
+
+    with open_disk(tmp_path, "a") as again:
+        assert evolve(LIFE[2], brokers=("a", "b")) == again.kept
+        assert ["1.a.2", "1.a.3"] == ids(again)
+        assert ["q"] == list(again.queues)
+        assert 7 == again.position
+
+
+@pytest.mark.parametrize("deed", [QUEUE, put(1), Taken("q", "x"), Deleted("q", "i1")])
+def test_a_deed_comes_back_from_its_bytes(deed: object) -> None:
+    assert deed == deed_of(as_bytes(deed))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "older",
+    [
+        evolve(LIFE[4], view=view(2, "a")),
+        evolve(LIFE[4], broker="b"),
+        evolve(LIFE[4], cluster="another"),
+    ],
+)
+def test_an_older_store_is_never_written_over_a_younger_one(tmp_path: Path, older: Kept) -> None:
+    """H2: what belongs to an older generation than a broker's own is refused."""
+    with open_disk(tmp_path, "a") as disk:
+        disk.write(LIFE[4])
+
+        with pytest.raises(MisuseError, match="over"):
+            disk.write(older)
+
+        assert LIFE[4] == disk.kept
+
+
+def test_a_copied_back_file_is_refused(tmp_path: Path) -> None:
+    """The file before it says that a younger one was there."""
+    at = tmp_path / "standby" / "store.meta"
+    with open_disk(tmp_path, "a") as disk:
+        disk.write(LIFE[1])
+        old = at.read_bytes()
+        disk.write(LIFE[2])
+        disk.write(LIFE[4])
+    at.write_bytes(old)
+
+    with pytest.raises(StoreCorrupt, match="not what was written last"):
+        open_disk(tmp_path, "a")
+
+
+def test_a_store_is_of_one_broker_and_of_one_process(tmp_path: Path) -> None:
+    with open_disk(tmp_path, "a"), pytest.raises(StoreInUse, match="in use"):
+        open_disk(tmp_path, "a")
+    with pytest.raises(StoreForeign, match="store of broker 'a'"):
+        open_disk(tmp_path, "b")
+
+
+def test_a_part_that_is_gone_is_missed(tmp_path: Path) -> None:
+    """Messages without metadata, and the other way, are not a new store."""
+    with open_disk(tmp_path, "a") as disk:
+        disk.write(LIFE[1])
+        disk.append([QUEUE])
+    (tmp_path / "frames.log").rename(tmp_path / "elsewhere")
+    with pytest.raises(StoreCorrupt, match=r"no frames\.log"):
+        open_disk(tmp_path, "a")
+    (tmp_path / "elsewhere").rename(tmp_path / "frames.log")
+    for each in (tmp_path / "standby").glob("store.meta*"):
+        each.unlink()
+    with pytest.raises(StoreCorrupt, match="no metadata"):
+        open_disk(tmp_path, "a")
+
+
+def test_a_flipped_byte_is_found(tmp_path: Path) -> None:
+    """In the metadata, and in what was durable of the messages."""
+    with open_disk(tmp_path, "a") as disk:
+        disk.write(LIFE[1])
+        disk.append([QUEUE, put(1)])
+        disk.append([put(2)])
+    for name in ("standby/store.meta", "frames.log"):
+        at = tmp_path / name
+        whole = at.read_bytes()
+        middle = len(whole) // 2
+        at.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
+        with pytest.raises(StoreError):
+            open_disk(tmp_path, "a")
+        at.write_bytes(whole)
+
+
+def test_a_long_journal_is_made_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is gone from the queues goes from the disk; what is there stays."""
+    monkeypatch.setattr(keeping, "COMPACT_BYTES", 40_000)
+    with open_disk(tmp_path, "a") as disk:
+        disk.write(LIFE[1])
+        disk.append([QUEUE])
+        for first in range(1, 1_000, 20):
+            disk.append([put(n) for n in range(first, first + 20)])
+            disk.append([Taken("q", f"1.a.{n}") for n in range(first, first + 19)])
+        left = ids(disk)
+        size = disk.journal.size
+        assert disk.journal.first_seq > 1
+
+    assert 50 == len(left)
+    assert size < 100_000
+    with open_disk(tmp_path, "a") as again:
+        assert left == ids(again)
+        again.append([put(2_000)])
+    with open_disk(tmp_path, "a") as again:
+        assert [*left, "1.a.2000"] == ids(again)
+    assert {"frames.index", "frames.log", "standby"} == {one.name for one in tmp_path.iterdir()}
+
+
+# -- kills ---------------------------------------------------------------------------------
+
+
+class Opens(Judge):
+    """Opens a state as a broker would after a restart."""
+
+    def _opened(self, files: Files | None) -> object:
+        with TemporaryDirectory() as name:
+            path = Path(name)
+            (path / "frames.log").touch()  # its own crashes are searched in tests/log
+            if files is not None:
+                lay(path, dict(files), name="standby")
+            try:
+                with open_disk(path, "a", files=DoesNotWait()) as disk:
+                    return disk.kept
+            except StoreError as error:
+                return f"{type(error).__name__}: {error}"
+
+
+JUDGE = Opens()
+
+
+def live(path: Path, files: Recording) -> None:
+    """Write a life of metadata, with what must be found after a crash beside it."""
+    files.diary.append(Legal(frozenset({LIFE[0]})))
+    disk = open_disk(path, "a", files=files)
+    for before, kept in pairwise(LIFE):
+        files.diary.append(Legal(frozenset({before, kept})))
+        disk.write(kept)
+        files.diary.append(Legal(frozenset({kept})))
+    files.die()
+
+
+@pytest.mark.slow
+def test_after_a_loss_of_power_there_is_the_old_or_the_new_one(tmp_path: Path) -> None:
+    """In each state that a crash after any operation may leave on the disk."""
+    files = Recording()
+    live(tmp_path, files)
+
+    found = enumerate_crashes(files.diary, JUDGE, room="standby")
+
+    assert found.bad is None
+    assert found.states > 300
+    assert 2 * (len(LIFE) - 1) == found.choices
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("leaves", [Leaves.FILE_SYNC, Leaves.DIRECTORY_SYNC, Leaves.RENAME])
+def test_a_step_that_is_left_out_is_found(tmp_path: Path, leaves: Leaves) -> None:
+    """The test above can fail."""
+    files = RECORDERS[leaves]()
+    live(tmp_path, files)
+
+    assert enumerate_crashes(files.diary, JUDGE, room="standby").bad is not None
+
+
+def _write_both(disk: Disk) -> None:
+    for kept in (LIFE[2], LIFE[4]):
+        disk.write(kept)
+
+
+def test_whoever_is_killed_at_any_write_leaves_a_whole_store(tmp_path: Path) -> None:
+    """The process dies, the machine goes on: at each operation of a write."""
+    for kill_in in range(12):
+        path = tmp_path / str(kill_in)
+        with open_disk(path, "a") as disk:
+            disk.write(LIFE[1])
+        files = Recording()
+        files.names_now = {
+            ("standby", name.name): files.inodes + at
+            for at, name in enumerate(sorted((path / "standby").iterdir()), start=1)
+        } | {("data", "standby"): 99}
+        files.inodes = 100
+        disk = open_disk(path, "a", files=files)
+        files.kill_in = kill_in
+        with pytest.raises(Killed):
+            _write_both(disk)
+        files.die()
+        disk.journal.close()
+
+        with open_disk(path, "a") as again:
+            assert again.kept in (LIFE[1], LIFE[2], LIFE[4])
+            assert again.kept.view.age >= disk.kept.view.age
+
+
+WRITER = """
+import sys
+from itertools import pairwise
+from pathlib import Path
+from attrs import evolve
+from joinproto.standby.keeping.disk import open_disk
+from tests.standby.test_kept import LIFE, QUEUE, put
+disk = open_disk(Path(sys.argv[1]), "a")
+disk.write(LIFE[1])
+disk.append([QUEUE])
+for number in range(1, 100_000):
+    disk.append([put(number)])
+    print(number, flush=True)
+"""
+
+
+def test_what_was_told_survives_a_kill(tmp_path: Path) -> None:
+    """A real process, and kill -9: nothing that it told of is gone."""
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).resolve().parents[2],
+    ) as process:
+        assert process.stdout is not None
+        told = [int(process.stdout.readline()) for _ in range(50)]
+        os.kill(process.pid, signal.SIGKILL)
+        told += [int(line) for line in process.stdout if line.endswith(b"\n")]
+
+    with open_disk(tmp_path, "a") as again:
+        assert {f"1.a.{number}" for number in told} <= set(ids(again))

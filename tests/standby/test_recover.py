@@ -1,0 +1,169 @@
+"""`joinproto recover` on real directories of brokers: which one is to be primary, and the proof.
+
+Source: hot standby, H10.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from joinproto.standby.keeping.disk import open_disk
+from joinproto.standby.keeping.form import Declared, Kept, Put
+from joinproto.standby.messages import Kind, Thing, View
+from tests.recovery.asking import ask, ask_json, snapshot
+
+ALL = ("a", "b", "c")
+
+
+def lay(
+    path: Path,
+    name: str,
+    generation: int,
+    *members: str,
+    primary: str = "",
+    messages: int = 3,
+    **more: Any,
+) -> Path:
+    """Lay a broker's store below `path`, as a broker writes it."""
+    at = path / name
+    given: dict[str, Any] = {"cluster": "c" * 32, "clean": False, "brokers": ALL, **more}
+    view = View(generation=generation, number=1, primary=primary or name, members=members)
+    with open_disk(at, name, brokers=given["brokers"]) as disk:
+        disk.write(Kept(broker=name, view=view, **given))
+        disk.append([Declared(Thing(kind=Kind.QUEUE, name="q", id="i", durable=True))])
+        disk.append([Put("q", f"{generation}.{n}", n, b"x") for n in range(messages)])
+    return at
+
+
+def test_the_last_to_be_primary_is_named_and_proven(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not the one with the most messages; and with a store missing it is not proven."""
+    a = lay(tmp_path, "a", 3, "a", messages=90)
+    b = lay(tmp_path, "b", 4, "b", "c")
+    c = lay(tmp_path, "c", 4, "b", "c", primary="b")
+
+    code, found = ask_json(capsys, "pick", a, b, c)
+    part_code, part = ask_json(capsys, "pick", b, c)
+
+    assert (0, "proven", [f"{found['stores'][1]['host']}:{b}"]) == (
+        code,
+        found["verdict"],
+        found["latest"],
+    )
+    assert f"joinproto recover mark-clean {b} {a} {c}" == found["next"]
+    assert (5, "unproven", ["a"]) == (
+        part_code,
+        part["verdict"],
+        [one["member"] for one in part["missing"]],
+    )
+
+
+def test_a_backup_alone_is_never_proven(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its primary may have gone on without it."""
+    a = lay(tmp_path, "a", 4, "a", "b", primary="b", brokers=("a",))
+
+    code, found = ask_json(capsys, "pick", a)
+
+    assert (5, "unproven") == (code, found["verdict"])
+
+
+def test_two_primaries_of_one_generation_diverged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing fenced one of them, and none has all."""
+    both = [lay(tmp_path, name, 4, name, brokers=("a", "b")) for name in "ab"]
+
+    code, found = ask_json(capsys, "pick", *both)
+
+    assert (4, "diverged", []) == (code, found["verdict"], found["latest"])
+
+
+def test_other_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another cluster, a copy, an empty store, one that is open, a damaged one."""
+    a = lay(tmp_path, "a", 1, "a")
+    (tmp_path / "x").mkdir()
+    other = lay(tmp_path / "x", "b", 1, "b", cluster="d" * 32)
+    copy = lay(tmp_path / "x", "a", 1, "a")
+    empty = tmp_path / "e"
+    open_disk(empty, "e").close()
+
+    assert (3, "different-clusters") == _verdict(capsys, a, other)
+    assert (5, "unproven") == _verdict(capsys, a, copy)
+    assert (0, "clean") == _verdict(capsys, empty)
+    with open_disk(a, "a"):
+        assert (6, "in-use") == _verdict(capsys, a, other)
+    (a / "standby" / "store.meta").write_bytes(b"joinproto store\n")
+    assert (1, "corrupt") == _verdict(capsys, a)
+    assert 1 == ask(capsys, "inspect", a).code
+
+
+def _verdict(capsys: pytest.CaptureFixture[str], *paths: Path) -> tuple[int, str]:
+    code, found = ask_json(capsys, "pick", *paths)
+    return code, found["verdict"]
+
+
+def test_inspect_and_compare_show_what_a_broker_was_and_change_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = lay(tmp_path, "a", 3, "a")
+    b = lay(tmp_path, "b", 3, "a", primary="a")
+    before = snapshot(tmp_path)
+
+    inspected = ask(capsys, "inspect", a, b)
+    compared = ask(capsys, "compare", a, b)
+
+    assert (0, 0) == (inspected.code, compared.code)
+    for said in (
+        "generation  3",
+        "was         primary",
+        "up to date  a",
+        "did not have all that was",
+    ):
+        assert said in inspected.out + compared.out
+    assert before == snapshot(tmp_path)
+
+
+def test_an_info_file_carries_a_broker_to_another_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`collect`: the same verdict as from the directories."""
+    stores = [lay(tmp_path, name, 2, *ALL, primary="b") for name in ALL]
+    for at, host in zip(stores, ALL, strict=True):
+        text = ask(capsys, "collect", "--host", host, at).out
+        (tmp_path / f"{host}.info").write_text(text)
+
+    code, found = ask_json(capsys, "pick", *(tmp_path / f"{name}.info" for name in ALL))
+
+    assert (0, "proven", [f"b:{stores[1]}"]) == (code, found["verdict"], found["latest"])
+
+
+def test_a_dirty_store_is_marked_by_who_agrees(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """H3: a dirty store refuses until marked; one that is not the best is never marked."""
+    a, b = lay(tmp_path, "a", 3, "a"), lay(tmp_path, "b", 4, "b")
+    c = lay(tmp_path, "c", 4, "b", primary="b")
+    everything = (b, a, c)
+
+    declined, _ = ask_json(capsys, "mark-clean", *everything)
+    refused, _ = ask_json(capsys, "mark-clean", a, b, c)
+    alone, _ = ask_json(capsys, "mark-clean", b, "--yes", "--plan-hash", "0" * 64)
+    made = _hash(capsys, *everything)
+    code, found = ask_json(capsys, "mark-clean", *everything, "--yes", "--plan-hash", made)
+    again, _ = ask_json(capsys, "mark-clean", *everything)
+
+    assert (8, 5, 7) == (declined, refused, alone)
+    assert (0, "done", 0) == (code, found["outcome"], again)
+    with open_disk(b, "b") as disk:
+        assert disk.kept.clean
+        assert ["marked clean"] == [entry.what for entry in disk.kept.history]
+    assert "start the brokers, and promote b first" == found["next"]
+
+
+def _hash(capsys: pytest.CaptureFixture[str], *paths: Path) -> str:
+    _, found = ask_json(capsys, "mark-clean", *paths)
+    return str(found["error"]["next"]).rpartition(" ")[2]

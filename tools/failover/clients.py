@@ -1,0 +1,147 @@
+"""A client by another maker's library, Proton's own: publishes, consumes, and counts.
+
+It has a list of addresses and the library's reconnection; what it was not told of when a connection
+ended it sends again, and says so in the message.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from proton import Delivery, Event, Message
+from proton.handlers import MessagingHandler
+from proton.reactor import Container
+
+RETRY = [0.0, *[0.1] * 6_000]
+QUEUE = "storm"
+
+
+class Storm(MessagingHandler):  # type: ignore[misc]
+    """Publishes `count` messages to one queue, and consumes until each confirmed one has come."""
+
+    def __init__(self, urls: list[str], count: int, seconds: float, top: Path) -> None:
+        super().__init__(auto_accept=False, auto_settle=True, prefetch=100)
+        self.urls, self.count = urls, count
+        self.progress, self.gate = top / "progress", top / "gate"
+        self.allowed = 0
+        self.until = time.monotonic() + seconds
+        self.to_send: deque[int] = deque(range(count))
+        self.sent_once: set[int] = set()
+        self.waiting: dict[Delivery, int] = {}
+        self.confirmed: set[int] = set()
+        self.consumed: dict[int, int] = {}
+        self.unmarked: list[int] = []
+        self.resent: set[int] = set()
+        self.ends = 0
+        self.sender: Any = None
+        self.session: Any = None
+
+    def on_start(self, event: Event) -> None:
+        self.container = event.container
+        connection = event.container.connect(urls=self.urls, reconnect=RETRY)
+        self.connection = connection
+        event.container.schedule(0.1, self)
+
+    def on_connection_opened(self, event: Event) -> None:
+        # A session and links of its own for each connection: what the library has left of an old
+        # link it takes for new deliveries.
+        self.session = event.connection.session()
+        self.session.open()
+        self.sender = event.container.create_sender(self.session, QUEUE)
+        self.receiver = event.container.create_receiver(self.session, QUEUE)
+
+    def on_timer_task(self, event: Event) -> None:
+        self.progress.write_text(str(len(self.confirmed)))
+        text = self.gate.read_text()
+        self.allowed = int(text) if text.isdecimal() else self.allowed
+        self.go_on()
+        is_done = len(self.confirmed) == self.count and self.confirmed <= self.consumed.keys()
+        if is_done or time.monotonic() > self.until:
+            self.connection.close()
+            self.container.stop()
+        else:
+            event.container.schedule(0.1, self)
+
+    # -- publishing ------------------------------------------------------------------------
+
+    def on_sendable(self, event: Event) -> None:
+        self.go_on()
+
+    def go_on(self) -> None:
+        while self.sender is not None and self.sender.credit > 0 and self.to_send:
+            if self.to_send[0] >= self.allowed:
+                return
+            number = self.to_send.popleft()
+            again = number in self.sent_once
+            self.sent_once.add(number)
+            message = Message(id=number, durable=True, body="x" * 100, properties={"again": again})
+            self.waiting[self.sender.send(message)] = number
+
+    def on_accepted(self, event: Event) -> None:
+        number = self.waiting.pop(event.delivery, None)
+        if number is not None:
+            self.confirmed.add(number)
+
+    def on_rejected(self, event: Event) -> None:
+        number = self.waiting.pop(event.delivery, None)
+        if number is not None:
+            self.to_send.append(number)
+
+    def on_disconnected(self, event: Event) -> None:
+        # Nobody knows what became of these.
+        self.ends += 1
+        lost = sorted(self.waiting.values())
+        self.waiting.clear()
+        if self.session is not None:
+            self.sender.free()
+            self.receiver.free()
+            self.session.free()
+            self.sender = self.session = None
+        self.resent.update(lost)
+        self.to_send.extendleft(reversed(lost))
+
+    # -- consuming -------------------------------------------------------------------------
+
+    def on_message(self, event: Event) -> None:
+        message = event.message
+        number = int(message.id)
+        before = self.consumed.get(number, 0)
+        is_marked = message.delivery_count > 0 or number in self.resent
+        if before and not is_marked:
+            self.unmarked.append(number)
+        self.consumed[number] = before + 1
+        self.accept(event.delivery)
+
+    def told(self) -> dict[str, Any]:
+        """Return what was counted."""
+        return {
+            "published": self.count,
+            "confirmed": len(self.confirmed),
+            "consumed": len(self.consumed),
+            "lost": sorted(self.confirmed - self.consumed.keys())[:20],
+            "lost_count": len(self.confirmed - self.consumed.keys()),
+            "twice": sum(times > 1 for times in self.consumed.values()),
+            "twice_unmarked": len(self.unmarked),
+            "connections_ended": self.ends,
+        }
+
+
+def main() -> None:
+    """Run as `python -m tools.failover.clients COUNT SECONDS DIRECTORY URL...`.
+
+    In the directory are two numbers: `progress`, how many are confirmed; `gate`, how many may be
+    published so far.
+    """
+    count, seconds, top, *urls = sys.argv[1:]
+    storm = Storm(urls, int(count), float(seconds), Path(top))
+    Container(storm).run()
+    print(json.dumps(storm.told()))
+
+
+if __name__ == "__main__":
+    main()
