@@ -98,7 +98,20 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.tables",
         ERRORS,
     },
-    "joinproto.clusterer.keeping": {"joinproto.clusterer", "joinproto.store", ERRORS},
+    "joinproto.clusterer.keeping": {
+        "joinproto.clusterer",
+        "joinproto.json_form",
+        "joinproto.store",
+        ERRORS,
+    },
+    # A node as a process: TCP, time, and the services that it manages.
+    "joinproto.clusterer.running": {
+        "joinproto.clusterer",
+        "joinproto.ask",
+        "joinproto.drivers",
+        "joinproto.json_form",
+        ERRORS,
+    },
     # Its doing part: HTTP, the broker's tools, a file.
     "joinproto.reconcile.broker": {
         "joinproto.reconcile",
@@ -194,6 +207,7 @@ THEIRS: Mapping[str, set[str]] = {
     **{place: {"attr", "attrs", "transitions"} for place in PURE},
     "joinproto.store": {"attr", "attrs", "cattrs"},
     "joinproto.clusterer.keeping": {"attr", "attrs"},
+    "joinproto.clusterer.running": {"attr", "attrs"},
     "joinproto.drivers": BASE | {"anyio", "prometheus_client"},
     "joinproto.log": {"attr", "attrs"},
     "joinproto.swarm": {"attr", "attrs"},
