@@ -218,10 +218,10 @@ def _as_text(played: Played) -> Iterator[str]:
 
 
 def _step_as_text(step: StepTold) -> Iterator[str]:
-    for name, node in step.nodes.items():
-        version = "-" if node.version is None else node.version
-        data = node.data or "-"
-        yield f"  {name:10} {node.state:9} version {version:<3} data {data:8} {node.why}"
+    for name, one in step.nodes.items():
+        version = "-" if one.version is None else one.version
+        data = one.data or "-"
+        yield f"  {name:10} {one.state:9} version {version:<3} data {data:8} {one.why}"
     if step.wiped:
         yield f"  wiped: {', '.join(step.wiped)}"
     yield from (f"  {name} answers: {said}" for name, said in step.replies.items())

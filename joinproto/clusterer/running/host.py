@@ -115,7 +115,7 @@ class Host:
     def __attrs_post_init__(self) -> None:
         self.state = State(who=self.who)
         self._members = Members()
-        self.peering = Peering(lambda to, content: self.network.send(to, content))
+        self.peering = Peering(self._send)
 
     def post(self, event: Any) -> None:
         """Give the node something to do, after all that came before."""
@@ -383,6 +383,9 @@ class Host:
                     await self._look()
 
     # -- the network -------------------------------------------------------------------------
+
+    def _send(self, to: str, content: Any) -> None:
+        self.network.send(to, content)
 
     def message(self, sender: str, content: Any) -> None:
         """A message has come."""

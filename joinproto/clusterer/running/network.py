@@ -181,7 +181,7 @@ class Network:
                 writer.write(wire.hello(self.me))
                 said = wire.hello_of(await _frame(reader), self.release)
         except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
-            log.debug("%s at %s: %s", peer.name, peer.address, error or type(error).__name__)
+            log.debug("%s at %s: %s", peer.name, peer.address, str(error) or type(error).__name__)
         except Refused as error:
             self.refusals.say(time.monotonic(), f"{peer.name} at {peer.address}", str(error))
         else:

@@ -1,4 +1,4 @@
-"""Asking all other nodes at once what their services say; who does not answer in time says nothing."""
+"""Asking all other nodes at once what their services say; who is late says nothing."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def _service(found: Any, node: str, data: Path, top: Path) -> Callable[[], Servi
             next=f"[service] with kind = one of {', '.join(KINDS)}",
         )
     try:
-        file = reader_of(KINDS[kind]).read(found)
+        file: Any = reader_of(KINDS[kind]).read(found)
     except DoesNotFit as error:
         path = f"service.{error.path}" if error.path else "service"
         raise DoesNotFit(path, error.message, next=error.next) from None
