@@ -1,4 +1,4 @@
-"""RabbitMQ 3.10: the server is started without the broker, and `rabbitmqctl` does the rest.
+"""RabbitMQ 3.10 as the service: the server is a process, and `rabbitmqctl` does the rest.
 
 The node's name is the clusterer's name of it (rabbit@hostA), its Mnesia directory is `data`.  A
 server that a killed node left behind is found by its name, and its broker stopped.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -31,7 +32,7 @@ from joinproto.drivers.lines import one_line
 log = logging.getLogger("joinproto.clusterer")
 
 SAID_CHARS_MAX = 400
-LOOK_SECONDS = 0.5
+LOOK_SECONDS = 2.0
 NOT_MEMBER = ("not_a_cluster_node", "not in the cluster", "not a member")
 
 
@@ -53,22 +54,22 @@ class RabbitMQ:
         how, others = booting.how, booting.members - {self.node}
         if how in (Boot.JOIN, Boot.OWN) and not booting.running:
             raise ServiceFailed("nobody says that it runs with this config", next="it asks again")
-        self._up()
-        match how:
-            case Boot.JOIN:
-                self._join(min(booting.running), ram=self.node in booting.ram)
-            case Boot.FOUND | Boot.FIRST:
-                if others:
-                    self._ctl("force_boot")
-                self._ctl("start_app")
-                for name in sorted(others if how is Boot.FOUND else booting.forget & others):
-                    self._forget(name)
-            case Boot.OWN:
-                self._ctl("start_app")
+        if how is Boot.JOIN:
+            self._join(min(booting.running), ram=self.node in booting.ram)
+            return
+        if how is not Boot.OWN and others:
+            self._ctl("force_boot")
+        self._start()
+        if how is not Boot.OWN:
+            for name in sorted(others if how is Boot.FOUND else booting.forget & others):
+                self._forget(name)
 
     def _join(self, to: str, *, ram: bool) -> None:
         with suppress(ServiceFailed):  # it knows us only where a reset could not tell it
             self._ctl("forget_cluster_node", self.node, at=to)
+        if not self._is_up():
+            self._start()  # the server cannot be started without its broker
+            self._ctl("stop_app")
         self._ctl("join_cluster", *(["--ram"] if ram else []), to)
         self._ctl("start_app")
 
@@ -77,7 +78,13 @@ class RabbitMQ:
             self._ctl("stop_app")
 
     def wipe(self) -> None:
-        self._up()
+        if not self._is_up():
+            try:
+                if self.data.exists():
+                    shutil.rmtree(self.data)
+            except OSError as error:
+                raise ServiceFailed(f"{self.data}: {error.strerror}", next="mend it") from error
+            return
         try:
             self._ctl("reset")
         except ServiceFailed as error:
@@ -121,18 +128,18 @@ class RabbitMQ:
             return False
         return True
 
-    def _up(self) -> None:
-        """Return when the server runs, its broker stopped or not."""
+    def _start(self) -> None:
+        """Return when the broker runs, in the server that is there or in a new one."""
         if self._is_up():
+            self._ctl("start_app")
             return
         self.data.parent.mkdir(parents=True, exist_ok=True)
-        environment = self._environment() | {"RABBITMQ_NODE_ONLY": "true"}
         place = self.data.parent / f"{self.data.name}-server.out"
         with place.open("ab") as out:
             try:
-                self._process = subprocess.Popen(
+                self._process = process = subprocess.Popen(
                     list(self.server),
-                    env=environment,
+                    env=self._environment(),
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=out,
@@ -144,15 +151,16 @@ class RabbitMQ:
                 ) from error
         end = time.monotonic() + self.timeout
         while time.monotonic() < end:
-            if self._process.poll() is not None:
+            time.sleep(LOOK_SECONDS)
+            if process.poll() is not None:
                 raise ServiceFailed(
-                    f"{self.server[0]} ended with code {self._process.returncode}; see {place}",
+                    f"{self.server[0]} ended with code {process.returncode}; see {place}",
                     next="mend the server",
                 )
-            if self._is_up():
+            with suppress(ServiceFailed):
+                self._ctl("await_startup")
                 return
-            time.sleep(LOOK_SECONDS)
-        raise ServiceFailed(f"{self.server[0]}: no answer; see {place}", next="mend the server")
+        raise ServiceFailed(f"{self.server[0]}: not started; see {place}", next="mend the server")
 
     def _environment(self) -> dict[str, str]:
         return {
