@@ -55,6 +55,7 @@ class AskCompatible:
     new: Annotated[Mapping[str, Any], CONFIG]
     old: Annotated[Mapping[str, Any] | None, "the last achieved one; null: none"] = None
     release: RELEASE = Release.SEED
+    variant: VARIANT = Variant.SEED
 
 
 @frozen(kw_only=True)
@@ -71,7 +72,7 @@ def answer_compatible(asked: AskCompatible) -> CompatibleAnswer:
     """Return whether a config goes with the data of the last achieved one."""
     new = config_at("new", asked.new, asked.release)
     old = None if asked.old is None else config_at("old", asked.old, asked.release)
-    case = fits(new, old, asked.node)
+    case = fits(new, old, asked.node, RULES[asked.variant, asked.release])
     kept = "kept" if case.outcome is Fits.COMPATIBLE else "given up"
     return CompatibleAnswer(
         compatible=case.outcome is Fits.COMPATIBLE,
@@ -122,7 +123,8 @@ def answer_boot(asked: AskBoot) -> BootAnswer:
     new = stored if found.new is found.old and stored else Held(found.new)
     if given is not None and found.case.outcome is Takes.GIVEN:
         new = given
-    compatible = fits(new, stored, asked.node).outcome is Fits.COMPATIBLE
+    rules = RULES[Variant.SEED, asked.release]
+    compatible = fits(new, stored, asked.node, rules).outcome is Fits.COMPATIBLE
     turn = Turn(named=asked.node in found.new.nodes, compatible=compatible)
     becomes = BEGIN[asked.release].choose((turn,), 0)
     return BootAnswer(
@@ -237,7 +239,7 @@ def _begun(asked: AskNews, new: Held, current: Held | None, status: Status) -> t
         achieved: Held | None = config_at("achieved", asked.achieved, asked.release)
     else:
         achieved = None if _waits(status) else current
-    compatible = fits(new, achieved, asked.node)
+    compatible = fits(new, achieved, asked.node, RULES[asked.variant, asked.release])
     turn = Turn(
         named=asked.node in new.config.nodes,
         compatible=compatible.outcome is Fits.COMPATIBLE,

@@ -41,7 +41,8 @@ def begin(step: Step, new: Held) -> Step:
     """Return the step after a config has begun: `new` as it came, identities unmerged."""
     before = step.state
     me, rules, config = before.who.me, before.who.rules, new.config
-    case = fits(new, before.achieved, me)
+    achieved = None if before.blank and rules.joins_blank else before.achieved
+    case = fits(new, achieved, me, rules)
     turn = Turn(
         named=me in config.nodes,
         compatible=case.outcome is Fits.COMPATIBLE,
@@ -125,6 +126,7 @@ def succeed(step: Step, how: Boot, *, wipes: bool = False, forget: frozenset[str
             held=held,
             achieved=held,
             identity=identity,
+            blank=state.blank or wipes,
         )
     )
 

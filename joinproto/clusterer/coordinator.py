@@ -120,7 +120,12 @@ def _start(state: State, start: Start) -> Step:
     if not is_stored and (stored is None or state.who.rules.carries):
         new = tidy(new, me, identity)
     begun = evolve(
-        state, identity=identity, achieved=stored, members=record.members, ran=record.ran
+        state,
+        identity=identity,
+        achieved=stored,
+        members=record.members,
+        ran=record.ran,
+        blank=record.blank,
     )
     return begin(Step(begun), new)
 
@@ -216,7 +221,8 @@ def _booted(state: State) -> Step:
     others = state.config_now.config.nodes - {state.who.me}
     tell = told(state.contacts | others, state.config_now, achieved=True)
     why = state.why
-    return moved(Step(state), "booted").then(*tell, contacts=others, dead=NOBODY, why=why)
+    booted = moved(Step(state), "booted")
+    return booted.then(*tell, contacts=others, dead=NOBODY, blank=False, why=why)
 
 
 def _down(state: State, node: str) -> Step:

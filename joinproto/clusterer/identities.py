@@ -84,7 +84,7 @@ def of_node(identity: str | None) -> str | None:
     return None if identity is None else identity.partition("+")[0]
 
 
-def fits(new: Held, old: Held | None, me: str) -> Case[Fits]:
+def fits(new: Held, old: Held | None, me: str, rules: Rules) -> Case[Fits]:
     """Return whether a config goes with the data of the last achieved one; both unmerged."""
     config = new.config
     gospel = config.gospel
@@ -96,6 +96,8 @@ def fits(new: Held, old: Held | None, me: str) -> Case[Fits]:
         resets=gospel is None,
         self_in_old=me in old.config.nodes,
         gospel_in_old=gospel in old.config.nodes,
+        # Where nothing is said of identities, nothing is known of who came, either.
+        never_came=rules.asks_who_came and bool(old.ids.pairs) and other is None,
         contradicts=one is not None and other is not None and one != other,
         was_out=(new.since.get(me) or 0) > old.config.version,
     )

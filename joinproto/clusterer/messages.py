@@ -18,12 +18,16 @@ NOBODY: frozenset[str] = frozenset()
 
 @frozen(kw_only=True)
 class Record:
-    """What lies on a node's disk: `ran` are the members that ran at the last stop, itself too."""
+    """What lies on a node's disk: `ran` are the members that ran at the last stop, itself too.
+
+    `blank`: the data that the stored config speaks of were given up, and no others came.
+    """
 
     stored: Held | None = None
     identity: str | None = None
     members: frozenset[str] = NOBODY
     ran: frozenset[str] = NOBODY
+    blank: bool = False
 
 
 # -- events ----------------------------------------------------------------------------------

@@ -71,11 +71,12 @@ def plan(
     *,
     release: Release = Release.SEED,
     variant: Variant = Variant.OURS,
+    at: str | None = None,
 ) -> Plan:
     """Return what a new config does.
 
     `statuses`: of nodes that are not ready; a node of the new config alone that is ready is by
-    itself, with data of its own.
+    itself, with data of its own.  `at`: to which node it is given; None: to one that is ready.
     """
     names = sorted(current.nodes | new.nodes)
     sim = Sim(Story(steps=(), nodes=tuple(names), release=release, variant=variant))
@@ -89,7 +90,8 @@ def plan(
             op = Op.STOP if up is Up.OFF else Op.RESET
             sim.play((Deed(op=op, node=name),))
     ready = [name for name in names if statuses.get(name, Up.READY) is Up.READY]
-    at = next((name for name in ready if name in current.nodes), next(iter(ready), None))
+    if at is None:
+        at = next((name for name in ready if name in current.nodes), next(iter(ready), None))
     sim.events.clear()
     sim.play(() if at is None else (Deed(op=Op.APPLY, node=at, config=as_json(new)),))
     found = told(sim)

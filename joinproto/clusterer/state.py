@@ -75,7 +75,7 @@ class State:
 
     `contacts`: who is told of the next config.  `dead`: members that are away.  `awaited`,
     `joining`: what the last round of a rejoining node found.  `timer`: number of the shutdown
-    timer that counts.
+    timer that counts.  `blank`: its data were given up, and it has not booted since.
     """
 
     who: Who
@@ -92,6 +92,7 @@ class State:
     ran: frozenset[str] = NOBODY
     lock: Holder | None = None
     timer: int = 0
+    blank: bool = False
     paused: bool = False
     why: Why = Why("U7", "not started")
     waits_for: frozenset[str] = NOBODY

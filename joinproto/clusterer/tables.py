@@ -31,6 +31,7 @@ class Pair:
     resets: bool = False
     self_in_old: bool = True
     gospel_in_old: bool = True
+    never_came: bool = False
     contradicts: bool = False
     was_out: bool = False
 
@@ -68,6 +69,12 @@ COMPATIBLE = Table(
             "U3",
             "the gospel is not in the old one",
             _PAIR.fact("the old one lacks the gospel", gospel_in_old=False),
+            Fits.INCOMPATIBLE,
+        ),
+        Case(
+            "U3",
+            "the gospel never came",
+            _PAIR.fact("the old one names the gospel, which never was a member", never_came=True),
             Fits.INCOMPATIBLE,
         ),
         Case(

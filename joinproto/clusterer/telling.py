@@ -82,7 +82,7 @@ def _node(sim: Sim, machine: Machine) -> NodeTold:
         cluster=tuple(sorted([machine.name, *others])) if ready else (),
         identity=identity_of(machine),
         waits_for=tuple(sorted(state.waits_for)),
-        why=_why(state.why.rule, state.why.case, state.waits_for),
+        why=reason(state.why.rule, state.why.case, state.waits_for),
     )
 
 
@@ -110,6 +110,7 @@ WHY = {
 }
 
 
-def _why(rule: str, case: str, others: frozenset[str]) -> str:
+def reason(rule: str, case: str, others: frozenset[str]) -> str:
+    """Return why a node is as it is, in a sentence, with its rule and case."""
     said = WHY.get(case, case).format(others=" and ".join(sorted(others)) or "another node")
     return f"{said} ({rule} {case})"

@@ -30,16 +30,28 @@ class Rules:
     member; else they are copied from the last achieved one.  `believes_waiting`: a node that
     waits takes over any identity that it is told.  `renews`: data that a reset throws away take
     their identity along.  `crashes`: on three messages that its maker did not expect.
+    `joins_blank`: who gave its data up and was stopped before others came joins again; else the
+    stored config counts as achieved.  `asks_who_came`: a gospel that the last achieved config names
+    counts as known only where it was a member, which its identity tells.
     """
 
     carries: bool
     believes_waiting: bool
     renews: bool
     crashes: bool
+    joins_blank: bool = False
+    asks_who_came: bool = False
 
 
 _DOCUMENT = Rules(carries=False, believes_waiting=True, renews=False, crashes=False)
-_OURS = Rules(carries=True, believes_waiting=False, renews=True, crashes=False)
+_OURS = Rules(
+    carries=True,
+    believes_waiting=False,
+    renews=True,
+    crashes=False,
+    joins_blank=True,
+    asks_who_came=True,
+)
 RULES = {
     (Variant.SEED, Release.SEED): _DOCUMENT,
     (Variant.SEED, Release.HEAD): _DOCUMENT,

@@ -120,7 +120,20 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.tables",
         ERRORS,
     },
-    "joinproto.clusterer.keeping": {"joinproto.clusterer", "joinproto.store", ERRORS},
+    "joinproto.clusterer.keeping": {
+        "joinproto.clusterer",
+        "joinproto.json_form",
+        "joinproto.store",
+        ERRORS,
+    },
+    # A node as a process: TCP, time, and the services that it manages.
+    "joinproto.clusterer.running": {
+        "joinproto.clusterer",
+        "joinproto.ask",
+        "joinproto.drivers",
+        "joinproto.json_form",
+        ERRORS,
+    },
     # Its doing part: HTTP, the broker's tools, a file.
     "joinproto.reconcile.broker": {
         "joinproto.reconcile",
@@ -225,6 +238,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.standby.serving": {
         *("attr", "attrs", "cattrs", "anyio", "prometheus_client", "proton"),
     },
+    "joinproto.clusterer.running": {"attr", "attrs"},
     "joinproto.drivers": BASE | {"anyio", "prometheus_client"},
     "joinproto.log": {"attr", "attrs"},
     "joinproto.swarm": {"attr", "attrs"},

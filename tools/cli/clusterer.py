@@ -6,7 +6,6 @@ order; 2 where an input cannot be read.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -21,11 +20,12 @@ from joinproto.clusterer.ask_config import AskRead, CompareAnswer, ReadAnswer, a
 from joinproto.clusterer.plan import Up
 from joinproto.clusterer.plan import plan as planned
 from joinproto.clusterer.play import Played, play, play_orders
-from joinproto.clusterer.reading import NotConfig, Read, Release, read
+from joinproto.clusterer.reading import Release
 from joinproto.clusterer.story import Story, story_of
 from joinproto.clusterer.telling import StepTold
-from joinproto.errors import UsageProblem
 from joinproto.json_form import Merged, printed
+from tools.cli.clusterer_files import config_of, text_of
+from tools.cli.clusterer_run import apply, node, plan_as_text, status
 
 EXAMPLE = """\b
 Example:
@@ -50,6 +50,10 @@ def clusterer() -> None:
 
     A config file holds Erlang terms, or TOML.
     """
+
+
+for _command in (node, apply, status):
+    clusterer.add_command(_command)
 
 
 def options(command: Any) -> Any:
@@ -94,27 +98,6 @@ def compare(a: str, b: str, release: str, as_json: bool) -> int:
     return 0
 
 
-def config_of(file: str, release: Release) -> Read:
-    """Return the config of a file; raises `UsageProblem` with the line at fault."""
-    try:
-        return read(text_of(file), release=release)
-    except NotConfig as error:
-        raise UsageProblem(
-            f"{file}:{error.line}: {error.found}", next=f"write {error.write}"
-        ) from None
-
-
-def text_of(file: str) -> str:
-    """Return what stands in a file, `-` for standard input; raises `UsageProblem`."""
-    try:
-        found = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        return found.decode("utf-8-sig")
-    except OSError as error:
-        raise UsageProblem(f"{file}: {error.strerror}", next="name a file that is there") from None
-    except UnicodeDecodeError:
-        raise UsageProblem(f"{file}: not UTF-8", next="save it as UTF-8") from None
-
-
 @clusterer.command()
 @options
 @click.option("--status", metavar="FILE", help="JSON: node to ready, off or reset; else ready.")
@@ -133,11 +116,7 @@ def plan(current: str, new: str, status: str | None, release: str, as_json: bool
     if as_json:
         click.echo(printed(found))
         return 0
-    click.echo(f"{new} is {found.result.value}; given to {found.applied_at}: {found.reply}")
-    for node in found.nodes:
-        lost = ", its data are LOST" if node.wiped else ""
-        waits = f", waits for {', '.join(node.waits_for)}" if node.waits_for else ""
-        click.echo(f"  {node.name:20} {node.does.value}{lost}{waits}: {node.why}")
+    click.echo("\n".join(plan_as_text(new, found)))
     return 0
 
 
@@ -239,10 +218,10 @@ def _as_text(played: Played) -> Iterator[str]:
 
 
 def _step_as_text(step: StepTold) -> Iterator[str]:
-    for name, node in step.nodes.items():
-        version = "-" if node.version is None else node.version
-        data = node.data or "-"
-        yield f"  {name:10} {node.state:9} version {version:<3} data {data:8} {node.why}"
+    for name, one in step.nodes.items():
+        version = "-" if one.version is None else one.version
+        data = one.data or "-"
+        yield f"  {name:10} {one.state:9} version {version:<3} data {data:8} {one.why}"
     if step.wiped:
         yield f"  wiped: {', '.join(step.wiped)}"
     yield from (f"  {name} answers: {said}" for name, said in step.replies.items())

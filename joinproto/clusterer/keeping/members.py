@@ -1,0 +1,74 @@
+"""What a node remembers beside its config: who its broker ran with, and whether its data count.
+
+One small file, `DATA-cluster.members`, replaced whole.
+
+Source: Clusterer, U5; the real one's nodes that ran at the last stop.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+from attrs import frozen
+
+from joinproto.errors import StoreCorrupt, StoreUnreadable, StoreWriteFailed
+from joinproto.json_form import printed, read
+from joinproto.store.filesystem import FileSystem, RealFileSystem, let_go, reason
+from joinproto.store.replace import Progress, replace
+
+
+@frozen(kw_only=True)
+class Members:
+    """`given_up`: the data at hand do not count any more, whether they are still there or not."""
+
+    members: Annotated[tuple[str, ...], "of the broker's cluster, itself included"] = ()
+    ran: Annotated[tuple[str, ...], "who ran when the broker ran last, itself included"] = ()
+    given_up: Annotated[bool, "the data at hand are to be thrown away"] = False
+
+
+@frozen
+class MembersFile:
+    """The file beside a broker's data directory, `data`."""
+
+    data: Path
+    files: FileSystem = RealFileSystem()
+
+    @property
+    def path(self) -> Path:
+        return self.data.parent / f"{self.data.name}-cluster.members"
+
+    def load(self) -> Members:
+        """Return what is there, of a blank node where nothing is; raises `StoreError`."""
+        try:
+            text = self.path.read_bytes()
+        except FileNotFoundError:
+            return Members()
+        except OSError as error:
+            raise StoreUnreadable(f"{self.path}: {reason(error)}", next="check the disk") from error
+        try:
+            found = read(Members, json.loads(text))
+        except (KeyError, TypeError, ValueError) as error:
+            raise StoreCorrupt(
+                f"{self.path}: {error}",
+                next="restore the file; or reset the node: it joins with a new identity",
+            ) from error
+        return Members(members=found.members, ran=found.ran, given_up=found.given_up)
+
+    def keep(self, members: Members) -> None:
+        """Return when it is on the disk; raises `StoreWriteFailed`."""
+        progress = Progress()
+        try:
+            room = self.files.open_directory(self.data.parent)
+            try:
+                text = printed(members).encode()
+                replace(self.files, room, self.path.name, text, progress, shows=True)
+                self.files.sync_directory(room)
+            finally:
+                let_go(self.files, room)
+        except OSError as error:
+            raise StoreWriteFailed(
+                f"{self.path}: {progress.step}: {reason(error)}",
+                next="stop the node, and mend the disk",
+            ) from error

@@ -1,0 +1,339 @@
+"""TCP between nodes: one connection with each, whoever called, and silence where there is none.
+
+What was asked and not answered is asked once more after a connection broke; where nobody can be
+reached, that is told as silence.  A peer of which nothing is heard for `silence` seconds is lost,
+however the connection looks.  Who is busy with its broker answers late, and is not lost.
+
+Source: Clusterer, U7; the real one's monitors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from attrs import Factory, define, field, frozen
+
+from joinproto.clusterer.messages import (
+    AskAwaited,
+    AskLock,
+    AskStatus,
+    Awaited,
+    Locked,
+    Told,
+)
+from joinproto.clusterer.reading import Release
+from joinproto.clusterer.running import wire
+from joinproto.clusterer.running.wire import AskService, Hello, ServiceTold
+from joinproto.drivers.addresses import Address
+from joinproto.drivers.framing import LENGTH_BYTES
+from joinproto.drivers.lines import one_line
+from joinproto.drivers.refused import Refusals, Refused
+from joinproto.errors import EnvironmentProblem, UsageProblem
+
+log = logging.getLogger("joinproto.clusterer")
+
+HELLO_SECONDS = 5.0
+OPERATOR_SECONDS = 60.0
+SESSIONS_MAX = 256
+PING = wire.packed({"kind": "ping"})
+Operator = Callable[[Mapping[str, Any]], Any]
+
+
+@frozen(kw_only=True)
+class Timing:
+    """Seconds: between two rounds, pokes of who is away, boots that failed, signs of life; until
+    a peer counts as lost."""
+
+    poll: float = 0.5
+    poke: float = 2.0
+    retry: float = 5.0
+    heartbeat: float = 1.0
+    silence: float = 5.0
+
+
+@frozen(kw_only=True)
+class Heard:
+    """What the host is called back with: a message, a message that nobody heard, an end."""
+
+    message: Callable[[str, Any], None]
+    lost: Callable[[str, Any], None]
+    down: Callable[[str], None]
+    operator: Operator
+
+
+@define(eq=False)
+class Session:
+    """One connection with a peer that has said who it is."""
+
+    writer: asyncio.StreamWriter
+    run: str
+    heard_at: float
+
+
+@define(eq=False)
+class Peer:
+    """Another node.  `unanswered`: what was asked of it, and how often it was sent."""
+
+    name: str
+    address: Address | None = None
+    sessions: list[Session] = Factory(list)
+    outbox: list[Any] = Factory(list)
+    unanswered: dict[tuple[type, int], tuple[Any, int]] = Factory(dict)
+    dialing: asyncio.Task[None] | None = None
+    run: str = ""
+
+
+_ANSWER_OF: Mapping[type, type] = {
+    Told: AskStatus,
+    Awaited: AskAwaited,
+    Locked: AskLock,
+    ServiceTold: AskService,
+}
+
+
+def _number(content: Any) -> int:
+    number = getattr(content, "token", None)
+    return int(content.number if number is None else number)
+
+
+@define
+class Network:
+    """All connections of one node."""
+
+    me: Hello
+    release: Release
+    addresses: Mapping[str, Address]
+    timing: Timing
+    heard: Heard
+    peers: dict[str, Peer] = Factory(dict)
+    refusals: Refusals = field(factory=lambda: Refusals(log))
+    _tasks: set[asyncio.Task[None]] = Factory(set)
+    _open: int = 0
+    _closing: bool = False
+
+    # -- towards others ----------------------------------------------------------------------
+
+    def peer(self, name: str) -> Peer:
+        """Return what is known of a node."""
+        if name not in self.peers:
+            self.peers[name] = Peer(name, self.addresses.get(name))
+        return self.peers[name]
+
+    def send(self, to: str, content: Any) -> None:
+        """Send, or call; `heard.lost` tells later if nobody can be reached."""
+        if self._closing:
+            return
+        peer = self.peer(to)
+        if type(content) in _ANSWER_OF.values():
+            peer.unanswered[type(content), _number(content)] = (content, 1)
+        peer.outbox.append(content)
+        self._flush(peer)
+
+    def reaches(self, name: str) -> bool:
+        """Say whether there is a connection."""
+        return name in self.peers and bool(self.peers[name].sessions)
+
+    def _flush(self, peer: Peer) -> None:
+        if not peer.sessions:
+            if peer.dialing is None:
+                peer.dialing = self._spawn(self._dial(peer))
+            return
+        writer = peer.sessions[0].writer
+        for content in peer.outbox:
+            writer.write(wire.put(content))
+        peer.outbox.clear()
+
+    def _spawn(self, work: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _dial(self, peer: Peer) -> None:
+        try:
+            reached = await self._called(peer)
+        finally:
+            peer.dialing = None
+        if reached is None:
+            if peer.sessions:
+                self._flush(peer)
+            else:
+                self._gone(peer)
+            return
+        reader, writer, said = reached
+        await self._session(peer, reader, writer, said)
+
+    async def _called(
+        self, peer: Peer
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, Hello] | None:
+        if peer.address is None:
+            self.refusals.say(time.monotonic(), peer.name, "no address of it is known")
+            return None
+        writer = None
+        try:
+            async with asyncio.timeout(self.timing.silence):
+                reader, writer = await asyncio.open_connection(peer.address.host, peer.address.port)
+                writer.write(wire.hello(self.me))
+                said = wire.hello_of(await _frame(reader), self.release)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+            log.debug("%s at %s: %s", peer.name, peer.address, str(error) or type(error).__name__)
+        except Refused as error:
+            self.refusals.say(time.monotonic(), f"{peer.name} at {peer.address}", str(error))
+        else:
+            if said.node == peer.name:
+                return reader, writer, said
+            other = "an operator" if said.node is None else said.node
+            self.refusals.say(
+                time.monotonic(), f"{peer.name} at {peer.address}", f"{other} answers there"
+            )
+        if writer is not None:
+            writer.close()
+        return None
+
+    def _gone(self, peer: Peer) -> None:
+        """Nobody can be reached there: what was said and asked is lost."""
+        asked = [content for content, _ in peer.unanswered.values()]
+        rest = [one for one in peer.outbox if type(one) not in _ANSWER_OF.values()]
+        peer.outbox.clear()
+        peer.unanswered.clear()
+        for content in (*asked, *rest):
+            self.heard.lost(peer.name, content)
+        self.heard.down(peer.name)
+
+    # -- a session ---------------------------------------------------------------------------
+
+    async def _session(
+        self, peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, said: Hello
+    ) -> None:
+        """Read until the connection ends."""
+        if peer.run and said.run != peer.run:
+            self.heard.down(peer.name)  # it was started anew meanwhile
+        peer.run = said.run
+        if peer.address is None and said.listen is not None:
+            with suppress(UsageProblem):
+                peer.address = Address.parse(said.listen)
+        session = Session(writer, said.run, time.monotonic())
+        peer.sessions.append(session)
+        log.info("connected to %s", peer.name)
+        self._flush(peer)
+        beats = self._spawn(self._beat(peer, session))
+        why = "the connection ended"
+        try:
+            while True:
+                body = await _frame(reader)
+                session.heard_at = time.monotonic()
+                if body == PING[LENGTH_BYTES:]:
+                    continue
+                content = wire.taken(body, self.release)
+                asks = _ANSWER_OF.get(type(content))
+                if asks is not None:
+                    peer.unanswered.pop((asks, _number(content)), None)
+                self.heard.message(peer.name, content)
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        except Refused as error:
+            why = str(error)
+            self.refusals.say(time.monotonic(), peer.name, why)
+        finally:
+            beats.cancel()
+            writer.close()
+            peer.sessions.remove(session)
+            if not self._closing:
+                log.info("lost %s: %s", peer.name, why)
+                self._lost_session(peer)
+
+    async def _beat(self, peer: Peer, session: Session) -> None:
+        while True:
+            await asyncio.sleep(self.timing.heartbeat)
+            if time.monotonic() - session.heard_at > self.timing.silence:
+                log.info("nothing was heard of %s for %g s", peer.name, self.timing.silence)
+                session.writer.transport.abort()
+                return
+            session.writer.write(PING)
+
+    def _lost_session(self, peer: Peer) -> None:
+        """What is not answered is asked once more, on another connection; then it is silence."""
+        self.heard.down(peer.name)
+        for key, (content, sent) in list(peer.unanswered.items()):
+            if sent > 1:
+                del peer.unanswered[key]
+                self.heard.lost(peer.name, content)
+            elif content not in peer.outbox:
+                peer.unanswered[key] = (content, sent + 1)
+                peer.outbox.append(content)
+        if peer.outbox:
+            self._flush(peer)
+
+    # -- the port ----------------------------------------------------------------------------
+
+    async def listen(self, listen: Address) -> asyncio.Server:
+        """Return the open port; raises `EnvironmentProblem`."""
+        try:
+            return await asyncio.start_server(self._accepted, listen.host, listen.port)
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"listen {listen}: {error.strerror or error}",
+                next="stop what has the port, or listen on another one",
+            ) from error
+
+    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        where = writer.get_extra_info("peername") or ("?", 0)
+        whom = f"{where[0]}:{where[1]}"
+        self._open += 1
+        try:
+            if self._open > SESSIONS_MAX:
+                raise Refused(f"more than {SESSIONS_MAX} connections")
+            async with asyncio.timeout(HELLO_SECONDS):
+                said = wire.hello_of(await _frame(reader), self.release)
+            if said.node == self.me.node:
+                raise Refused(f"it says that it is {one_line(str(said.node))}, as this node is")
+            writer.write(wire.hello(self.me))
+            if said.node is None:
+                await self._operator(reader, writer)
+            else:
+                await self._session(self.peer(said.node), reader, writer, said)
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        except TimeoutError:
+            self.refusals.say(time.monotonic(), whom, f"no whole hello within {HELLO_SECONDS:g} s")
+        except Refused as error:
+            self.refusals.say(time.monotonic(), whom, str(error))
+            with suppress(OSError):
+                writer.write(wire.refusal(str(error)))
+        finally:
+            self._open -= 1
+            writer.close()
+
+    async def _operator(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request after the other."""
+        while True:
+            async with asyncio.timeout(OPERATOR_SECONDS):
+                asked = wire.unpacked(await _frame(reader))
+            writer.write(wire.packed(await self.heard.operator(asked)))
+            await writer.drain()
+
+    async def close(self) -> None:
+        """End all connections."""
+        self._closing = True
+        for peer in self.peers.values():
+            for session in peer.sessions:
+                with suppress(OSError, TimeoutError):
+                    async with asyncio.timeout(1):
+                        await session.writer.drain()
+                session.writer.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def _frame(reader: asyncio.StreamReader) -> bytes:
+    """Return the next body; raises `Refused`, or as the stream does."""
+    length = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "big")
+    if not 0 < length <= wire.FRAME_BYTES_MAX:
+        raise Refused(f"a frame of {length} bytes, expected 1 to {wire.FRAME_BYTES_MAX}")
+    return await reader.readexactly(length)

@@ -1,0 +1,121 @@
+"""`joinproto node` under the Clusterer: formed, grown, shrunk, reset, brought back by configs alone.
+
+Real: all processes, kill -9, frames that clients write and read.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attrs import define, field
+
+from joinproto.clusterer.config import Config
+from tools.faults.clusterer import Fleet
+from tools.faults.ports import free_ports
+
+pytestmark = pytest.mark.slow
+
+PATIENCE = 60.0
+
+
+def config(version: int, nodes: str, gospel: str | None) -> Config:
+    return Config(version, frozenset(nodes), gospel=gospel, shutdown_timeout=600)
+
+
+@define
+class Logs:
+    """The replicated log behind the nodes, as clients see it."""
+
+    fleet: Fleet = field(init=False)
+    room: Path
+    clients: dict[str, int] = field(init=False)
+    members: dict[str, int] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        names = tuple("abcd")
+        ports = free_ports(2 * len(names))
+        self.clients = dict(zip(names, ports[: len(names)], strict=True))
+        self.members = dict(zip(names, ports[len(names) :], strict=True))
+        self.fleet = Fleet(self.room, names, service=self.service)
+
+    def service(self, name: str) -> str:
+        places = {one: f"127.0.0.1:{port}" for one, port in self.members.items()}
+        rows = "".join(f"{one} = {json.dumps(where)}\n" for one, where in places.items())
+        return (
+            f'[service]\nkind = "joinproto"\nlisten = "{places[name]}"\n'
+            f'clients = "127.0.0.1:{self.clients[name]}"\n[service.members]\n{rows}'
+        )
+
+    def asked(self, name: str, line: str) -> list[str]:
+        """Return the lines of an answer, tried again until the node serves."""
+        end = time.monotonic() + PATIENCE
+        said = ["nothing"]
+        while time.monotonic() < end:
+            try:
+                with socket.create_connection(("127.0.0.1", self.clients[name]), 5) as link:
+                    link.settimeout(5)
+                    link.sendall(f"{line}\nquit\n".encode())
+                    with link.makefile("r") as lines:
+                        said = lines.read().splitlines()
+            except OSError as error:
+                said = [str(error)]
+            if said and not said[0].startswith("no ") and said[-1].split(" ")[0] in ("ok", "end"):
+                return said
+            time.sleep(0.2)
+        raise AssertionError(f"{name} to {line!r}: {said}\n{self.fleet.told()}")
+
+    def read(self, name: str) -> list[str]:
+        """Return what was written, as this node reads it."""
+        return [line.partition(" ")[2] for line in self.asked(name, "read")[:-1]]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Iterator[Logs]:
+    found = Logs(tmp_path)
+    try:
+        yield found
+    finally:
+        for name in found.fleet.names:
+            found.fleet.stop(name)
+        found.fleet.close()
+
+
+def test_a_cluster_of_members_by_configs_alone(logs: Logs) -> None:
+    """What clients wrote is there after each change, at all that are in the config."""
+    fleet = logs.fleet
+    for name in "abc":
+        fleet.start(name, config(1, "abc", "a") if name == "a" else None)
+    fleet.until_ready("abc", 1)
+    logs.asked("b", "append one")
+
+    fleet.start("d")
+    fleet.until_ready("d", 0)
+    assert "beginning transition" == fleet.apply("c", config(2, "abcd", "a"))
+    fleet.until_ready("abcd", 2)
+    logs.asked("d", "append two")
+    assert ["one", "two"] == logs.read("a")
+
+    # Its config stays as it is: it comes back blank, and takes all of it over again.
+    fleet.stop("c")
+    fleet.reset("c")
+    fleet.start("c")
+    fleet.until_ready("c", 2)
+    assert ["one", "two"] == logs.read("c")
+
+    assert "beginning transition" == fleet.apply("a", config(3, "ab", "a"))
+    fleet.until_ready("ab", 3)
+    fleet.until("c is out", lambda: (fleet.status("c") or {}).get("status") == "pending")
+    logs.asked("a", "append three")
+    assert ["one", "two", "three"] == logs.read("b")
+
+    for name in "ab":
+        assert 0 == fleet.stop(name)
+    for name in "ba":
+        fleet.start(name)
+    fleet.until_ready("ab", 3)
+    assert ["one", "two", "three"] == logs.read("a") == logs.read("b")

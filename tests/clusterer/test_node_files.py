@@ -1,0 +1,179 @@
+"""What a running node is given: settings, messages, an operator's words; else refused."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from joinproto.clusterer.config import Config, Held, Notes
+from joinproto.clusterer.keeping.members import Members, MembersFile
+from joinproto.clusterer.messages import (
+    AskAwaited,
+    AskLock,
+    AskStatus,
+    Awaited,
+    Locked,
+    NewConfig,
+    Told,
+    Unlock,
+)
+from joinproto.clusterer.reading import Release
+from joinproto.clusterer.running import wire
+from joinproto.clusterer.running.wire import AskService, Hello, ServiceTold
+from joinproto.clusterer.status import Status
+from joinproto.drivers.framing import LENGTH_BYTES
+from joinproto.drivers.refused import Refused
+from joinproto.errors import StoreCorrupt
+from tests.tools.running import Run, run_here
+
+GOOD: dict[str, Any] = {
+    "node": '"a"',
+    "data": '"data"',
+    "listen": '"127.0.0.1:7501"',
+    "service": '{ kind = "python", object = "tools.faults.clusterer_service:Labelled" }',
+}
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    return lambda *words: run_here(capsys, "clusterer", *words)
+
+
+def written(folder: Path, **changes: str | None) -> str:
+    fields = {**GOOD, **changes}
+    path = folder / "node.toml"
+    path.write_text("".join(f"{key} = {value}\n" for key, value in fields.items() if value))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"node": None}, "node is missing"),
+        ({"node": "1"}, "node: expected a text, found 1"),
+        ({"ports": "1"}, "ports: there is no such field"),
+        ({"listen": '"0.0.0.0:7501"'}, "nothing protects it"),
+        ({"listen": '"here"'}, "not an address"),
+        ({"nodes": '{ b = "x" }'}, "not an address"),
+        ({"timing": "{ poll = 0 }"}, "timing.poll"),
+        ({"timing": "{ poll = nan }"}, "without an end"),
+        ({"timing": "{ heartbeat = 4 }"}, "timing.silence"),
+        ({"node": "2020-01-01"}, "a date"),
+        ({"service": None}, "service: missing"),
+        ({"service": '{ kind = "x" }'}, "service.kind: 'x' is no kind"),
+        ({"service": '{ kind = "commands" }'}, "service: start is missing"),
+        ({"service": '{ kind = "rabbitmq", start = ["x"] }'}, "service.start"),
+        ({"release": '"now"'}, "release"),
+        ({"node": "="}, "not a TOML file"),
+    ],
+)
+def test_settings_that_are_not_right_are_refused_with_their_place(
+    tmp_path: Path, run: Run, changes: dict[str, str | None], said: str
+) -> None:
+    """Exit code 2, and nothing is begun."""
+    found = run("node", "--check", "--config", written(tmp_path, **changes))
+
+    assert 2 == found.code
+    assert said in found.err
+
+
+def test_settings_that_are_right_are_said_to_be(tmp_path: Path, run: Run) -> None:
+    assert 0 == run("node", "--check", "--config", written(tmp_path)).code
+    assert 2 == run("node", "--config", str(tmp_path / "none.toml")).code
+
+
+CONFIG = Config(3, frozenset({"a", "b"}), frozenset({"c"}), "a", 30)
+HELD = Held(CONFIG, Notes.of({"a": "x"}), Notes.of({"a": 1}))
+CONTENTS = [
+    AskStatus("x", 7),
+    Told(7, HELD, Status.READY),
+    Told(7, None, Status.PREBOOT),
+    AskAwaited(1),
+    Awaited(1, frozenset({"a"})),
+    Awaited(1, None),
+    NewConfig(HELD, achieved=True),
+    AskLock(1),
+    Locked(1, granted=False),
+    Unlock(1),
+    AskService(4),
+    ServiceTold(4, True, 3, {"label": "x"}),
+]
+
+
+@pytest.mark.parametrize("content", CONTENTS, ids=repr)
+def test_a_message_is_read_as_it_was_written(content: Any) -> None:
+    assert content == wire.taken(wire.put(content)[LENGTH_BYTES:], Release.SEED)
+
+
+def test_what_is_not_a_message_is_refused_and_nothing_else() -> None:
+    """Every message with a value replaced, a key taken away, and bytes changed."""
+    chance = Random(1)
+    others = [None, True, -1, 1.5, "", "x" * 300, [], [[]], {}, {"a": []}, 10**18]
+    refused = 0
+    for content in CONTENTS:
+        body = wire.put(content)[LENGTH_BYTES:]
+        tree = json.loads(body)
+        bad = [json.dumps({**tree, key: other}).encode() for key in tree for other in others]
+        bad += [json.dumps({k: v for k, v in tree.items() if k != key}).encode() for key in tree]
+        for _ in range(60):
+            at = chance.randrange(len(body))
+            bad.append(body[:at] + bytes([chance.randrange(256)]) + body[at + 1 :])
+        for one in bad:
+            try:
+                wire.taken(one, Release.SEED)
+            except Refused:
+                refused += 1
+    assert refused > 500
+
+
+def test_a_hello_of_another_kind_is_refused() -> None:
+    """Another protocol, version or release, and a node without a name."""
+    good = json.loads(wire.hello(Hello(node="a", release=Release.SEED))[LENGTH_BYTES:])
+    for changes in ({"protocol": "x"}, {"version": 2}, {"release": "head"}, {"node": ""}):
+        with pytest.raises(Refused):
+            wire.hello_of(json.dumps({**good, **changes}).encode(), Release.SEED)
+
+
+def test_who_ran_is_kept_and_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    """Whole or not at all."""
+    file = MembersFile(tmp_path / "data")
+    assert Members() == file.load()
+    kept = Members(members=("a", "b"), ran=("a",), given_up=True)
+    file.keep(kept)
+    assert kept == file.load()
+    for text in ("", "[]", '{"members": 1}', '{"members": [], "ran": [1], "given_up": false}'):
+        file.path.write_text(text)
+        with pytest.raises(StoreCorrupt):
+            file.load()
+
+
+def test_apply_says_what_does_not_answer(tmp_path: Path, run: Run) -> None:
+    """Nobody, another protocol, half an answer: clear, and never a crash."""
+    config = tmp_path / "c.config"
+    config.write_text("[{version, 1}, {nodes, [a]}, {gospel, reset}, {shutdown_timeout, 1}].")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        answers = [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0", b"\0\0\0\x02{}", b"\0\0\0\x02[]"]
+
+        def serve() -> None:
+            for answer in answers:
+                link, _ = server.accept()
+                with link:
+                    link.recv(4096)
+                    link.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        for _ in answers:
+            found = run("apply", str(config), "--to", str(port))
+            assert 1 == found.code
+            assert "no node of the Clusterer answers" in found.err
+        thread.join()
+    assert 4 == run("status", "--to", str(port)).code
+    assert 2 == run("status", "--to", "nowhere").code

@@ -1,0 +1,165 @@
+"""Real RabbitMQ nodes: formed, grown, shrunk, reset and brought back by configs alone.
+
+Real: the servers, `rabbitmqctl`, kill -9, the data (a virtual host of each).  Nothing is simulated.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attrs import define
+
+from joinproto.clusterer.config import Config
+from tests.reconcile.rabbit import home
+from tools.faults.clusterer import Fleet
+from tools.faults.ports import free_ports
+
+pytestmark = pytest.mark.slow
+
+PATIENCE = 150.0
+TIMING = "[timing]\npoll = 0.5\nretry = 2\nheartbeat = 1\nsilence = 10\n"
+
+
+def named(letters: str) -> tuple[str, ...]:
+    return tuple(f"{one}@localhost" for one in letters)
+
+
+def config(version: int, letters: str, gospel: str | None) -> Config:
+    whose = None if gospel is None else f"{gospel}@localhost"
+    return Config(version, frozenset(named(letters)), gospel=whose, shutdown_timeout=600)
+
+
+@define
+class Rabbits:
+    fleet: Fleet
+    sbin: Path
+    environment: dict[str, str]
+
+    def ctl(self, letter: str, *words: str) -> str:
+        done = subprocess.run(
+            [self.sbin / "rabbitmqctl", "--node", f"{letter}@localhost", "--quiet", *words],
+            env={**os.environ, **self.environment},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert 0 == done.returncode, done.stderr or done.stdout
+        return done.stdout
+
+    def vhosts(self, letter: str) -> set[str]:
+        """Return the virtual hosts that a node knows: its data."""
+        return set(self.ctl(letter, "list_vhosts", "--no-table-headers").split()) - {"/"}
+
+    def together(self, letter: str) -> tuple[set[str], set[str]]:
+        """Return the members, and those that run, as RabbitMQ itself says."""
+        found = json.loads(self.ctl(letter, "cluster_status", "--formatter", "json"))
+        return (
+            {one[0] for one in found["disk_nodes"] + found["ram_nodes"]},
+            {one[0] for one in found["running_nodes"]},
+        )
+
+    def until(self, letters: str, version: int) -> None:
+        self.fleet.until_ready(named(letters), version, PATIENCE)
+
+
+@pytest.fixture
+def rabbits(tmp_path: Path) -> Iterator[Rabbits]:
+    sbin = home()
+    (epmd_port,) = free_ports(1)
+    cookie = tmp_path / ".erlang.cookie"
+    cookie.write_text("a-cookie-of-this-test")
+    cookie.chmod(0o400)
+    environment = {"HOME": str(tmp_path), "ERL_EPMD_PORT": str(epmd_port)}
+
+    def service(name: str) -> str:
+        place = tmp_path / name.replace("@", "-")
+        amqp, distribution = free_ports(2)
+        (place / "enabled").write_text("[].")
+        (place / "rabbitmq.conf").write_text(
+            f"listeners.tcp.1 = 127.0.0.1:{amqp}\nlog.console = false\n"
+            "mnesia_table_loading_retry_timeout = 5000\n"
+        )
+        own = {
+            "RABBITMQ_DIST_PORT": str(distribution),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(place / "enabled"),
+            "RABBITMQ_CONFIG_FILE": str(place / "rabbitmq.conf"),
+            "RABBITMQ_ADVANCED_CONFIG_FILE": str(place / "advanced.config"),
+            "RABBITMQ_GENERATED_CONFIG_DIR": str(place / "generated"),
+            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 1:1 +sbwt none +sbwtdcpu none",
+        }
+        rows = "".join(f"{key} = {json.dumps(value)}\n" for key, value in own.items())
+        return (
+            f'[service]\nkind = "rabbitmq"\nserver = ["{sbin}/rabbitmq-server"]\n'
+            f'ctl = ["{sbin}/rabbitmqctl"]\n[service.environment]\n{rows}'
+        )
+
+    epmd = subprocess.Popen(["epmd", "-port", str(epmd_port), "-address", "127.0.0.1"])
+    fleet = Fleet(
+        tmp_path, named("abcd"), service=service, timing=TIMING, environment=environment
+    )
+    try:
+        yield Rabbits(fleet, sbin, environment)
+    finally:
+        for name in fleet.names:
+            fleet.kill(name)
+            end_server(fleet.place(name))
+        fleet.close()
+        epmd.terminate()
+        epmd.wait()
+
+
+def end_server(place: Path) -> None:
+    """End the server of a node, whose process may have been killed before."""
+    for file in place.glob("*.pid"):
+        subprocess.run(["kill", "-9", f"-{file.read_text().strip()}"], check=False)
+        subprocess.run(["kill", "-9", file.read_text().strip()], check=False)
+
+
+def test_three_nodes_form_grow_shrink_and_come_back_by_configs_alone(rabbits: Rabbits) -> None:
+    """The gospel's data are there at the end; everybody else's are not."""
+    fleet = rabbits.fleet
+    for letter in "abcd":
+        fleet.start(f"{letter}@localhost")
+    rabbits.until("abcd", 0)
+    for letter in "ab":
+        rabbits.ctl(letter, "add_vhost", f"of-{letter}")
+
+    assert "beginning transition" == fleet.apply("b@localhost", config(1, "abc", "a"))
+    rabbits.until("abc", 1)
+    assert set(named("abc")) == rabbits.together("c")[1]
+    assert {"of-a"} == rabbits.vhosts("b")
+
+    assert "beginning transition" == fleet.apply("a@localhost", config(2, "abcd", "a"))
+    rabbits.until("abcd", 2)
+    assert set(named("abcd")) == rabbits.together("d")[1]
+
+    # The gospel alone changes: c's data, which are a's; a is among those that leave.
+    assert "beginning transition" == fleet.apply("d@localhost", config(3, "cd", "c"))
+    rabbits.until("cd", 3)
+    both = set(named("cd"))
+    fleet.until("c and d alone", lambda: (both, both) == rabbits.together("c"), PATIENCE)
+
+    # d is killed with its server, and all that it had is gone; nobody says anything to it.
+    fleet.kill("d@localhost")
+    end_server(fleet.place("d@localhost"))
+    fleet.reset("d@localhost")
+    fleet.start("d@localhost")
+    rabbits.until("cd", 3)
+    assert both == rabbits.together("d")[1]
+
+    # All stop, one is killed; they come back with what they have.
+    fleet.kill("c@localhost")
+    end_server(fleet.place("c@localhost"))
+    assert 0 == fleet.stop("d@localhost")
+    for letter in "cd":
+        fleet.start(f"{letter}@localhost")
+    rabbits.until("cd", 3)
+    assert both == rabbits.together("c")[1]
+    assert {"of-a"} == rabbits.vhosts("c") == rabbits.vhosts("d")

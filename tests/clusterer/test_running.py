@@ -1,0 +1,147 @@
+"""Nodes as processes: formed, killed, cut, reset, left out, by configs alone.
+
+Real: processes, TCP, disks, kill -9, links that are cut.  Simulated: the service's data, a label.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from joinproto.clusterer.config import Config
+from joinproto.clusterer.messages import AskLock
+from joinproto.clusterer.reading import Release
+from joinproto.clusterer.running import wire
+from tools.faults.clusterer import Fleet
+
+pytestmark = pytest.mark.slow
+
+
+def config(version: int, nodes: str, gospel: str | None, timeout: int = 300) -> Config:
+    return Config(version, frozenset(nodes), gospel=gospel, shutdown_timeout=timeout)
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Fleet]:
+    found = Fleet(tmp_path, tuple("abc"))
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def start(fleet: Fleet, first: Config, names: str = "abc") -> str:
+    """Form a cluster; return the label of its data."""
+    for name in names:
+        fleet.start(name, first if name == names[0] else None)
+    fleet.until_ready(names, first.version)
+    labels = {fleet.label(name) for name in names}
+    assert 1 == len(labels)
+    return str(labels.pop())
+
+
+def labels(fleet: Fleet, names: str = "abc") -> set[str | None]:
+    return {fleet.label(name) for name in names}
+
+
+def test_a_config_given_to_one_forms_grows_shrinks_and_comes_back(fleet: Fleet) -> None:
+    """U3 to U7: the gospel's data are there at the end; who is left out has ended."""
+    label = start(fleet, config(1, "ab", "a"), "ab")
+    fleet.start("c")
+    fleet.until_ready("c", 0)
+    own = fleet.label("c")
+
+    assert "beginning transition" == fleet.apply("b", config(2, "abc", "a", 0))
+    fleet.until_ready("abc", 2)
+    assert own != label
+    assert {label} == labels(fleet)
+    assert "refused: already applied" == fleet.apply("c", config(2, "abc", "a", 0))
+    assert "refused: older than the current config" == fleet.apply("c", config(1, "ab", "a"))
+
+    assert "beginning transition" == fleet.apply("c", config(3, "ac", "c", 0))
+    fleet.until_ready("ac", 3)
+    fleet.until("b has ended", lambda: not fleet.is_up("b"))
+    assert 0 == fleet.stop("b")
+
+    for name in "ac":
+        fleet.kill(name)
+    for name in "ca":
+        fleet.start(name)
+    fleet.until_ready("ac", 3)
+    assert {label} == labels(fleet, "ac")
+
+
+def test_a_reset_gospel_with_an_older_config_is_wiped(fleet: Fleet) -> None:
+    """U3: the data that it held at that moment survive at the others."""
+    label = start(fleet, config(1, "abc", "a"))
+    fleet.reset("a")
+    fleet.start("a")
+
+    fleet.until_ready("abc", 1)
+
+    assert {label} == labels(fleet)
+
+
+def test_a_reset_gospel_with_a_younger_config_wipes_the_others(fleet: Fleet) -> None:
+    """U3: the gospel is the younger one."""
+    label = start(fleet, config(1, "abc", "a"))
+    fleet.reset("a")
+    fleet.start("a", config(2, "abc", "a"))
+
+    fleet.until_ready("abc", 2)
+
+    (found,) = labels(fleet)
+    assert found != label
+    assert str(found).startswith("a-")
+
+
+def test_who_is_cut_off_waits_and_says_for_whom(fleet: Fleet) -> None:
+    """U4, U5: a cut in the middle; after it heals all are ready, with one set of data."""
+    label = start(fleet, config(1, "abc", "a"))
+    fleet.kill("b")
+    fleet.cut("b", "ac")
+    fleet.start("b")
+    fleet.until("b says for whom", lambda: (fleet.status("b") or {}).get("waits_for") == ["a", "c"])
+    assert "beginning transition" == fleet.apply("a", config(2, "abc", None))
+
+    fleet.heal()
+    fleet.until_ready("abc", 2)
+
+    (found,) = labels(fleet)
+    assert found != label  # gospel reset: nobody's data survive
+
+
+def test_what_is_not_a_node_is_refused_and_hurts_nobody(fleet: Fleet) -> None:
+    """Half a message, another protocol, garbage, one that says nothing, one of the same name."""
+    fleet.start("a")
+    fleet.until_ready("a", 0)
+    port = fleet.ports["a"]
+    twin = wire.hello(wire.Hello(node="a", release=Release.SEED))
+    peer = wire.hello(wire.Hello(node="b", release=Release.SEED))
+    for said in (
+        b"GET / HTTP/1.0\r\n\r\n",
+        b"\0\0\0\x10half",
+        b"\0\0\0\x02{}",
+        b'\0\0\0\x08["node"]',
+        bytes(range(256)) * 40,
+        twin,
+        peer + b'\0\0\0\x09{"kind":9}',
+        peer + wire.put(AskLock(1)) + b"\0\0\0\x02[]",
+    ):
+        with socket.create_connection(("127.0.0.1", port), 5) as link:
+            link.settimeout(5)
+            link.sendall(said)
+            link.shutdown(socket.SHUT_WR)
+            while link.recv(4096):
+                pass
+    idle = socket.create_connection(("127.0.0.1", port), 5)
+
+    assert fleet.is_ready("a", 0)
+    idle.close()
+    out = (fleet.place("a") / "out").read_text()
+    assert "Traceback" not in out
+    assert "refused" in out
+    assert 0 == fleet.stop("a")

@@ -1,0 +1,208 @@
+"""Nodes of the Clusterer as processes, with links between them that can be cut."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from joinproto.clusterer.config import Config
+from joinproto.clusterer.running.operator import ask
+from joinproto.clusterer.writing import as_erlang, as_toml
+from joinproto.drivers.addresses import Address
+from joinproto.errors import JoinprotoError
+from tools.faults.ports import free_ports
+from tools.faults.proxy import Link
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60.0
+TIMING = "[timing]\npoll = 0.1\npoke = 0.4\nretry = 0.3\nheartbeat = 0.2\nsilence = 1.5\n"
+LABELLED = """[service]
+kind = "python"
+object = "tools.faults.clusterer_service:Labelled"
+settings = { seconds = "%s" }
+"""
+
+
+@define
+class Fleet:
+    """`service`: the table of a node's file, by name.  `mutant`: a rule that no node keeps."""
+
+    room: Path
+    names: tuple[str, ...]
+    service: Callable[[str], str] = lambda _: LABELLED % "0.02"
+    timing: str = TIMING
+    mutant: str | None = None
+    environment: Mapping[str, str] = field(factory=dict)
+    ports: dict[str, int] = field(init=False)
+    links: dict[tuple[str, str], Link] = field(init=False)
+    running: dict[str, subprocess.Popen[bytes]] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self.ports = dict(zip(self.names, free_ports(len(self.names)), strict=True))
+        self.links = {
+            (one, other): Link(self.ports[other])
+            for one in self.names
+            for other in self.names
+            if one != other
+        }
+
+    # -- nodes -------------------------------------------------------------------------------
+
+    def place(self, name: str) -> Path:
+        """Return the directory of a node."""
+        return self.room / name.replace("@", "-")
+
+    def start(self, name: str, given: Config | None = None) -> None:
+        """Start a node, without waiting for it; nothing where it runs."""
+        if self.is_up(name):
+            return
+        place = self.place(name)
+        place.mkdir(parents=True, exist_ok=True)
+        nodes = "".join(
+            f'"{other}" = "127.0.0.1:{self.links[name, other].port}"\n'
+            for other in self.names
+            if other != name
+        )
+        file = place / "node.toml"
+        file.write_text(
+            f'node = "{name}"\ndata = "data"\nlisten = "127.0.0.1:{self.ports[name]}"\n'
+            f'events = "../events"\n{self.timing}[nodes]\n{nodes}{self.service(name)}'
+        )
+        words = ["joinproto", "clusterer", "node"]
+        if self.mutant is not None:
+            words = ["tools.faults.clusterer_node", "--mutant", self.mutant]
+        words += ["--config", str(file)]
+        if given is not None:
+            (place / "given.toml").write_text(as_toml(given))
+            words += ["--given", str(place / "given.toml")]
+        with (place / "out").open("ab") as out:
+            self.running[name] = subprocess.Popen(
+                [sys.executable, "-m", *words],
+                cwd=ROOT,
+                env={**os.environ, **self.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+
+    def is_up(self, name: str) -> bool:
+        return name in self.running and self.running[name].poll() is None
+
+    def kill(self, name: str) -> None:
+        """kill -9."""
+        process = self.running.pop(name, None)
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def stop(self, name: str) -> int | None:
+        """SIGTERM; return the exit code."""
+        process = self.running.pop(name, None)
+        if process is None:
+            return None
+        process.send_signal(signal.SIGTERM)
+        return process.wait(PATIENCE)
+
+    def reset(self, name: str) -> None:
+        """kill -9, and nothing is left on its disk."""
+        self.kill(name)
+        with suppress(FileNotFoundError):
+            shutil.rmtree(self.place(name))
+
+    def cut(self, one: Iterable[str], other: Iterable[str]) -> None:
+        for pair in [(a, b) for a in one for b in other if a != b]:
+            self.links[pair].cut()
+            self.links[pair[1], pair[0]].cut()
+
+    def heal(self) -> None:
+        for link in self.links.values():
+            link.heal()
+
+    # -- words with them ---------------------------------------------------------------------
+
+    def address(self, name: str) -> Address:
+        return Address("127.0.0.1", self.ports[name])
+
+    def status(self, name: str) -> dict[str, Any] | None:
+        """Return what a node says of itself; None: it does not answer."""
+        try:
+            return ask(self.address(name), {"op": "status"}, 10.0)
+        except JoinprotoError:
+            return None
+
+    def apply(self, name: str, config: Config) -> str:
+        """Return what a node answers to a config."""
+        from joinproto.clusterer.config import Held
+
+        try:
+            request = {"op": "apply", "config": as_erlang(Held(config))}
+            return str(ask(self.address(name), request, 30.0)["reply"])
+        except JoinprotoError as error:
+            return f"no answer: {error.message}"
+
+    def is_ready(self, name: str, version: int) -> bool:
+        found = self.status(name)
+        return found is not None and (found["status"], found["version"]) == ("ready", version)
+
+    def until(self, what: str, says: Callable[[], bool], seconds: float = PATIENCE) -> None:
+        """Return once it is so; raises `AssertionError` with what all nodes say."""
+        end = time.monotonic() + seconds
+        while not says():
+            if time.monotonic() > end:
+                raise AssertionError(f"never: {what}\n{self.told()}")
+            time.sleep(0.1)
+
+    def until_ready(self, names: Iterable[str], version: int, seconds: float = PATIENCE) -> None:
+        """Return once all of these are ready with this version."""
+        for name in names:
+            self.until(
+                f"{name} ready with version {version}",
+                lambda name=name: self.is_ready(name, version),  # type: ignore[misc]
+                seconds,
+            )
+
+    def told(self) -> str:
+        """Return what every node says of itself."""
+        rows = []
+        for name in self.names:
+            found = self.status(name)
+            said = "no answer" if found is None else (
+                f"{found['status']} version {found['version']}, waits for {found['waits_for']}:"
+                f" {found['why']} {found['service']['failure'] or ''}"
+            )  # fmt: skip
+            rows.append(f"  {name}: {said}")
+        return "\n".join(rows)
+
+    def label(self, name: str) -> str | None:
+        """Return the label of a node's data, as they are on its disk."""
+        try:
+            return (self.place(name) / "data" / "label").read_text()
+        except FileNotFoundError:
+            return None
+
+    def events(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the lines of all event logs, one list for each run of a node."""
+        found = {}
+        for path in sorted((self.room / "events").glob("*.jsonl")):
+            lines = path.read_text().splitlines()
+            found[path.stem] = [json.loads(line) for line in lines if line.endswith("}")]
+        return found
+
+    def close(self) -> None:
+        """Leave nothing of it running."""
+        for name in list(self.running):
+            self.kill(name)
+        for link in self.links.values():
+            link.close()
