@@ -7,6 +7,7 @@ searches it at array speed, `reference` slowly and obviously.
 These names are what a model of one's own is written with, as `joinproto.checking`.
 """
 
+from models.beginnings import any_of
 from models.catalogue import load_world
 from models.check import check
 from models.events import NOT_ENABLED, Broadcast, Maybe, Message, Persist, Record, Rule, Send
@@ -64,6 +65,7 @@ __all__ = [
     "always_monitor",
     "always_pair",
     "always_possible",
+    "any_of",
     "check",
     "eventually",
     "load_world",

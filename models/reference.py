@@ -48,21 +48,27 @@ class Reference:
         self.is_fifo = isinstance(world.network, FifoLinks)
 
     def initial(self) -> State:
+        """Return the first of the states in which runs begin."""
+        return self.initials()[0]
+
+    def initials(self) -> list[State]:
+        """Return every state in which a run may begin, each once, in the world's order."""
         monitor = None
         if self.codes.monitor is not None:
             first = self.codes.monitor.run(self.codes.monitor.before_start(), START)
             assert first
             monitor = first[0].after
-        locals_ = tuple(code.before_start() for code in self.codes.members)
-        state = State(locals_, monitor, self.environment.states[0])
-        if self.world.start == "up":
-            for code in self.codes.members:
-                outcomes = code.run(state.locals[self.codes.names.index(code.name)], START)
-                assert outcomes
-                moved = self._after(state, code.name, outcomes[0])
-                assert moved is not None
-                state = moved
-        return state
+        found: dict[State, None] = {}
+        for begun in self.codes.beginnings():
+            locals_ = tuple(local for local, _ in begun)
+            state = State(locals_, monitor, self.environment.states[0])
+            for code, (_, outcome) in zip(self.codes.members, begun, strict=True):
+                if outcome is not None:
+                    moved = self._after(state, code.name, outcome)
+                    assert moved is not None
+                    state = moved
+            found[state] = None
+        return list(found)
 
     # -- steps -------------------------------------------------------------------------
 
@@ -248,7 +254,7 @@ class Reference:
 
 @define
 class Explored:
-    """Everything reachable.  `level_of`: state to depth, the initial one at 0.
+    """Everything reachable.  `level_of`: state to depth, those at the outset at 0.
 
     `edges`: (number, move, number) where `keep_edges` was asked for.
     """
@@ -275,10 +281,10 @@ def explore(world: World, *, states_max: int | None = None, keep_edges: bool = F
     """Visit every reachable state breadth first, at most about `states_max`."""
     reference = Reference(world)
     found = Explored(reference)
-    first = reference.initial()
-    found.level_of[first] = 0
-    number = {first: 0}
-    queue = [first]
+    queue = reference.initials()
+    found.generated = len(queue)
+    found.level_of.update(dict.fromkeys(queue, 0))
+    number = {state: at for at, state in enumerate(queue)}
     for state in queue:
         if states_max is not None and len(queue) >= states_max:
             found.stopped = True
@@ -310,7 +316,7 @@ def shortest(found: Explored, item: Property, *, wanted: bool) -> Trace | None:
             if at == level and any(t in towards[0] for _, t in reference.successors(s))
         }
         towards.insert(0, before)
-    state = reference.initial()
+    state = next(first for first in reference.initials() if first in towards[0])
     initial = reference.states_text(state)
     steps: list[Step] = []
     for level in range(1, depth + 1):

@@ -111,7 +111,7 @@ class Report:
     result: Annotated[Literal["holds", "violated", "incomplete"], "of all claims together"]
     distinct: Annotated[Count, "distinct states"]
     generated: Annotated[
-        Count, "steps found, those to known states included; the initial state is one"
+        Count, "steps found, those to known states included; each beginning is one"
     ]
     depth: Annotated[Count, "states on the longest of the shortest runs"]
     levels: Annotated[tuple[Count, ...], "distinct states at each depth"]

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from models.beginnings import unsound_beginnings
 from models.faults import Faults
 from models.network import FifoLinks, MessageBag, MessageSet
 from models.properties import Property
@@ -46,6 +47,8 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
         value = getattr(world, name)
         if value is not None and not callable(value):
             yield f"{name} is {_a(value)}", "a function"
+    if world.beginnings is not None:
+        yield from unsound_beginnings(world.beginnings, world.members)
     for name in ("interchangeable", "labels", "beside"):
         value = getattr(world, name)
         if isinstance(value, str) or not all(isinstance(item, str) for item in value):

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from attrs import Factory, field, frozen
 
+from models.beginnings import Beginning
 from models.faults import Faults
 from models.network import MessageSet, Network
 from models.problems import ModelProblem
@@ -38,6 +39,8 @@ class World:
 
     `members`: name to a function that makes the member as it is before its first start.
     `start`: "up", all members run at the outset; "down", each is started at any moment.
+    `beginnings`: what attributes of members are at first, where runs may begin in more than one
+    state (`any_of`): set before a member starts; of one that begins down, durable ones alone.
     `monitor`: makes an object whose `receive` hears every `Record` effect; never steps alone.
     `show`: what properties may see of a running member (default: its method `shows`, else
     all its attributes); `show_disk`: the same of durable attributes, running or not.
@@ -58,6 +61,7 @@ class World:
     network: Network = MessageSet()
     faults: Faults = Faults()
     start: Literal["up", "down"] = "up"
+    beginnings: Sequence[Beginning] | None = field(default=None, repr=False)
     monitor: Callable[[], Any] | None = None
     show: Callable[[Any], Any] | None = None
     show_disk: Callable[[Any], Any] | None = None

@@ -130,7 +130,7 @@ class Tables(Arrays):
         self.take_queue: list[int] = []
         self.joint_steps: list[Together] = []
         self.shown = [Observations() for _ in range(self.fields)]
-        self._initial: tuple[list[int], list[int]] | None = None
+        self._initial: list[tuple[list[int], list[int]]] = []
         self._number_environment()
 
     def value_counts(self) -> list[int]:
@@ -400,14 +400,17 @@ class Tables(Arrays):
 
     # -- the first state ---------------------------------------------------------------
 
-    def initial(self) -> tuple[list[int], list[int]]:
-        """Return the initial state: a number for each field, and the messages of the set."""
-        fields, messages = self._initial = self._initial or self._made_first()
+    def initial(self) -> list[tuple[list[int], list[int]]]:
+        """Return the initial states: a number for each field, and the messages of the set."""
+        self._initial = self._initial or [self._made(begun) for begun in self.codes.beginnings()]
         if self.contents is None:
-            return list(fields), messages
-        return [*fields, *self.contents.numbers(messages)], []
+            return [(list(fields), messages) for fields, messages in self._initial]
+        contents = self.contents
+        return [([*fields, *contents.numbers(held)], []) for fields, held in self._initial]
 
-    def _made_first(self) -> tuple[list[int], list[int]]:
+    def _made(
+        self, begun: tuple[tuple[LocalState, Outcome | None], ...]
+    ) -> tuple[list[int], list[int]]:
         fields = [0] * self.fields
         messages: list[int] = []
         queues: dict[int, tuple[int, ...]] = dict.fromkeys(range(self.queue_count), ())
@@ -416,17 +419,14 @@ class Tables(Arrays):
         told: list[Hashable] = []
         horizons = [0] * self.members
         if self.world.expiry is not None:
-            horizons = [code.horizon(code.before_start()) for code in self.codes.members]
+            pairs = zip(self.codes.members, begun, strict=True)
+            horizons = [code.horizon(before) for code, (before, _) in pairs]
         for field, code in enumerate(self.codes.members):
-            state = code.before_start()
-            if self.world.start == "up":
-                from models.local import START
-
-                outcomes = code.run(state, START)
-                assert outcomes
-                state = outcomes[0].after
-                told += outcomes[0].recorded
-                for to, content in outcomes[0].sent:
+            state, outcome = begun[field]
+            if outcome is not None:
+                state = outcome.after
+                told += outcome.recorded
+                for to, content in outcome.sent:
                     if self.set_network:
                         messages.append(self.set_message(self.names[field], to, content))
                     else:
