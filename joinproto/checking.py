@@ -15,6 +15,7 @@ open_rooms(warn_of_hidden=True)
 
 from models import (  # noqa: E402  importable only from here on
     DOWN,
+    EACH_STEP,
     NOT_ENABLED,
     UNLIMITED,
     Broadcast,
@@ -47,15 +48,22 @@ from models import (  # noqa: E402  importable only from here on
     any_of,
     check,
     eventually,
+    eventually_always,
+    infinitely_often,
+    leads_to,
     load_world,
     no_deadlock,
     sometimes,
     sometimes_monitor,
     sometimes_one,
+    strong,
+    until,
+    weak,
 )
 
 __all__ = [
     "DOWN",
+    "EACH_STEP",
     "NOT_ENABLED",
     "UNLIMITED",
     "Broadcast",
@@ -88,9 +96,15 @@ __all__ = [
     "any_of",
     "check",
     "eventually",
+    "eventually_always",
+    "infinitely_often",
+    "leads_to",
     "load_world",
     "no_deadlock",
     "sometimes",
     "sometimes_monitor",
     "sometimes_one",
+    "strong",
+    "until",
+    "weak",
 ]

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from attrs import Factory, field, frozen
 
 from models.beginnings import Beginning
+from models.fairness import EACH_STEP, Fair
 from models.faults import Faults
 from models.network import MessageSet, Network
 from models.problems import ModelProblem
@@ -44,6 +45,7 @@ class World:
     `monitor`: makes an object whose `receive` hears every `Record` effect; never steps alone.
     `show`: what properties may see of a running member (default: its method `shows`, else
     all its attributes); `show_disk`: the same of durable attributes, running or not.
+    `fairness`: what runs may not put off for ever; if none is given, each step by itself, weakly.
     `together`: joint steps possible in a view.  `interchangeable`: names of members whose
     code treats them alike; `--symmetry` explores one state for each renaming of them.
     `expiry`: of what use a message of a set still is, by (sender, addressee or None for
@@ -62,6 +64,7 @@ class World:
     faults: Faults = Faults()
     start: Literal["up", "down"] = "up"
     beginnings: Sequence[Beginning] | None = field(default=None, repr=False)
+    fairness: Sequence[Fair] = (EACH_STEP,)
     monitor: Callable[[], Any] | None = None
     show: Callable[[Any], Any] | None = None
     show_disk: Callable[[Any], Any] | None = None
