@@ -15,7 +15,7 @@ from models.environment import Environment, Surroundings
 from models.events import Message
 from models.freeze import thaw
 from models.local import START, Codes, LocalState, Outcome, freeze_event
-from models.network import FifoLinks, MessageSet
+from models.network import FifoLinks, MessageSet, too_full
 from models.properties import Property
 from models.report import Step, Trace
 from models.steps import Move, Sent, order_of, states_of, to_step
@@ -46,6 +46,8 @@ class Reference:
         self.environment = Environment.of(world)
         self.is_set = isinstance(world.network, MessageSet)
         self.is_fifo = isinstance(world.network, FifoLinks)
+        self.capacity = getattr(world.network, "capacity", None)
+        self.waits = getattr(world.network, "when_full", "") == "wait"
 
     def initial(self) -> State:
         """Return the first of the states in which runs begin."""
@@ -65,7 +67,8 @@ class Reference:
             for code, (_, outcome) in zip(self.codes.members, begun, strict=True):
                 if outcome is not None:
                     moved = self._after(state, code.name, outcome)
-                    assert moved is not None
+                    if moved is None:
+                        raise too_full(code.name)
                     state = moved
             found[state] = None
         return list(found)
@@ -119,8 +122,10 @@ class Reference:
             if lost is not None:
                 yield Move("lose", message=message), evolve(rest, around=lost)
             doubled = self.environment.spend(state.around, "double")
-            if doubled is not None:
-                more = self._with_link(state, link, (*held, content))
+            if doubled is not None and not (self.waits and self._is_full(held)):
+                more = state
+                if not self._is_full(held):
+                    more = self._with_link(state, link, (*held, content))
                 yield Move("duplicate", message=message), evolve(more, around=doubled)
 
     def _together(self, state: State, step: Any) -> Iterator[tuple[Move, State]]:
@@ -153,6 +158,9 @@ class Reference:
         split = state.around.split
         return split is None or (one in split) == (other in split)
 
+    def _is_full(self, held: tuple[Hashable, ...]) -> bool:
+        return self.capacity is not None and len(held) >= self.capacity
+
     def _with_link(self, state: State, link: Link, held: tuple[Hashable, ...]) -> State:
         links = {key: value for key, value in state.links if key != link}
         if held:
@@ -182,7 +190,10 @@ class Reference:
                 lost = other == name and outcome.cost == "crash" and self.is_fifo
                 if (other != name or to is not None) and not lost:
                     held = dict(after.links).get((name, other), ())
-                    after = self._with_link(after, (name, other), (*held, content))
+                    if not self._is_full(held):
+                        after = self._with_link(after, (name, other), (*held, content))
+                    elif self.waits:
+                        return None
         monitor = after.monitor
         if self.codes.monitor is not None:
             for event in outcome.recorded:

@@ -24,7 +24,7 @@ from models.environment import FAULTS, Environment, Surroundings
 from models.events import Message
 from models.freeze import is_fixed, thaw
 from models.local import Codes, LocalState, Outcome, freeze_event
-from models.network import FifoLinks, MessageSet
+from models.network import FifoLinks, MessageSet, too_full
 from models.problems import ModelProblem
 from models.world import Together, World
 
@@ -119,6 +119,8 @@ class Tables(Arrays):
         )
         self.number_of = {name: i for i, name in enumerate(self.names)}
         self.environment = Environment.of(world)
+        self._capacity: int | None = getattr(world.network, "capacity", None)
+        self._waits = getattr(world.network, "when_full", "") == "wait"
 
         self.values = [Numbers() for _ in range(self.fields)]
         self.columns = [Numbers() for _ in range(self.fields)]
@@ -294,12 +296,18 @@ class Tables(Arrays):
             else:
                 self.contents.fill_vector(x)
 
+    def _is_full(self, held: tuple[int, ...]) -> bool:
+        return self._capacity is not None and len(held) >= self._capacity
+
     def _fill_add(self, queue: int, content: int, message: int) -> None:
         held = self.values[self.queue_field + queue].values[content]
         more = (*held, message)
         if not self.fifo:
             more = tuple(sorted(more))
-        number = self.content(queue, more)
+        if self._is_full(held):
+            number = kernel.REFUSED if self._waits else content
+        else:
+            number = self.content(queue, more)
         self.adds_table.make_room(queue, content + 1, message + 1)
         self.adds_table.put(queue, content, message, number)
 
@@ -436,6 +444,10 @@ class Tables(Arrays):
                                 to is None and member != field
                             ):
                                 q = self.queue(field, member)
+                                if self._is_full(queues[q]):
+                                    if self._waits:
+                                        raise too_full(self.names[field])
+                                    continue
                                 queues[q] = (*queues[q], number)
                                 if not self.fifo:
                                     queues[q] = tuple(sorted(queues[q]))
