@@ -7,9 +7,11 @@ searches it at array speed, `reference` slowly and obviously.
 These names are what a model of one's own is written with, as `joinproto.checking`.
 """
 
+from models.beginnings import any_of
 from models.catalogue import load_world
 from models.check import check
 from models.events import NOT_ENABLED, Broadcast, Maybe, Message, Persist, Record, Rule, Send
+from models.fairness import EACH_STEP, strong, weak
 from models.faults import UNLIMITED, Faults
 from models.local import Offline
 from models.network import FifoLinks, MessageBag, MessageSet
@@ -23,10 +25,14 @@ from models.properties import (
     always_pair,
     always_possible,
     eventually,
+    eventually_always,
+    infinitely_often,
+    leads_to,
     no_deadlock,
     sometimes,
     sometimes_monitor,
     sometimes_one,
+    until,
 )
 from models.replay import Replay
 from models.report import Report, Step, Trace
@@ -35,6 +41,7 @@ from models.world import Together, World
 
 __all__ = [
     "DOWN",
+    "EACH_STEP",
     "NOT_ENABLED",
     "UNLIMITED",
     "Broadcast",
@@ -64,11 +71,18 @@ __all__ = [
     "always_monitor",
     "always_pair",
     "always_possible",
+    "any_of",
     "check",
     "eventually",
+    "eventually_always",
+    "infinitely_often",
+    "leads_to",
     "load_world",
     "no_deadlock",
     "sometimes",
     "sometimes_monitor",
     "sometimes_one",
+    "strong",
+    "until",
+    "weak",
 ]

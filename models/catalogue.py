@@ -28,6 +28,7 @@ from models.worlds import (
 )
 from models.worlds.clusterer.entries import ENTRIES as CLUSTERER
 from models.worlds.discovery.entries import ENTRIES as DISCOVERY
+from models.worlds.fair.entries import ENTRIES as FAIR
 from models.worlds.note_worlds import FAIL, HOLD
 from models.worlds.reconcile.entries import ENTRIES as RECONCILE
 from models.worlds.standby.entries import ENTRIES as STANDBY
@@ -220,7 +221,7 @@ ENTRIES += (
 
 ENTRIES += join_entries.ENTRIES + join_entries_special.ENTRIES
 ENTRIES += join_entries_live.ENTRIES + join_entries_deep.ENTRIES
-ENTRIES += CLUSTERER + DISCOVERY + RECONCILE + STANDBY
+ENTRIES += CLUSTERER + DISCOVERY + FAIR + RECONCILE + STANDBY
 
 
 def entry(name: str) -> Entry:

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from models.answers import Answers
+from models.properties import ON_FAIR_RUNS
 from models.report import Coverage, Report
 from models.world import World
 
@@ -94,6 +97,7 @@ def report_of(
     that cost, by the names of `Report`.
     """
     world, properties = search.world, tuple(found.results.values())
+    live = any(item.kind in ON_FAIR_RUNS for item in properties)
     broken = any(item.result in ("violated", "not-reached") for item in properties)
     return Report(
         world=world.name,
@@ -103,7 +107,8 @@ def report_of(
         calls=search.tables.codes.calls,
         reductions=reductions_of(search),
         properties=properties,
-        coverage=coverage,
+        fair_to=tuple(map(str, world.fairness)) if live else (),
+        coverage=evolve(coverage, never=(*coverage.never, *found.idle)),
         members=world.size,
         expected=world.expected,
         row_bits=search.row_bits,

@@ -8,7 +8,7 @@ search uses them as they are.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
 from attrs import evolve, field, frozen
@@ -166,6 +166,7 @@ class MemberCode:
         self._in_set = isinstance(world.network, MessageSet)
         self._in_order = isinstance(world.network, FifoLinks)
         self._has_joint_steps = world.together is not None
+        self._begins_up = world.start == "up"
         fails = name not in world.faults.spared
         self._crash_points = fails and world.faults.crashes > 0
         self._wipes = fails and world.faults.wipes > 0
@@ -321,6 +322,34 @@ class MemberCode:
     def before_start(self) -> LocalState:
         """Return the member as it lies on disk before anything happened."""
         return LocalState(False, (), self._empty)
+
+    def begun(self, values: Mapping[str, Any]) -> tuple[LocalState, Outcome | None]:
+        """Return the member where `values` are some of its attributes, and its first start.
+
+        No start for one of a world that begins with its members down.
+        """
+        member = self._guarded("making the member", self._make)
+        for name, value in values.items():
+            if name not in self.names:
+                raise self._problem(
+                    f"a beginning sets {name!r}, which is no attribute",
+                    next="attributes are " + ", ".join(self.names),
+                )
+            if not self._begins_up and name not in self.persistent:
+                raise self._problem(
+                    f"a beginning sets {name!r}, not durable, of a member that begins down",
+                    next="name it in persistent, or let members begin up",
+                )
+            frozen_value = self._value(value, f"the beginning's {name}")
+            object.__setattr__(member, name, thaw(frozen_value))
+        local = LocalState(False, (), self._disk(member))
+        if not self._begins_up:
+            return local, None
+        effects = member.start if self._has_start else tuple
+        outcomes = WATCH.over(
+            f"member {self.name}: start()", lambda: self._perform(member, local, START, effects)
+        )
+        return local, outcomes[0] if outcomes else None
 
     def _chosen(self, local: LocalState) -> tuple[Choice, ...]:
         found: list[Choice] = []
@@ -806,6 +835,26 @@ class Codes:
     @property
     def calls(self) -> int:
         return sum(code.calls for code in self._every)
+
+    def beginnings(self) -> Iterator[tuple[tuple[LocalState, Outcome | None], ...]]:
+        """Yield for each beginning of the world: every member before its start, and that start."""
+        kept: dict[Any, tuple[LocalState, Outcome | None]] = {}
+
+        def begun(code: MemberCode, values: Mapping[str, Any]) -> tuple[LocalState, Outcome | None]:
+            if not values:
+                local = code.before_start()
+                if self.world.start == "down":
+                    return local, None
+                outcomes = code.run(local, START)
+                assert outcomes
+                return local, outcomes[0]
+            key = code.name, freeze_all([*values, *values.values()])
+            if key not in kept:
+                kept[key] = code.begun(values)
+            return kept[key]
+
+        for one in self.world.beginnings or ({},):
+            yield tuple(begun(code, one.get(code.name, {})) for code in self.members)
 
     def ask_again(self) -> None:
         """Put the first questions to every member once more, after a search.

@@ -91,13 +91,13 @@ class _Small:
 
     def run(self) -> None:
         """Explore level by level, to the end or to the first level with a violation."""
-        first = self.steps.initial()
+        level = self.steps.initials()
+        self.generated = len(level)
         for code in self.steps.codes.members:
             # What was asked on the way to the first state is no step of the search.
             assert code.known is not None
             code.known.answers.pop("step", None)
-        self._seen.add(first)
-        level = [first]
+        self._seen.update(level)
         while level:
             self.levels.append(level)
             self._judge(level)
@@ -218,7 +218,7 @@ class _Small:
             onward = towards[0]
             before = {s for s in level if any(after in onward for _, after in self.out_of[s])}
             towards.insert(0, before)
-        steps, state = self.steps, self.levels[0][0]
+        steps, state = self.steps, next(one for one in self.levels[0] if one in towards[0])
         initial = steps.states_text(state)
         taken: list[Step] = []
         for onward in towards[1:]:

@@ -1,4 +1,4 @@
-"""What a world shall show: always, sometimes, eventually, always possible, no deadlock.
+"""What a world shall show, of its states and of its runs.
 
 A property is plain Python over what the members show; the engine calls it once for each
 distinct combination.  `view` is a `models.view.View`.
@@ -13,8 +13,30 @@ from attrs import frozen
 
 from models.view import View
 
-Kind = Literal["always", "sometimes", "eventually", "always possible", "no deadlock"]
+Kind = Literal[
+    "always",
+    "sometimes",
+    "eventually",
+    "leads to",
+    "until",
+    "infinitely often",
+    "eventually always",
+    "always possible",
+    "no deadlock",
+]
 Scope = Literal["world", "each", "pair", "beside", "monitor"]
+
+ON_FAIR_RUNS: tuple[Kind, ...] = (
+    "eventually",
+    "leads to",
+    "until",
+    "infinitely often",
+    "eventually always",
+)
+"""Kinds of claims that a fair run without end can break."""
+
+ON_RUNS: tuple[Kind, ...] = (*ON_FAIR_RUNS, "always possible", "no deadlock")
+"""Kinds of claims that are judged on the finished graph."""
 
 
 @frozen
@@ -22,7 +44,7 @@ class Property:
     """A named claim.
 
     `holds` takes a view, one member's observation, those of a pair, that of a member and the
-    monitor's, or the monitor's alone.
+    monitor's, or the monitor's alone.  `meanwhile`: what must hold until `holds` does.
     """
 
     name: str
@@ -31,6 +53,13 @@ class Property:
     scope: Scope = "world"
     among: tuple[str, ...] | None = None
     premise: Callable[..., Any] | None = None
+    meanwhile: Callable[..., Any] | None = None
+
+    @property
+    def asks(self) -> tuple[Callable[..., Any], ...]:
+        """Return the functions that the claim consists of."""
+        parts = (self.holds, self.premise, self.meanwhile)
+        return tuple(part for part in parts if part is not None)
 
 
 def always(
@@ -91,12 +120,42 @@ def sometimes_one(
 
 
 def eventually(name: str, holds: Callable[[View], Any]) -> Property:
-    """On every weakly fair run, `holds(view)` in some state.
+    """On every fair run, `holds(view)` in some state.
 
-    Weakly fair: a delivery or a choice that stays possible for ever is taken some time.
-    Faults, `Maybe` choices and joint steps marked `fair=False` are never forced.
+    Fair: what `World.fairness` says; if nothing, a delivery or a choice that stays possible for
+    ever is taken some time.  Faults, `Maybe` choices and joint steps marked `fair=False` are
+    never forced.
     """
     return Property(name, "eventually", holds)
+
+
+def leads_to(name: str, premise: Callable[[View], Any], holds: Callable[[View], Any]) -> Property:
+    """On every fair run, whenever `premise(view)`, then `holds(view)`, in that state or later."""
+    return Property(name, "leads to", holds, premise=premise)
+
+
+def until(
+    name: str,
+    meanwhile: Callable[[View], Any],
+    holds: Callable[[View], Any],
+    *,
+    premise: Callable[[View], Any] | None = None,
+) -> Property:
+    """On every fair run, `meanwhile(view)` in all states until one with `holds(view)` comes.
+
+    Asked from the outset on; with `premise`, from each state in which that is true.
+    """
+    return Property(name, "until", holds, premise=premise, meanwhile=meanwhile)
+
+
+def infinitely_often(name: str, holds: Callable[[View], Any]) -> Property:
+    """On every fair run, `holds(view)` again and again, without end."""
+    return Property(name, "infinitely often", holds)
+
+
+def eventually_always(name: str, holds: Callable[[View], Any]) -> Property:
+    """On every fair run, `holds(view)` in all states from some state on."""
+    return Property(name, "eventually always", holds)
 
 
 def always_possible(name: str, holds: Callable[[View], Any]) -> Property:

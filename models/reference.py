@@ -15,7 +15,7 @@ from models.environment import Environment, Surroundings
 from models.events import Message
 from models.freeze import thaw
 from models.local import START, Codes, LocalState, Outcome, freeze_event
-from models.network import FifoLinks, MessageSet
+from models.network import FifoLinks, MessageSet, too_full
 from models.properties import Property
 from models.report import Step, Trace
 from models.steps import Move, Sent, order_of, states_of, to_step
@@ -46,23 +46,32 @@ class Reference:
         self.environment = Environment.of(world)
         self.is_set = isinstance(world.network, MessageSet)
         self.is_fifo = isinstance(world.network, FifoLinks)
+        self.capacity = getattr(world.network, "capacity", None)
+        self.waits = getattr(world.network, "when_full", "") == "wait"
 
     def initial(self) -> State:
+        """Return the first of the states in which runs begin."""
+        return self.initials()[0]
+
+    def initials(self) -> list[State]:
+        """Return every state in which a run may begin, each once, in the world's order."""
         monitor = None
         if self.codes.monitor is not None:
             first = self.codes.monitor.run(self.codes.monitor.before_start(), START)
             assert first
             monitor = first[0].after
-        locals_ = tuple(code.before_start() for code in self.codes.members)
-        state = State(locals_, monitor, self.environment.states[0])
-        if self.world.start == "up":
-            for code in self.codes.members:
-                outcomes = code.run(state.locals[self.codes.names.index(code.name)], START)
-                assert outcomes
-                moved = self._after(state, code.name, outcomes[0])
-                assert moved is not None
-                state = moved
-        return state
+        found: dict[State, None] = {}
+        for begun in self.codes.beginnings():
+            locals_ = tuple(local for local, _ in begun)
+            state = State(locals_, monitor, self.environment.states[0])
+            for code, (_, outcome) in zip(self.codes.members, begun, strict=True):
+                if outcome is not None:
+                    moved = self._after(state, code.name, outcome)
+                    if moved is None:
+                        raise too_full(code.name)
+                    state = moved
+            found[state] = None
+        return list(found)
 
     # -- steps -------------------------------------------------------------------------
 
@@ -113,8 +122,10 @@ class Reference:
             if lost is not None:
                 yield Move("lose", message=message), evolve(rest, around=lost)
             doubled = self.environment.spend(state.around, "double")
-            if doubled is not None:
-                more = self._with_link(state, link, (*held, content))
+            if doubled is not None and not (self.waits and self._is_full(held)):
+                more = state
+                if not self._is_full(held):
+                    more = self._with_link(state, link, (*held, content))
                 yield Move("duplicate", message=message), evolve(more, around=doubled)
 
     def _together(self, state: State, step: Any) -> Iterator[tuple[Move, State]]:
@@ -147,6 +158,9 @@ class Reference:
         split = state.around.split
         return split is None or (one in split) == (other in split)
 
+    def _is_full(self, held: tuple[Hashable, ...]) -> bool:
+        return self.capacity is not None and len(held) >= self.capacity
+
     def _with_link(self, state: State, link: Link, held: tuple[Hashable, ...]) -> State:
         links = {key: value for key, value in state.links if key != link}
         if held:
@@ -176,7 +190,10 @@ class Reference:
                 lost = other == name and outcome.cost == "crash" and self.is_fifo
                 if (other != name or to is not None) and not lost:
                     held = dict(after.links).get((name, other), ())
-                    after = self._with_link(after, (name, other), (*held, content))
+                    if not self._is_full(held):
+                        after = self._with_link(after, (name, other), (*held, content))
+                    elif self.waits:
+                        return None
         monitor = after.monitor
         if self.codes.monitor is not None:
             for event in outcome.recorded:
@@ -248,7 +265,7 @@ class Reference:
 
 @define
 class Explored:
-    """Everything reachable.  `level_of`: state to depth, the initial one at 0.
+    """Everything reachable.  `level_of`: state to depth, those at the outset at 0.
 
     `edges`: (number, move, number) where `keep_edges` was asked for.
     """
@@ -275,10 +292,10 @@ def explore(world: World, *, states_max: int | None = None, keep_edges: bool = F
     """Visit every reachable state breadth first, at most about `states_max`."""
     reference = Reference(world)
     found = Explored(reference)
-    first = reference.initial()
-    found.level_of[first] = 0
-    number = {first: 0}
-    queue = [first]
+    queue = reference.initials()
+    found.generated = len(queue)
+    found.level_of.update(dict.fromkeys(queue, 0))
+    number = {state: at for at, state in enumerate(queue)}
     for state in queue:
         if states_max is not None and len(queue) >= states_max:
             found.stopped = True
@@ -310,7 +327,7 @@ def shortest(found: Explored, item: Property, *, wanted: bool) -> Trace | None:
             if at == level and any(t in towards[0] for _, t in reference.successors(s))
         }
         towards.insert(0, before)
-    state = reference.initial()
+    state = next(first for first in reference.initials() if first in towards[0])
     initial = reference.states_text(state)
     steps: list[Step] = []
     for level in range(1, depth + 1):

@@ -14,14 +14,14 @@ class Replay:
 
     Steps are found by their words (`models.report.Step.label`), so a changed member that no
     longer has such a step fails here and says what it could do instead.  Two steps may have the
-    same words (a message asks twice in one ballot); all runs that fit are kept, and what is asked
-    then is whether it is so in one of them.
+    same words (a message asks twice in one ballot), and a world may begin in several states; all
+    runs that fit are kept, and what is asked then is whether it is so in one of them.
     """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self._reference = Reference(world)
-        self._runs: list[list[State]] = [[self._reference.initial()]]
+        self._runs: list[list[State]] = [[state] for state in self._reference.initials()]
 
     @property
     def states(self) -> list[State]:

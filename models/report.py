@@ -73,6 +73,10 @@ class Trace:
         "only with a run: the step after which its cycle begins; null: it has none",
     ] = None
     fairness: Annotated[str, "only with a run: why its cycle is a fair one"] = ""
+    due_at: Annotated[
+        Count | None,
+        "only with a run: the step after which the premise of its claim is true; null: no premise",
+    ] = None
 
 
 Result = Literal["holds", "reached", "violated", "not-reached", "unknown"]
@@ -111,7 +115,7 @@ class Report:
     result: Annotated[Literal["holds", "violated", "incomplete"], "of all claims together"]
     distinct: Annotated[Count, "distinct states"]
     generated: Annotated[
-        Count, "steps found, those to known states included; the initial state is one"
+        Count, "steps found, those to known states included; each beginning is one"
     ]
     depth: Annotated[Count, "states on the longest of the shortest runs"]
     levels: Annotated[tuple[Count, ...], "distinct states at each depth"]
@@ -123,6 +127,9 @@ class Report:
     calls: Annotated[Count, "calls of members' code"]
     engine: Annotated[Literal["local", "spark"], "where it was searched"]
     reductions: Annotated[tuple[str, ...], "such as symmetry; empty: every state was visited"]
+    fair_to: Annotated[
+        tuple[str, ...], "what runs may not put off for ever, where a claim asks for it"
+    ] = field(default=(), kw_only=True)
     properties: Annotated[tuple[PropertyResult, ...], "every claim"]
     coverage: Annotated[Coverage, "What was exercised."]
     members: Annotated[Count, "members of the world, all kinds together"]

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from models.beginnings import unsound_beginnings
+from models.fairness import unsound_fairness
 from models.faults import Faults
 from models.network import FifoLinks, MessageBag, MessageSet
 from models.properties import Property
@@ -31,7 +33,7 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
         if not isinstance(item, Property):
             yield f"a property is {_a(item)}", "always(...), sometimes(...) and the like"
             continue
-        asked: tuple[Any, ...] = (item.holds, item.premise or item.holds)
+        asked: tuple[Any, ...] = (item.holds, *item.asks)
         for call in asked:
             if not callable(call):
                 yield f"property {item.name!r} asks {_a(call)}", "a function of what is shown"
@@ -46,6 +48,9 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
         value = getattr(world, name)
         if value is not None and not callable(value):
             yield f"{name} is {_a(value)}", "a function"
+    yield from unsound_fairness(world.fairness, world.members)
+    if world.beginnings is not None:
+        yield from unsound_beginnings(world.beginnings, world.members)
     for name in ("interchangeable", "labels", "beside"):
         value = getattr(world, name)
         if isinstance(value, str) or not all(isinstance(item, str) for item in value):

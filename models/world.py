@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from attrs import Factory, field, frozen
 
+from models.beginnings import Beginning
+from models.fairness import EACH_STEP, Fair
 from models.faults import Faults
 from models.network import MessageSet, Network
 from models.problems import ModelProblem
@@ -38,9 +40,12 @@ class World:
 
     `members`: name to a function that makes the member as it is before its first start.
     `start`: "up", all members run at the outset; "down", each is started at any moment.
+    `beginnings`: what attributes of members are at first, where runs may begin in more than one
+    state (`any_of`): set before a member starts; of one that begins down, durable ones alone.
     `monitor`: makes an object whose `receive` hears every `Record` effect; never steps alone.
     `show`: what properties may see of a running member (default: its method `shows`, else
     all its attributes); `show_disk`: the same of durable attributes, running or not.
+    `fairness`: what runs may not put off for ever; if none is given, each step by itself, weakly.
     `together`: joint steps possible in a view.  `interchangeable`: names of members whose
     code treats them alike; `--symmetry` explores one state for each renaming of them.
     `expiry`: of what use a message of a set still is, by (sender, addressee or None for
@@ -58,6 +63,8 @@ class World:
     network: Network = MessageSet()
     faults: Faults = Faults()
     start: Literal["up", "down"] = "up"
+    beginnings: Sequence[Beginning] | None = field(default=None, repr=False)
+    fairness: Sequence[Fair] = (EACH_STEP,)
     monitor: Callable[[], Any] | None = None
     show: Callable[[Any], Any] | None = None
     show_disk: Callable[[Any], Any] | None = None

@@ -99,10 +99,10 @@ def take_over(
 
     storage.make()
     frontier.take_over(rows_of, layout)
-    first = in_bits(np.array(every[:1]))
+    first = in_bits(np.array(every[: search.begins]))
     search.budget.lift()
     search.states = RowSet(old.words, search.budget, room=1)
-    search.states.insert(first, 1)
+    search.states.insert(first, len(first))
     search.expander.repack(tables.grow_layout(layout))
     search.expander.refresh()
     return frontier

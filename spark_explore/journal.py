@@ -228,7 +228,7 @@ def _pickled(frontier: Frontier) -> bytes:
         "tables": {k: v for k, v in vars(tables).items() if k not in _NOT_KEPT},
         "horizons": tables.expiry.horizons,
         "seen": search.judge.seen_numbers,
-        "first": np.array(search.rows()[:1]),
+        "first": np.array(search.rows()[: search.begins]),
         "targets": frontier.verdicts.targets,
         "calls": [code.calls for code in _codes(search)],
     }
@@ -261,6 +261,7 @@ def _put_back(search: Search, content: dict[str, Any]) -> None:
     search.expander.on_layout, search.expander.on_new = before.on_layout, before.on_new
     layout: Layout = tables.layout
     search.states = RowSet(layout.words, search.budget, room=1)
-    search.states.insert(content["first"], 1)
+    search.begins = len(content["first"])
+    search.states.insert(content["first"], search.begins)
     for code, calls in zip(_codes(search), content["calls"], strict=True):
         code.calls = calls

@@ -11,23 +11,25 @@ from models.engine.judge import Claim
 from models.engine.paths import Way, path_to, uncounted
 from models.engine.search import Search
 from models.memory import TooMany
+from models.properties import ON_FAIR_RUNS, ON_RUNS
 from models.report import PropertyResult, Result, Trace
 
 if TYPE_CHECKING:
     from models.engine.graph import Graph
 
-ON_RUNS = ("eventually", "always possible", "no deadlock")
-"""Kinds of claims that are judged on the finished graph."""
-
 
 @define
 class Findings:
-    """`whole`: nothing was left out, so what was not found is not there."""
+    """`whole`: nothing was left out, so what was not found is not there.
+
+    `idle`: what the world is to be fair to and never can do.
+    """
 
     results: dict[str, PropertyResult] = Factory(dict)
     traces: dict[str, Trace] = Factory(dict)
     whole: bool = True
     stopped_by: str = ""
+    idle: tuple[str, ...] = ()
 
     def shown(self) -> Trace | None:
         """Return the shortest run that breaks a claim; of equals, the claim named first."""
@@ -109,6 +111,8 @@ def judge_graph(search: Search, claims: list[Claim], found: Findings) -> None:
             trace = _broken_run(search, graph, claim)
             if trace is not None:
                 add_result(found, claim, "violated", trace, len(trace.steps))
+        if any(claim.property.kind in ON_FAIR_RUNS for claim in claims):
+            found.idle = tuple(graph.unheard())
     except (TooMany, MemoryError):
         found.whole = False
         found.stopped_by = "the memory limit, before all runs could be judged"
@@ -116,11 +120,12 @@ def judge_graph(search: Search, claims: list[Claim], found: Findings) -> None:
 
 def _broken_run(search: Search, graph: Graph, claim: Claim) -> Trace | None:
     item = claim.property
-    if item.kind == "eventually":
-        run = graph.unfair_to(claim)
+    if item.kind in ON_FAIR_RUNS:
+        run = graph.broken_by(claim)
         if run is None:
             return None
-        return Trace(item.name, item.kind, run.initial, run.steps, run.loop_at, run.fairness)
+        lasso = run.loop_at, run.fairness, run.due_at
+        return Trace(item.name, item.kind, run.initial, run.steps, *lasso)
     bad = graph.deadlocks(claim) if item.kind == "no deadlock" else graph.impossible(claim)
     if len(bad) == 0:
         return None

@@ -1,46 +1,52 @@
 """Claims about whole runs, on the finished graph: deadlock, possibility, liveness.
 
-Steps are kept as arrays.  A run that breaks `eventually` ends in a strongly connected part
-in which the claim never holds and no fairness is broken: each fair step is taken there, or
-is impossible somewhere there.  For weak fairness the largest such part is enough, so no
-part needs to be searched within.
+Steps are kept as arrays.  Each claim about fair runs is one question: is there a run that comes
+to a state in which the claim is due, and stays from there on where it is not met?
+
+| claim | due | not met |
+|---|---|---|
+| eventually f | at the outset | without f |
+| p leads to f | at p without f | without f |
+| m until f | at the outset, or at p | without f (or it ends at neither m nor f) |
+| infinitely often f | anywhere | without f |
+| eventually always f | anywhere | anywhere, with a state without f again and again |
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from attrs import define
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
-from models.engine import kernel
+from models.engine.duties import Duties, duties_of, unheard
+from models.engine.fair_runs import Family, fair_parts
 from models.engine.faults import Faults
 from models.engine.judge import Claim
+from models.engine.lassos import Hunt, Way, fair_circle, shortest_way
 from models.engine.paths import move_of, states_text
 from models.engine.search import Search
-from models.events import plain
-from models.freeze import thaw
-from models.local import thaw_event
 from models.memory import TooMany
 from models.report import Step
-from models.steps import Move, order_of, to_step
+from models.steps import Move, to_step
 
 Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 _BYTES_PER_EDGE = 80
 
 
 @define
 class Run:
-    """A run that breaks a claim: initial states, steps, where its cycle begins, and why."""
+    """A run that breaks a claim: initial states, steps, where its cycle begins, and why.
+
+    `due_at`: the step after which the claim's premise is true, if it has one.
+    """
 
     initial: dict[str, dict[str, str]]
     steps: tuple[Step, ...]
     loop_at: int | None = None
     fairness: str = ""
+    due_at: int | None = None
 
 
 class Graph:
@@ -50,9 +56,10 @@ class Graph:
         self.search = search
         if not search.budget.allows(search.found.generated * _BYTES_PER_EDGE):
             raise TooMany
+        self.count = search.states.count
         self._collect()
-        count = search.states.count
-        self.numbers = search.judge.number(search.rows(), 0, count)
+        self.numbers = search.judge.number(search.rows(), 0, self.count)
+        self._duties: list[Duties] | None = None
 
     def _collect(self) -> None:
         search = self.search
@@ -67,13 +74,11 @@ class Graph:
         self.source: Ints = np.concatenate(sources or nothing)
         self.target: Ints = np.concatenate(targets or nothing)
         self.info: Ints = np.concatenate(infos or nothing)
-        self.fault, self.label = self._labels()
-        count = search.states.count
         order = np.argsort(self.source, kind="stable")
         self.source, self.target = self.source[order], self.target[order]
-        self.info, self.fault = self.info[order], self.fault[order]
-        self.label = self.label[order]
-        self.first = np.searchsorted(self.source, np.arange(count + 1))
+        self.info = self.info[order]
+        self.fault = Faults.of(search.tables).of_steps(self.info)
+        self.first = np.searchsorted(self.source, np.arange(self.count + 1))
 
     def _index(self) -> None:
         states = self.search.states
@@ -89,73 +94,22 @@ class Graph:
         found: Ints = self._order[np.searchsorted(self._keys, rows[:, 0])]
         return found
 
-    def _labels(self) -> tuple[npt.NDArray[np.bool_], Ints]:
-        """Return for each step: whether it is a fault; what fairness calls it, or -1."""
-        tables = self.search.tables
-        choice_of = np.full(max(1, len(tables.outcomes)), -1, np.int64)
-        fair: dict[tuple[int, int], set[int]] = {}
-        per = tables.per_value
-        for number, (member, local, column) in enumerate(tables.outcome_cell):
-            if local < 0:
-                continue
-            key = (member, local)
-            if key not in fair:
-                at = int(per.off[member]) + local
-                begin = int(per.arrays["choice_first"][at])
-                ends = begin + int(per.arrays["choice_count"][at])
-                fair[key] = {
-                    int(tables.choice_column.array[k])
-                    for k in range(begin, ends)
-                    if tables.choice_fair[k]
-                }
-            if column in fair[key]:
-                choice_of[number] = (member << 24) | column
-        kind, a, o = self.info & 15, (self.info >> 4) & 0xFFFFFFF, self.info >> 32
-        fault = Faults.of(tables).of_steps(self.info)
-        label = np.full(len(self.info), -1, np.int64)
-        chosen = kind == kernel.CHOICE
-        label[chosen] = choice_of[o[chosen]]
-        received = kind == kernel.RECEIVE
-        members = np.array([m for m, _, _ in tables.outcome_cell] or [0], np.int64)
-        label[received] = (1 << 40) | (a[received] << 8) | members[o[received]]
-        taken = kind == kernel.TAKE
-        queue = np.array(tables.take_queue or [0], np.int64)
-        message = tables.take["message"].array.astype(np.int64)
-        label[taken] = (2 << 40) | (queue[a[taken]] << 24) | message[a[taken]]
-        moved = kind == kernel.MOVE
-        heals = np.array([action == "heal" for action, _ in tables.moves] or [False])
-        label[moved] = np.where(heals[a[moved]], 4 << 40, -1)
-        joint = kind == kernel.TOGETHER
-        if joint.any():
-            names: dict[str, int] = {}
-            numbers = np.array(
-                [
-                    names.setdefault(step.action, len(names)) if step.fair else -1
-                    for step in tables.joint_steps
-                ],
-                np.int64,
-            )
-            which = numbers[a[joint]]
-            label[joint] = np.where(which >= 0, (3 << 40) | which, -1)
-        label[fault] = -1
-        return fault, label
-
     # -- claims ------------------------------------------------------------------------
 
-    def _flag(self, claim: Claim) -> npt.NDArray[np.bool_]:
+    def _flag(self, bit: int) -> Flags:
         flags = self.search.judge.flags[self.numbers]
-        found: npt.NDArray[np.bool_] = ((flags >> np.uint64(claim.bit)) & np.uint64(1)) != 0
+        found: Flags = ((flags >> np.uint64(bit)) & np.uint64(1)) != 0
         return found
 
     def deadlocks(self, claim: Claim) -> Ints:
         """Return states without any step but faults in which the claim's `done` is false."""
         moving = np.zeros(self.search.states.count, np.bool_)
         moving[self.source[~self.fault]] = True
-        return np.flatnonzero(~moving & ~self._flag(claim))
+        return np.flatnonzero(~moving & ~self._flag(claim.bit))
 
     def impossible(self, claim: Claim) -> Ints:
         """Return states from which no steps but faults lead to one where the claim holds."""
-        able = self._flag(claim)
+        able = self._flag(claim.bit)
         source, target = self.source[~self.fault], self.target[~self.fault]
         while True:
             more = able[target] & ~able[source]
@@ -163,157 +117,74 @@ class Graph:
                 return np.flatnonzero(~able)
             able[source[more]] = True
 
-    def unfair_to(self, claim: Claim) -> Run | None:
-        """Return a fair run on which the claim never holds, or None."""
-        without = ~self._flag(claim)
-        if not without[0]:
-            return None
+    # -- fair runs ---------------------------------------------------------------------
+
+    @property
+    def duties(self) -> list[Duties]:
+        if self._duties is None:
+            changes = self.source != self.target
+            self._duties = list(duties_of(self.search.tables, self.info, changes))
+        return self._duties
+
+    def unheard(self) -> list[str]:
+        """Return what the world is to be fair to and no step of it is, in words."""
+        return unheard(self.search.tables, self.info)
+
+    def broken_by(self, claim: Claim) -> Run | None:
+        """Return a fair run that breaks a claim, or None."""
+        item = claim.property
+        without = ~self._flag(claim.bit)
+        due = None if claim.premise_bit < 0 else self._flag(claim.premise_bit) & without
+        wanted = None
+        if item.kind == "until":
+            run = self._given_up(claim, without, due)
+            if run is not None:
+                return run
+        elif item.kind == "infinitely often":
+            due = without
+        elif item.kind == "eventually always":
+            wanted, due = without, np.ones(self.count, np.bool_)
+            without = due
         inside = without[self.source] & without[self.target]
-        reach = np.zeros(len(without), np.bool_)
-        reach[0] = True
-        while True:
-            more = inside & reach[self.source] & ~reach[self.target]
-            if not more.any():
-                break
-            reach[self.target[more]] = True
-        inside &= reach[self.source]
-        part = self._parts(inside, len(without))
-        stays = self._fair_parts(part, reach, inside)
-        if not stays.any():
+        families = [Family.of(duties) for duties in self.duties]
+        part = fair_parts(self.source, self.target, families, without, wanted)
+        goal = part >= 0 if wanted is None else (part >= 0) & wanted
+        way = shortest_way(self, Hunt(due, inside, goal))
+        if way is None:
             return None
-        return self._lasso(np.flatnonzero(stays & reach), part, inside)
+        entry = int(self.target[way.edges[-1]]) if way.edges else way.begin
+        within = inside & (part[self.source] == part[entry]) & (part[self.target] == part[entry])
+        cycle, reasons = fair_circle(self, entry, within, self.duties)
+        has_premise = claim.premise_bit >= 0
+        return self._told(way, cycle, "; ".join(reasons), lasso=True, has_premise=has_premise)
 
-    @staticmethod
-    def _matrix(source: Ints, target: Ints, count: int) -> Any:
-        ones = np.ones(len(source), np.int8)
-        return csr_matrix((ones, (source, target)), shape=(count, count))
+    def _given_up(self, claim: Claim, without: Flags, due: Flags | None) -> Run | None:
+        """Return a run to a state in which neither `meanwhile` nor `holds` is true any more."""
+        meanwhile = self._flag(claim.meanwhile_bit)
+        allowed = (without & meanwhile)[self.source] & without[self.target]
+        way = shortest_way(self, Hunt(due, allowed, without & ~meanwhile))
+        if way is None:
+            return None
+        return self._told(way, [], "", lasso=False, has_premise=due is not None)
 
-    def _parts(self, inside: npt.NDArray[np.bool_], count: int) -> Ints:
-        matrix = self._matrix(self.source[inside], self.target[inside], count)
-        _, part = connected_components(matrix, directed=True, connection="strong")
-        return part.astype(np.int64)
-
-    def _fair_parts(
-        self, part: Ints, reach: npt.NDArray[np.bool_], inside: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.bool_]:
-        """Return the states whose part a fair run may never leave."""
-        _, label = np.unique(self.label, return_inverse=True)
-        fair = (self.label >= 0) & reach[self.source]
-        labels = int(label.max(initial=0)) + 1
-        # (state, label) where it is possible, each once; then in how many states of a part.
-        possible = np.unique(self.source[fair] * labels + label[fair])
-        where, what = possible // labels, possible % labels
-        pairs, counts = np.unique(part[where] * labels + what, return_counts=True)
-        size = np.bincount(part[reach], minlength=int(part.max()) + 1)
-        lasting = pairs[counts == size[pairs // labels]]
-        stays_in = inside & fair & (part[self.source] == part[self.target])
-        taken = np.unique(part[self.source[stays_in]] * labels + label[stays_in])
-        broken = np.setdiff1d(lasting, taken, assume_unique=True) // labels
-        bad_part = np.zeros(int(part.max()) + 1, np.bool_)
-        bad_part[broken] = True
-        result: npt.NDArray[np.bool_] = reach & ~bad_part[part]
-        return result
-
-    # -- runs --------------------------------------------------------------------------
-
-    def _distances(self, targets: Ints, allowed: npt.NDArray[np.bool_]) -> Ints:
-        """Return for each state the steps (of `allowed` edges) to the nearest target, or -1."""
-        far = np.full(self.search.states.count, -1, np.int64)
-        far[targets] = 0
-        source, target = self.source[allowed], self.target[allowed]
-        step = 0
-        while True:
-            more = (far[target] == step) & (far[source] < 0)
-            if not more.any():
-                return far
-            far[source[more]] = step + 1
-            step += 1
-
-    def _move(self, edge: int) -> Move:
+    def move(self, edge: int) -> Move:
+        """Return a step as a value."""
         return move_of(
             self.search, int(self.info[edge]), self.search.rows()[int(self.source[edge])]
         )
 
-    def _go(self, at: int, targets: Ints, allowed: npt.NDArray[np.bool_]) -> list[int]:
-        """Return the edges of the least shortest way from `at` to a target."""
-        far = self._distances(targets, allowed)
-        edges = []
-        while far[at] > 0:
-            options = [
-                e
-                for e in range(int(self.first[at]), int(self.first[at + 1]))
-                if allowed[e] and far[self.target[e]] == far[at] - 1
-            ]
-            codes = self.search.tables.codes
-            edge = min(options, key=lambda e: (order_of(self._move(e), codes), e))
-            edges.append(edge)
-            at = int(self.target[edge])
-        return edges
-
-    def _lasso(self, stays: Ints, part: Ints, inside: npt.NDArray[np.bool_]) -> Run:
-        prefix = self._go(0, stays, inside)
-        entry = int(self.target[prefix[-1]]) if prefix else 0
-        within = inside & (part[self.source] == part[entry]) & (part[self.target] == part[entry])
-        cycle, reasons = self._cycle(entry, np.flatnonzero(part == part[entry]), within)
+    def _told(
+        self, way: Way, cycle: list[int], fairness: str, *, lasso: bool, has_premise: bool
+    ) -> Run:
         rows = self.search.rows()
         steps = []
-        for edge in prefix + cycle:
+        for edge in way.edges + cycle:
             after = states_text(self.search, rows[int(self.target[edge])])
-            steps.append(to_step(self._move(edge), after))
-        return Run(states_text(self.search, rows[0]), tuple(steps), len(prefix), "; ".join(reasons))
-
-    def _cycle(
-        self, entry: int, states: Ints, within: npt.NDArray[np.bool_]
-    ) -> tuple[list[int], list[str]]:
-        """Return edges of a fair cycle through `entry`, and why it is fair."""
-        here = np.isin(self.source, states)
-        due = sorted({int(x) for x in self.label[here] if x >= 0})
-        possible = {x: set(self.source[here & (self.label == x)].tolist()) for x in due}
-        everywhere = set(states.tolist())
-        cycle: list[int] = []
-        reasons = []
-        at = entry
-        for x in due:
-            visited = {entry, *(int(self.target[e]) for e in cycle)}
-            if any(self.label[e] == x for e in cycle):
-                reasons.append(f"{self._name(x)} is taken")
-                continue
-            impossible = everywhere - possible[x]
-            if impossible & visited:
-                reasons.append(f"{self._name(x)} is not always possible")
-                continue
-            if impossible:
-                way = self._go(at, np.array(sorted(impossible)), within)
-                reasons.append(f"{self._name(x)} is not always possible")
-            else:
-                taking = np.flatnonzero(within & (self.label == x))
-                starts = np.unique(self.source[taking])
-                way = self._go(at, starts, within)
-                end = int(self.target[way[-1]]) if way else at
-                way.append(int(next(e for e in taking if self.source[e] == end)))
-                reasons.append(f"{self._name(x)} is taken")
-            cycle += way
-            at = int(self.target[cycle[-1]]) if cycle else entry
-        if at != entry:
-            cycle += self._go(at, np.array([entry]), within)
-        if not cycle:
-            loops = np.flatnonzero(within & (self.source == entry) & (self.target == entry))
-            reasons = reasons or ["nothing that fairness forces is possible any more"]
-            cycle = [int(loops[0])] if len(loops) and due else []
-        return cycle, reasons
-
-    def _name(self, label: int) -> str:
-        tables = self.search.tables
-        kind, rest = label >> 40, label & ((1 << 40) - 1)
-        if kind == 0:
-            member, column = rest >> 24, rest & 0xFFFFFF
-            event = thaw_event(tables.columns[member].values[column])
-            return f"“{plain(event)}” of {tables.names[member]}"
-        if kind == 1:
-            sender, _, content = tables.messages.values[rest >> 8]
-            return f"receiving {plain(thaw(content))} from {sender} by {tables.names[rest & 255]}"
-        if kind == 2:
-            sender, to = divmod(rest >> 24, tables.members)
-            content = plain(thaw(tables.messages.values[rest & 0xFFFFFF]))
-            return f"receiving {content} from {tables.names[sender]} by {tables.names[to]}"
-        return "heal" if kind == 4 else "a joint step"
+            steps.append(to_step(self.move(edge), after))
+        return Run(
+            states_text(self.search, rows[way.begin]),
+            tuple(steps),
+            len(way.edges) if lasso else None,
+            fairness,
+            way.due_at if has_premise else None,
+        )

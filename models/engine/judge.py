@@ -37,6 +37,7 @@ class Claim:
     property: Property
     bit: int = -1
     premise_bit: int = -1
+    meanwhile_bit: int = -1
     premise_met: bool = False
 
 
@@ -89,6 +90,9 @@ class Judge:
                 bits += 1
                 if claim.property.premise is not None:
                     claim.premise_bit = bits
+                    bits += 1
+                if claim.property.meanwhile is not None:
+                    claim.meanwhile_bit = bits
                     bits += 1
         if bits > 64:
             raise ModelProblem("more than 64 claims about the whole world", next="split the world")
@@ -301,6 +305,8 @@ class Judge:
                 if item.premise is not None and ask(item, item.premise, view):
                     flags |= 1 << claim.premise_bit
                     claim.premise_met = True
+                if item.meanwhile is not None and ask(item, item.meanwhile, view):
+                    flags |= 1 << claim.meanwhile_bit
                 for _, other in self.renamed(view) if self.renamed is not None else ():
                     if bool(ask(item, item.holds, other)) != bool(flags >> claim.bit & 1):
                         raise ModelProblem(

@@ -430,7 +430,7 @@ def expand(
                             todo[steps, 3] = field
                             todo[steps, 4] = more
                         steps += 1
-                    else:
+                    elif more != REFUSED:
                         whole = False
                         if more == UNKNOWN and asked < room_ask:
                             _ask(ask, asked, ASK_ADD, q, content, t.take_message[k])
@@ -575,6 +575,8 @@ def expand(
                             more = _add(t, adds, q, content, t.send_message[k])
                             if more < 0:
                                 possible = False
+                                if more == REFUSED:
+                                    break
                                 whole = False
                                 if more == UNKNOWN and asked < room_ask:
                                     _ask(ask, asked, ASK_ADD, q, content, t.send_message[k])

@@ -141,7 +141,8 @@ def path_to(search: Search, targets: npt.NDArray[np.int64], level: int) -> Way:
 def forward(search: Search, towards: list[RowSet]) -> Way:
     """Return the least run through `towards`: for each level the rows that lead on."""
     steps_of = Steps(search)
-    row = search.rows()[0].copy()
+    begins = np.array(search.rows()[: search.begins])
+    row = begins[np.flatnonzero(towards[0].find(begins, len(begins)) >= 0)[0]].copy()
     initial = states_text(search, row)
     steps: list[Step] = []
     for level in range(1, len(towards)):

@@ -203,6 +203,8 @@ class TooFar(Exception):
 class Search:
     """One search of one world.  After `run`, rows of level k are levels[k] to levels[k+1].
 
+    `begins`: so many rows, the first ones, are states in which runs begin.
+
     `pause`: asked before each level is expanded; True ends the search there, as it stands.
     `workers`: threads that expand levels; with symmetry, one does.
     `answers`: of members, where they are known from another run.
@@ -225,6 +227,7 @@ class Search:
     renaming: Symmetry | None = field(init=False, default=None)
     found: Found = field(init=False, factory=Found)
     budget: Budget = field(init=False)
+    begins: int = field(init=False, default=1)
     _crew: Crew | None = field(init=False, default=None)
     _together: Together | None = field(init=False, default=None)
     _may_number: bool = field(init=False, default=False)
@@ -245,7 +248,7 @@ class Search:
         self._begin()
 
     def _begin(self) -> None:
-        fields, messages = self.tables.initial()
+        begins = self.tables.initial()
         if self.renaming is not None:
             try:
                 self.renaming.refresh()
@@ -258,18 +261,26 @@ class Search:
         self.expander.on_new.append(self._refuse_far)
         self.states = RowSet(self.tables.layout.words, self.budget)
         self.expander.on_layout.append(self._repack)
-        row = self.tables.layout.pack(np.array(fields), messages).reshape(1, -1)
+        pack = self.tables.layout.pack
+        rows = np.stack([pack(np.array(fields), messages) for fields, messages in begins])
         if self.renaming is not None:
-            self.renaming.canonical(row)
-            if len(self.renaming.images_of(row)) > 1:
-                raise ModelProblem(
-                    "the initial state changes when interchangeable members are renamed",
-                    next="start them alike, or run with --no-symmetry",
-                )
-        self.states.insert(row, 1)
+            given = rows.copy()
+            self.renaming.canonical(rows)
+            self._refuse_other_beginnings(self.renaming, given)
+        self.states.insert(rows, len(rows))
+        self.begins = self.states.count
         if self._crew is not None:
             self.states.over = self._crew.over
             self._together = Together(self._crew, self.expander, self.states)
+
+    @staticmethod
+    def _refuse_other_beginnings(renaming: Symmetry, rows: npt.NDArray[np.uint64]) -> None:
+        known = {row.tobytes() for row in rows}
+        if any(renaming.images_of(row.reshape(1, -1)) - known for row in rows):
+            raise ModelProblem(
+                "the initial state changes when interchangeable members are renamed",
+                next="start them alike, or run with --no-symmetry",
+            )
 
     def _by_permutation(self) -> None:
         self.renaming = Symmetry(self.tables, sorted_form=False)
@@ -362,8 +373,8 @@ class Search:
 
     def _run(self) -> Found:
         found, began = self.found, time.perf_counter()
-        found.generated = 1
-        found.levels = [0, 1]
+        found.generated = self.begins
+        found.levels = [0, self.begins]
         numbers = self._judge_level(0)
         last_tick = began
         batches = 0

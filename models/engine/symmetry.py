@@ -24,6 +24,7 @@ from models.environment import Surroundings
 from models.freeze import freeze, rename, thaw
 from models.local import LocalState, Outcome, rename_event, thaw_event
 from models.problems import ModelProblem
+from models.properties import ON_FAIR_RUNS
 from models.view import View
 
 PERMUTED_MAX = 7
@@ -74,7 +75,7 @@ class Symmetry:
                     f"property {item.name!r} treats interchangeable members differently",
                     next="let `among` name all of them or none, or run with --no-symmetry",
                 )
-            if item.kind == "eventually":
+            if item.kind in ON_FAIR_RUNS:
                 raise ModelProblem(
                     f"property {item.name!r} is about liveness, which renaming does not keep",
                     next="run it with --no-symmetry",

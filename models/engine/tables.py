@@ -24,7 +24,7 @@ from models.environment import FAULTS, Environment, Surroundings
 from models.events import Message
 from models.freeze import is_fixed, thaw
 from models.local import Codes, LocalState, Outcome, freeze_event
-from models.network import FifoLinks, MessageSet
+from models.network import FifoLinks, MessageSet, too_full
 from models.problems import ModelProblem
 from models.world import Together, World
 
@@ -119,6 +119,8 @@ class Tables(Arrays):
         )
         self.number_of = {name: i for i, name in enumerate(self.names)}
         self.environment = Environment.of(world)
+        self._capacity: int | None = getattr(world.network, "capacity", None)
+        self._waits = getattr(world.network, "when_full", "") == "wait"
 
         self.values = [Numbers() for _ in range(self.fields)]
         self.columns = [Numbers() for _ in range(self.fields)]
@@ -130,7 +132,7 @@ class Tables(Arrays):
         self.take_queue: list[int] = []
         self.joint_steps: list[Together] = []
         self.shown = [Observations() for _ in range(self.fields)]
-        self._initial: tuple[list[int], list[int]] | None = None
+        self._initial: list[tuple[list[int], list[int]]] = []
         self._number_environment()
 
     def value_counts(self) -> list[int]:
@@ -294,12 +296,18 @@ class Tables(Arrays):
             else:
                 self.contents.fill_vector(x)
 
+    def _is_full(self, held: tuple[int, ...]) -> bool:
+        return self._capacity is not None and len(held) >= self._capacity
+
     def _fill_add(self, queue: int, content: int, message: int) -> None:
         held = self.values[self.queue_field + queue].values[content]
         more = (*held, message)
         if not self.fifo:
             more = tuple(sorted(more))
-        number = self.content(queue, more)
+        if self._is_full(held):
+            number = kernel.REFUSED if self._waits else content
+        else:
+            number = self.content(queue, more)
         self.adds_table.make_room(queue, content + 1, message + 1)
         self.adds_table.put(queue, content, message, number)
 
@@ -400,14 +408,17 @@ class Tables(Arrays):
 
     # -- the first state ---------------------------------------------------------------
 
-    def initial(self) -> tuple[list[int], list[int]]:
-        """Return the initial state: a number for each field, and the messages of the set."""
-        fields, messages = self._initial = self._initial or self._made_first()
+    def initial(self) -> list[tuple[list[int], list[int]]]:
+        """Return the initial states: a number for each field, and the messages of the set."""
+        self._initial = self._initial or [self._made(begun) for begun in self.codes.beginnings()]
         if self.contents is None:
-            return list(fields), messages
-        return [*fields, *self.contents.numbers(messages)], []
+            return [(list(fields), messages) for fields, messages in self._initial]
+        contents = self.contents
+        return [([*fields, *contents.numbers(held)], []) for fields, held in self._initial]
 
-    def _made_first(self) -> tuple[list[int], list[int]]:
+    def _made(
+        self, begun: tuple[tuple[LocalState, Outcome | None], ...]
+    ) -> tuple[list[int], list[int]]:
         fields = [0] * self.fields
         messages: list[int] = []
         queues: dict[int, tuple[int, ...]] = dict.fromkeys(range(self.queue_count), ())
@@ -416,17 +427,14 @@ class Tables(Arrays):
         told: list[Hashable] = []
         horizons = [0] * self.members
         if self.world.expiry is not None:
-            horizons = [code.horizon(code.before_start()) for code in self.codes.members]
+            pairs = zip(self.codes.members, begun, strict=True)
+            horizons = [code.horizon(before) for code, (before, _) in pairs]
         for field, code in enumerate(self.codes.members):
-            state = code.before_start()
-            if self.world.start == "up":
-                from models.local import START
-
-                outcomes = code.run(state, START)
-                assert outcomes
-                state = outcomes[0].after
-                told += outcomes[0].recorded
-                for to, content in outcomes[0].sent:
+            state, outcome = begun[field]
+            if outcome is not None:
+                state = outcome.after
+                told += outcome.recorded
+                for to, content in outcome.sent:
                     if self.set_network:
                         messages.append(self.set_message(self.names[field], to, content))
                     else:
@@ -436,6 +444,10 @@ class Tables(Arrays):
                                 to is None and member != field
                             ):
                                 q = self.queue(field, member)
+                                if self._is_full(queues[q]):
+                                    if self._waits:
+                                        raise too_full(self.names[field])
+                                    continue
                                 queues[q] = (*queues[q], number)
                                 if not self.fifo:
                                     queues[q] = tuple(sorted(queues[q]))

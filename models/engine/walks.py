@@ -83,11 +83,15 @@ def _mixed(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 @frozen
 class Broken:
-    """A run that broke a claim: the steps it took until then, as the kernel names them."""
+    """A run that broke a claim: the steps it took until then, as the kernel names them.
+
+    `begin`: the row in which it began.
+    """
 
     claim: Claim
     run: int
     infos: tuple[int, ...]
+    begin: int = 0
 
 
 @define
@@ -182,7 +186,11 @@ class Walker:
         ended = np.full(runs, -1, np.int64)  # after how many steps, where before the last
         met = _Met(runs)
         active = np.arange(runs)
-        self._standing = [np.repeat(self.search.rows()[:1], runs, axis=0)]
+        begin = np.zeros(runs, np.int64)
+        if self.search.begins > 1:
+            begin = self._random.integers(0, self.search.begins, size=runs)
+        self._begin = begin
+        self._standing = [self.search.rows()[begin]]
         active, numbers = self._judge(active, 0, met, history)
         for step in range(steps_max):
             draws = self._random.integers(0, 2**64, size=runs, dtype=np.uint64)
@@ -366,7 +374,8 @@ class Walker:
         if known is None or step < len(known.infos):
             run = int(fresh[0])
             infos = tuple(history[:step, run].tolist())
-            self.found.broken[name] = Broken(claim, self.found.runs + run, infos)
+            begin = int(self._begin[run])
+            self.found.broken[name] = Broken(claim, self.found.runs + run, infos, begin)
 
     # -- a run as a trace --------------------------------------------------------------
 
@@ -374,7 +383,7 @@ class Walker:
         """Take a run's steps again; return the initial states and the steps as text."""
         search, self._standing = self.search, []
         steps_of = Steps(search)
-        row = search.rows()[0].copy()
+        row = search.rows()[broken.begin].copy()
         initial = states_text(search, row)
         steps: list[Step] = []
         for info in broken.infos:

@@ -22,7 +22,14 @@ from attrs import define, frozen
 from models.events import Maybe, Send
 from models.faults import Faults
 from models.network import FifoLinks, MessageBag
-from models.properties import always_pair, always_possible, no_deadlock, sometimes_one
+from models.properties import (
+    Property,
+    always_pair,
+    always_possible,
+    leads_to,
+    no_deadlock,
+    sometimes_one,
+)
 from models.world import World
 
 
@@ -77,8 +84,19 @@ def apart(one: Wish, other: Wish) -> bool:
     return not (one is Wish.INSIDE and other is Wish.INSIDE)
 
 
-def build(members: int = 4, *, losses: int = 0, duplicates: int = 0) -> World:
-    """`members`: 2 to 12.  `losses`, `duplicates`: of the token, which goes by a bag then."""
+def whoever_wants(name: str) -> Property:
+    return leads_to(
+        "whoever wants to enter does",
+        lambda view: view[name] is Wish.WANTS,
+        lambda view: view[name] is Wish.INSIDE,
+    )
+
+
+def build(members: int = 4, *, losses: int = 0, duplicates: int = 0, live: bool = False) -> World:
+    """`members`: 2 to 12.  `losses`, `duplicates`: of the token, which goes by a bag then.
+
+    `live`: it is claimed that whoever wants to enter does.
+    """
     names = [f"m{i}" for i in range(1, members + 1)]
     after = dict(zip(names, names[1:] + names[:1], strict=True))
     return World(
@@ -91,6 +109,7 @@ def build(members: int = 4, *, losses: int = 0, duplicates: int = 0) -> World:
             no_deadlock("something can happen"),
             always_possible("all can want to enter", lambda v: Wish.NONE not in v.values()),
             sometimes_one("somebody is inside", lambda wish: wish is Wish.INSIDE),
+            *([whoever_wants(names[0])] if live else []),
         ],
         about="a token goes round; whoever has it may enter",
     )

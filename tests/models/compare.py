@@ -11,13 +11,13 @@ from models.engine.search import Search
 from models.environment import Surroundings
 from models.events import plain
 from models.local import Offline
-from models.properties import Property
+from models.properties import ON_RUNS, Property
 from models.reference import Explored, State, explore, shortest
 from models.report import Report
 from models.steps import words
 from models.world import World
 
-GRAPH = ("eventually", "always possible", "no deadlock")
+GRAPH = ON_RUNS
 
 
 def explored(world: World, states_max: int) -> Explored | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from hypothesis import strategies as st
 
+from models.properties import Kind
 from models.report import MessageText, Step, Trace
 
 # Lone surrogates and control characters, too: a model may hold them.
@@ -20,7 +23,7 @@ ACTIONS = (
     "heal",
     "",
 )
-KINDS = ("always", "sometimes", "eventually", "always possible", "no deadlock", "")
+KINDS = (*get_args(Kind), "")
 
 
 @st.composite

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from attrs import frozen
 
 from joinproto.errors import JoinprotoError
+from models.properties import ON_RUNS
 from models.report import Report
 from models.world import World
 from tools.show.amounts import duration, short, size
@@ -27,8 +28,6 @@ TABLES_BYTES = 80_000
 
 STEP_BYTES = 80
 """What a step takes where claims about whole runs need every step kept."""
-
-WHOLE_RUNS = ("eventually", "always possible", "no deadlock")
 
 
 @frozen
@@ -95,7 +94,7 @@ def estimate(
                 break
             continue
         octets = max(0.0, report.distinct * report.bytes_per_state - TABLES_BYTES)
-        if any(item.kind in WHOLE_RUNS for item in report.properties):
+        if any(item.kind in ON_RUNS for item in report.properties):
             octets += report.generated * STEP_BYTES
         samples.append(Sample(number, report.distinct, report.seconds, octets))
     return fit(members, samples[-3:]) if len(samples) > 1 else None

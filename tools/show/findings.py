@@ -75,6 +75,8 @@ def costs(report: Report) -> Iterator[Fact]:
         memory += f", {size(report.numbered_bytes)} for what is numbered"
     yield Fact("memory", memory)
     yield Fact("code", f"{plural(report.calls, 'call')} of members' code")
+    if report.fair_to:
+        yield Fact("fairness", visible("; ".join(report.fair_to)))
     reductions = ", ".join(map(visible, report.reductions)) or "none"
     yield Fact("search", f"{visible(report.engine)} engine, reductions: {reductions}")
 

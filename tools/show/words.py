@@ -38,6 +38,8 @@ def headline(trace: Trace, *, world: str = "", members: int = 0) -> str:
     match trace.kind:
         case "sometimes":
             return f"{name} is reached {after}{where}"
+        case "leads to" | "until" | "infinitely often" | "eventually always":
+            return f"{name} {_broken_run(trace)}{where}{_end_of(trace, after)}"
         case "eventually" if trace.loop_at is not None and trace.loop_at < steps:
             return f"{name} never comes true in a run{where}: {_again(steps, trace.loop_at)}"
         case "eventually":
@@ -48,6 +50,29 @@ def headline(trace: Trace, *, world: str = "", members: int = 0) -> str:
             return f"{name} fails {after}{where}: nothing more can happen"
         case _:
             return f"{name} is violated {after}{where}"
+
+
+def _broken_run(trace: Trace) -> str:
+    """Return what a run does wrong, in a few words."""
+    match trace.kind:
+        case "leads to":
+            return "is due and never comes true in a run"
+        case "until" if trace.loop_at is None:
+            return "fails"
+        case "until":
+            return "waits for ever in a run"
+        case "infinitely often":
+            return "comes true no more in a run"
+    return "is false again and again in a run"
+
+
+def _end_of(trace: Trace, after: str) -> str:
+    steps = len(trace.steps)
+    if trace.loop_at is None:
+        return f" {after}"
+    if trace.loop_at < steps:
+        return f": {_again(steps, trace.loop_at)}"
+    return f": it ends {after}"
 
 
 def _again(steps: int, loop_at: int) -> str:
@@ -68,6 +93,16 @@ def verdict(trace: Trace) -> Line:
             return line(Piece(f"here {name} is reached", Role.GOOD))
         case "eventually":
             words = f"{name} never comes true in this run"
+        case "leads to":
+            words = f"{name}{_since(trace)} never comes true in this run"
+        case "until" if trace.loop_at is None:
+            words = f"here {name}{_since(trace)} fails: too early"
+        case "until":
+            words = f"{name}{_since(trace)} waits for ever in this run"
+        case "infinitely often":
+            words = f"{name} comes true no more in this run"
+        case "eventually always":
+            words = f"{name} is false again and again in this run"
         case "always possible":
             words = f"from here {name} can never come true again"
         case "no deadlock":
@@ -75,6 +110,12 @@ def verdict(trace: Trace) -> Line:
         case _:
             words = f"here {name} is violated"
     return line(Piece(words, Role.BAD))
+
+
+def _since(trace: Trace) -> str:
+    if trace.due_at is None:
+        return ""
+    return f", due after step {trace.due_at}," if trace.due_at else ", due at the outset,"
 
 
 def sentence(moment: Moment, story: Story) -> Line:

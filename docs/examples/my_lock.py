@@ -1,0 +1,71 @@
+"""A lock that two members take in turn: whoever waits gets it, if runs are strongly fair."""
+
+from joinproto.checking import (
+    EACH_STEP,
+    NOT_ENABLED,
+    Maybe,
+    Together,
+    World,
+    always_pair,
+    leads_to,
+    strong,
+)
+
+
+class Process:
+    def __init__(self):
+        self.phase = "idle"
+
+    def choices(self):
+        if self.phase == "idle":
+            yield Maybe("ask")
+
+    def receive(self, event):
+        match event, self.phase:
+            case "ask", "idle":
+                self.phase = "waits"
+            case "take", "waits":
+                self.phase = "inside"
+            case "give back", "inside":
+                self.phase = "idle"
+            case _:
+                return NOT_ENABLED
+        return None
+
+    def shows(self):
+        return self.phase
+
+
+class Lock:
+    def __init__(self):
+        self.free = True
+
+    def receive(self, event):
+        if self.free != (event == "take"):
+            return NOT_ENABLED
+        self.free = not self.free
+        return None
+
+
+def world(members: int = 2, strongly: bool = False) -> World:
+    names = [f"p{number}" for number in range(1, members + 1)]
+
+    def steps(view):
+        for name in names:
+            for deed in ("take", "give back"):
+                yield Together(f"{name}: {deed}", {name: deed, "lock": deed})
+
+    return World(
+        name="lock",
+        members={**dict.fromkeys(names, Process), "lock": Lock},
+        together=steps,
+        fairness=[EACH_STEP, *(strong(f"{name}: take") for name in names if strongly)],
+        properties=[
+            always_pair("one at a time", lambda a, b: not a == b == "inside", among=names),
+            leads_to(
+                "whoever waits gets in",
+                lambda view: view["p1"] == "waits",
+                lambda view: view["p1"] == "inside",
+            ),
+        ],
+    )

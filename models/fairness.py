@@ -1,0 +1,100 @@
+"""What a run may not put off for ever: weak and strong fairness, as a world says them.
+
+Weak: what stays possible for ever is taken some day.  Strong: what is possible again and again
+is taken again and again.  A thing that fairness asks for is a *duty*; faults, `Maybe` choices
+and joint steps with `fair=False` are in none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+
+def _names(of: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    return (of,) if isinstance(of, str) else tuple(of)
+
+
+@frozen
+class Fair:
+    """Some steps, and how fair a run is to them.
+
+    `actions`: words of choices and joint steps, or `receive`, `start`, `heal`; none: all.
+    `of`: members; none: every one.  `which(member, event)`: of these steps, only those.
+    `each`: every step is a duty of its own (a message at a member, a choice), else each member
+    has one, and any of its steps will do.
+    """
+
+    strong: bool
+    actions: tuple[str, ...] = ()
+    of: tuple[str, ...] = field(default=(), converter=_names)
+    which: Callable[[str, Any], Any] | None = None
+    each: bool = False
+
+    def __str__(self) -> str:
+        how = "strong" if self.strong else "weak"
+        words = ", ".join(f"“{action}”" for action in self.actions)
+        if not words:
+            words = "each delivery, choice, restart, heal and joint step"
+            words = f"{words} by itself" if self.each else "some step"
+        elif self.each:
+            words = f"each {words} by itself"
+        elif len(self.actions) > 1:
+            words = f"one of {words}"
+        if not (self.each and not self.of):
+            words += f" of {', '.join(self.of) or 'each member'}"
+        return f"{how}: {words}{'' if self.which is None else ', where which(...) says so'}"
+
+    def takes(self, word: str, member: str, event: Any) -> bool:
+        """Return whether a step is meant that is called `word`, and is `event` to `member`."""
+        if self.actions and word not in self.actions:
+            return False
+        if self.of and member not in self.of:
+            return False
+        return self.which is None or bool(self.which(member, event))
+
+
+def weak(
+    *actions: str,
+    of: str | tuple[str, ...] = (),
+    which: Callable[[str, Any], Any] | None = None,
+    each: bool = False,
+) -> Fair:
+    """What stays possible for ever is taken some day: see `Fair`."""
+    return Fair(False, actions, of, which, each)
+
+
+def strong(
+    *actions: str,
+    of: str | tuple[str, ...] = (),
+    which: Callable[[str, Any], Any] | None = None,
+    each: bool = False,
+) -> Fair:
+    """What is possible again and again is taken again and again: see `Fair`."""
+    return Fair(True, actions, of, which, each)
+
+
+EACH_STEP = weak(each=True)
+"""What holds where a world says nothing: each step by itself, weakly."""
+
+
+def unsound_fairness(fairness: Any, members: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what is of the wrong kind, and what was expected."""
+    wanted = "a list of EACH_STEP, weak(...) and strong(...)"
+    if not isinstance(fairness, (list, tuple)):
+        yield f"fairness is {fairness!r}", wanted
+        return
+    for item in fairness:
+        if not isinstance(item, Fair):
+            yield f"fairness holds {item!r}", wanted
+            continue
+        if not all(isinstance(action, str) for action in item.actions):
+            yield f"fairness names the action {item.actions!r}", "texts; which=... for values"
+        strangers = [name for name in item.of if name not in members]
+        if strangers:
+            yield f"fairness is of {strangers[0]!r}", f"members are {', '.join(members)}"
+        which: Any = item.which
+        if which is not None and not callable(which):
+            yield f"which is {which!r}", "a function of a member's name and an event"

@@ -1,0 +1,127 @@
+"""Pinned: the classics of liveness, true under their usual fairness and false without it."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from models.catalogue import load_world
+from models.check import check
+from models.entry import Entry
+from models.properties import ON_FAIR_RUNS
+from models.worlds.fair.entries import ENTRIES
+
+
+@pytest.mark.parametrize("item", ENTRIES, ids=lambda item: item.name)
+def test_a_classic_of_liveness_ends_as_it_must(item: Entry) -> None:
+    """A world that must fail does so by a claim over runs, in as many steps as its row says."""
+    report = check(load_world(item.name))
+
+    assert item.expected == report.result
+    broken = [claim.kind for claim in report.properties if claim.result == "violated"]
+    assert bool(set(broken) & set(ON_FAIR_RUNS)) is (item.expected == "violated")
+    assert item.steps == (None if report.trace is None else len(report.trace.steps))
+
+
+@pytest.mark.parametrize(
+    ("members", "numbers", "result"),
+    [(3, 2, "holds"), (4, 2, "violated"), (4, 3, "holds"), (5, 3, "violated"), (5, 4, "holds")],
+)
+def test_a_ring_stabilises_if_there_are_as_many_numbers_as_other_machines(
+    members: int, numbers: int, result: str
+) -> None:
+    """K >= N - 1; K^N states, all of them at the outset, and a step for each privilege."""
+    from models.worlds.fair.stabilising_ring import build
+
+    report = check(build(members, numbers=numbers))
+
+    n, k = members, numbers
+    assert (k**n, 1, result) == (report.distinct, report.depth, report.result)
+    assert k**n + k ** (n - 1) * (1 + (n - 1) * (k - 1)) == report.generated
+
+
+def test_a_ring_without_any_step_never_stabilises() -> None:
+    from models.worlds.fair.stabilising_ring import build
+
+    assert "violated" == check(build(3, fair=False)).result
+
+
+@pytest.mark.parametrize(("readers", "writers"), [(1, 1), (2, 1), (4, 1), (2, 2), (1, 3)])
+def test_readers_and_writers_have_their_closed_form(readers: int, writers: int) -> None:
+    """Nobody writes: 2^w 3^r; one writes, no reader is in: w 2^(w-1) 2^r."""
+    from models.worlds.fair.readers_writers import build
+
+    report = check(build(readers, writers=writers, strongly=True))
+
+    r, w = readers, writers
+    assert 2**w * 3**r + w * 2 ** (w - 1) * 2**r == report.distinct
+    assert "holds" == report.result
+
+
+def after(state: tuple[object, ...], n: int) -> set[tuple[object, ...]]:
+    """Return the states after one step of EWD 840: awake, black, where the token is, its colour."""
+    awake, black, place, token = state
+    assert isinstance(awake, tuple)
+    assert isinstance(black, tuple)
+    assert isinstance(place, int)
+    found: set[tuple[object, ...]] = set()
+
+    def put(values: tuple[bool, ...], at: int, value: bool) -> tuple[bool, ...]:
+        return (*values[:at], value, *values[at + 1 :])
+
+    if place == 0 and (token or black[0]):
+        found.add((awake, put(black, 0, False), n - 1, False))
+    if place > 0 and (not awake[place] or black[place] or token):
+        found.add((awake, put(black, place, False), place - 1, token or black[place]))
+    for i in range(n):
+        if awake[i]:
+            found.add((put(awake, i, False), black, place, token))
+            for j in range(n):
+                if j != i:
+                    found.add((put(awake, j, True), put(black, i, black[i] or j > i), place, token))
+    return found
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_termination_has_the_states_of_its_source(n: int) -> None:
+    """Counted once more without a world; 302 for three nodes."""
+    flags = list(product((False, True), repeat=n))
+    waiting = [(awake, black, at, True) for awake in flags for black in flags for at in range(n)]
+    seen: set[tuple[object, ...]] = set(waiting)
+    queue: list[tuple[object, ...]] = list(waiting)
+    for state in queue:
+        for one in after(state, n) - seen:
+            seen.add(one)
+            queue.append(one)
+
+    report = check(load_world("termination", members=n))
+
+    assert (len(seen), n * 4**n) == (report.distinct, report.levels[0])
+    assert {3: 302}.get(n, report.distinct) == report.distinct
+    assert "holds" == report.result
+
+
+def test_a_node_that_stays_white_lets_rest_be_told_too_early() -> None:
+    trace = check(load_world("termination", mutant="stays-white")).trace
+
+    assert trace is not None
+    assert ("what is told is so", 5) == (trace.property, len(trace.steps))
+
+
+def test_losses_alone_break_the_alternating_bit() -> None:
+    """Over links that lose nothing weak fairness is enough."""
+    from models.worlds.fair.bits_for_ever import build
+
+    assert "holds" == check(build(losses=False, fair="none")).result
+    assert "violated" == check(build(losses=True, fair="none")).result
+
+
+def test_strong_fairness_to_each_step_does_not_help_who_asked_first() -> None:
+    """Its turn never comes within reach: fairness is no help against an order."""
+    report = check(load_world("lock-last-first"))
+
+    assert ("strong: each delivery, choice, restart, heal and joint step by itself",) == (
+        report.fair_to
+    )
+    assert "violated" == report.result
