@@ -22,6 +22,7 @@ ROOMS = ("models", "proofs", "spark_explore", "tools")
 # command imports it (tests/project/test_arrows.py), so no installation carries it.
 STAYS = (
     "tools/bench",
+    "tools/boots",
     "tools/cli/schema.py",
     "tools/docs.py",
     "tools/docs_api.py",

@@ -21,6 +21,7 @@ from typing import TypeVar
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
+from joinproto.drivers.desk import Desk
 from joinproto.drivers.engine import Engine
 from joinproto.drivers.failures import Aborted, NotActive, only_one
 from joinproto.drivers.inbox import Inbox
@@ -249,6 +250,8 @@ class Cluster:
         stepper = Stepper(engine, self._inbox, self._tell_waiters)
         assert self._tasks is not None
         self._tasks.start_soon(stepper.ring_when_due)
+        if host.register is not None:
+            self._tasks.start_soon(Desk.of(engine, host.register, self._inbox).run)
         task_status.started()
         try:
             with anyio.CancelScope() as self._run_scope:

@@ -47,7 +47,10 @@ log = logging.getLogger(__name__)
 
 @define
 class Engine:
-    """A member at work.  `outcome`: how it became active first; `ended`: why it does no more."""
+    """A member at work.  `outcome`: how it became active first; `ended`: why it does no more.
+
+    `asks`: brings a question to the register; the driver's.
+    """
 
     config: Config
     host: Host
@@ -57,16 +60,17 @@ class Engine:
     outcome: Outcome | None = None
     ended: Stop | Abort | None = None
     waiting: Waiting | None = None
+    asks: Callable[[CompareAndSet | ReadRegister], None] = lambda question: None
     _late: list[Item] = field(factory=list)
     _speaks: dict[str, int] = field(factory=dict)
 
     @classmethod
     def start(cls, config: Config, host: Host, *, seed: str, record: StoreRecord) -> Engine:
         """Return the engine of a process that starts now; `step` has its first batch."""
-        if config.outside:
+        if config.outside and host.register is None:
             raise MisuseError(
-                "this driver has no port for an outside register",
-                next="embed `Member` yourself, or let the electors vote",
+                "an outside register is to choose, and the host has none",
+                next="give `Host(register=...)`, or let the electors vote",
             )
         member = RecordedMember.start(host.events, host.clock, config, record, seed, host.facts)
         engine = cls(config, host, member, record.lineage.length)
@@ -173,7 +177,7 @@ class Engine:
                 self.close(Closing.STOPPED if isinstance(action, Stop) else Closing.ABORTED)
                 self.ended = action
             case CompareAndSet() | ReadRegister():
-                pass  # `start` has refused
+                self.asks(action)
 
     def _rest(self, then: Callable[[], None]) -> None:
         service = self.host.service

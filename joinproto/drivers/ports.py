@@ -17,7 +17,7 @@ from joinproto.drivers.eventlog import EventLog, NoLog
 from joinproto.drivers.session import VERSIONS
 from joinproto.join.frames import Frame
 from joinproto.join.ids import ViewId
-from joinproto.join.messages import Closing, Event, ServeUpdate, StartUpdate
+from joinproto.join.messages import Closing, Event, NoSuccessor, ServeUpdate, StartUpdate
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, Seat, View
 
@@ -233,6 +233,20 @@ class Gathering(Protocol):
         """Send what was kept, and keep nothing more."""
 
 
+class Register(Protocol):
+    """The register outside that chooses where `Config.outside` says so (3.7), as etcd or Consul.
+
+    Both come back in bounded time and raise nothing of the server's; None: no answer, and
+    nothing is known then of whether it was set.
+    """
+
+    async def chosen(self, parent: ViewId | None, view: View) -> View | None:
+        """Set `view` as the successor of `parent` if there is none; return which there is."""
+
+    async def successor(self, parent: ViewId) -> View | NoSuccessor | None:
+        """Return which there is now; never one from a memory that others may have overtaken."""
+
+
 class Clock(Protocol):
     """`now`: seconds that never go back.  `epoch_ms`: wall time at which `now` was 0."""
 
@@ -245,7 +259,7 @@ class Host:
     """The ports of one member.
 
     `seen`: told of each event; for people and metrics.  `facts`: go into the event log's first
-    line.
+    line.  `register`: needed where `Config.outside` is set.
     """
 
     store: Store
@@ -256,3 +270,4 @@ class Host:
     events: EventLog = field(factory=NoLog)
     seen: Callable[[Event], None] = lambda event: None
     facts: Mapping[str, object] = field(factory=dict)
+    register: Register | None = None

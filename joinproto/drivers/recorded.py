@@ -84,6 +84,14 @@ class RecordedMember:
     def peer_down(self, peer: str) -> None:
         self.it.peer_down(self._told("peer_down", peer=peer), peer)
 
+    def register_says(self, view: View) -> None:
+        message = _message_as_json(Chosen(view.parent, (view,))) if self.log.is_on else None
+        self.it.register_says(self._told("register_says", message=message), view)
+
+    def register_free(self, parent: ViewId, asked: float) -> None:
+        now = self._told("register_free", parent=parent, asked=asked)
+        self.it.register_free(now, parent, asked)
+
     def tick(self) -> None:
         self.it.tick(self._told("tick"))
 

@@ -30,6 +30,8 @@ from joinproto.errors import EnvironmentProblem
 log = logging.getLogger(__name__)
 
 BACKOFF_SECONDS = (0.05, 0.5)
+OUT_OF_TURN_SECONDS = 3.0
+"""After which a member calls one that ought to call it: that one may not know of it."""
 FAREWELL_SECONDS = 1.0
 
 
@@ -47,6 +49,8 @@ class TcpTransport:
         self._fewer = anyio.Event()
         self._is_over = False
         self._gathers = False
+        self._tasks: TaskGroup | None = None
+        self._called: dict[str, Address] = {}
 
     @property
     def peers(self) -> list[str]:
@@ -75,6 +79,7 @@ class TcpTransport:
             ) from error
         self.port = listener.extra(SocketAttribute.local_port)
         async with listener, anyio.create_task_group() as tasks:
+            self._tasks = tasks
             for peer, address in sorted(self.network.addresses.items()):
                 if peer != self.network.member and dials(
                     self.network.member, peer, self.network.electors
@@ -82,6 +87,26 @@ class TcpTransport:
                     tasks.start_soon(self._keep_calling, peer, address)
             task_status.started()
             await self._listen(listener, tasks)
+
+    def call(self, peer: str, address: Address) -> None:
+        """Be connected to a member that was found since the start; while it runs only.
+
+        It calls at once where it is its turn, else where the other one has not called for long.
+        """
+        if self._tasks is None or peer == self.network.member or self._called.get(peer) == address:
+            return
+        self._called[peer] = address
+        self._tasks.start_soon(self._call_found, peer, address)
+
+    async def _call_found(self, peer: str, address: Address) -> None:
+        low, high = BACKOFF_SECONDS
+        turn = dials(self.network.member, peer, self.network.electors)
+        while not self._is_over and self._called[peer] == address:
+            if not turn:
+                await anyio.sleep(OUT_OF_TURN_SECONDS * random.uniform(1.0, 2.0))
+            if peer not in self._links:
+                await self._call(peer, address)
+            await anyio.sleep(high if turn else low)
 
     async def _listen(self, listener: anyio.abc.Listener[ByteStream], tasks: TaskGroup) -> None:
         while True:

@@ -177,6 +177,11 @@ class CompareAndSet:
 
 
 @frozen
+class NoSuccessor:
+    """What a register answers where no successor stands."""
+
+
+@frozen
 class ReadRegister:
     """Ask the outside register which successor `parent` has.
 

@@ -9,10 +9,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
-from attrs import define, field
+from attrs import define, evolve, field
 
 from joinproto import __version__
 from joinproto.drivers.clock import OffsetClock, SystemClock
@@ -22,6 +22,7 @@ from joinproto.drivers.failures import NotActive, only_one
 from joinproto.drivers.ports import Host
 from joinproto.drivers.tcp import TcpTransport
 from joinproto.errors import JoinprotoError
+from joinproto.join.config import Config
 from joinproto.join.messages import Stop
 from joinproto.log.disk import open_disk
 from joinproto.log.keeper import Keeping
@@ -37,6 +38,9 @@ from joinproto.node.settings import Settings, Stopping
 from joinproto.node.status import status_of
 from joinproto.node.stopped import permit_restart
 from joinproto.node.telling import Teller
+
+if TYPE_CHECKING:
+    from joinproto.node.discovering import Discovering
 
 log = logging.getLogger("joinproto.node")
 
@@ -71,7 +75,8 @@ def run_node(settings: Settings, front: Callable[[], Front] | None = None) -> in
 @define
 class Node:
     """One run.  `code`: how it ended.  `is_away`: it was told to end, and did not leave; `gone`:
-    the others know.  `limits`: what calls off the hard limits of its end.
+    the others know.  `limits`: what calls off the hard limits of its end.  `finding`: None: the
+    file names its peers; `is_anew`: it goes on as a member with other electors.
     """
 
     settings: Settings
@@ -79,17 +84,41 @@ class Node:
     code: int = 0
     teller: Teller = field(factory=Teller)
     is_away: bool = False
+    is_anew: bool = False
+    finding: Discovering | None = None
+    began: float = field(factory=time.monotonic)
     gone: anyio.Event = field(factory=anyio.Event)
     limits: list[Callable[[], None]] = field(factory=list)
 
     async def run(self) -> None:
         """Run until the member has ended."""
         settings = self.settings
+        config = settings.config
+        log.info("joinproto %s, of cluster %s", __version__, config.cluster_name)
+        for warning in settings.warnings:
+            log.warning("%s", warning)
+        if settings.discovery is None:
+            await self._run_member(config)
+            return
+        # Its clients are an extra, which a node without it does not need.
+        from joinproto.node.discovering import discovering
+
+        async with (
+            discovering(settings.discovery, config.member) as self.finding,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(self.finding.keep_registered)
+            self.is_anew = True
+            while self.is_anew:
+                self.is_anew = False
+                await self._run_member(config)
+                config = evolve(config, electors=self.finding.electors or config.electors)
+            tasks.cancel_scope.cancel()
+
+    async def _run_member(self, config: Config) -> None:
+        """Run a member until it has ended, or goes on with other electors."""
+        settings = self.settings
         with ExitStack() as stack:
-            config = settings.config
-            log.info("joinproto %s, of cluster %s", __version__, config.cluster_name)
-            for warning in settings.warnings:
-                log.warning("%s", warning)
             disk = open_disk(settings.data, config.member, config.cluster_name)
             stack.callback(disk.close)
             front = self.front()
@@ -113,6 +142,7 @@ class Node:
                 events=self._events(),
                 seen=self.teller.see,
                 facts={"version": __version__},
+                register=None if self.finding is None else self.finding.successors,
             )
             async with Cluster(config, host, record=disk.record) as cluster:
                 with self._ending(cluster):
@@ -136,7 +166,9 @@ class Node:
             tasks.start_soon(front.serve, cluster, log)
             tasks.start_soon(self._control, cluster, log, transport)
             tasks.start_soon(self._obey_signals, cluster, tasks.cancel_scope)
-            tasks.start_soon(self._say_while_waiting, log, transport)
+            tasks.start_soon(self._say_while_waiting, cluster, log, transport)
+            if self.finding is not None:
+                tasks.start_soon(self._find, self.finding, cluster, transport)
             tasks.start_soon(keep_watchdog)
             notify("READY=1")
             await self._until_ended(cluster)
@@ -155,7 +187,8 @@ class Node:
                 self._end_within(END_SECONDS, BUG)
             raise
         else:
-            self._end_within(END_SECONDS, self.code)
+            if not self.is_anew:
+                self._end_within(END_SECONDS, self.code)
 
     def _end_within(self, seconds: float, code: int) -> None:
         self.limits.append(end_within(seconds, code))
@@ -163,17 +196,27 @@ class Node:
     async def _until_ended(self, cluster: Cluster) -> None:
         wait = self.settings.timing.wait
         if wait > 0:
+            left = self.began + wait - time.monotonic()
             try:
-                await cluster.wait_active(timeout=wait)
+                await cluster.wait_active(timeout=max(left, 0.0))
             except NotActive:
-                if cluster.ended is None:
+                if cluster.ended is None and not self.is_anew:
                     raise
         ended = await cluster.wait_ended()
         if isinstance(ended, Stop):
             log.info("stopped in order; its store is %s", "clean" if ended.is_clean else "dirty")
+        elif self.is_anew:
+            log.info("founds as one of those that were found")
         elif self.is_away:
             await self.gone.wait()
             log.info("stopped; it stays a member of its view, and comes back when it is started")
+
+    async def _find(self, finding: Discovering, cluster: Cluster, transport: TcpTransport) -> None:
+        """Look for peers; end the member where it is to go on with other electors."""
+        await finding.look(cluster, transport)
+        if not self.is_away:
+            self.is_anew = True
+            await cluster.halt()
 
     async def _obey_signals(self, cluster: Cluster, all_of_it: anyio.CancelScope) -> None:
         """The first signal ends it in order, a second one at once."""
@@ -217,8 +260,10 @@ class Node:
         self.code = AT_ONCE
         all_of_it.cancel()
 
-    async def _say_while_waiting(self, replicated: ReplicatedLog, transport: TcpTransport) -> None:
-        config = self.settings.config
+    async def _say_while_waiting(
+        self, cluster: Cluster, replicated: ReplicatedLog, transport: TcpTransport
+    ) -> None:
+        config = cluster.config
         while True:
             await anyio.sleep(WAITING_SECONDS)
             away = sorted(config.electors - {config.member, *transport.peers})
@@ -228,12 +273,13 @@ class Node:
         self, cluster: Cluster, replicated: ReplicatedLog, transport: TcpTransport
     ) -> None:
         async def status() -> Mapping[str, Any]:
-            return status_of(cluster, replicated, transport.peers)
+            found = None if self.finding is None else self.finding.seen
+            return status_of(cluster, replicated, transport.peers, found)
 
         async def shutdown() -> Mapping[str, Any]:
             with suppress(NotActive):
                 await cluster.shutdown_cluster()
-            return status_of(cluster, replicated, transport.peers)
+            return await status()
 
         await serve_control(self.settings.control, {"status": status, "shutdown": shutdown})
 

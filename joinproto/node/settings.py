@@ -22,6 +22,12 @@ from joinproto.errors import JoinprotoError, MisuseError, UsageProblem
 from joinproto.join.config import Config, TotalFailure
 from joinproto.join.malformed import Malformed
 from joinproto.node.control import require_place
+from joinproto.node.discovery_file import (
+    Discovery,
+    DiscoveryFile,
+    discovery_of,
+    require_expected,
+)
 from joinproto.node.sanity import (
     require_apart,
     require_kept,
@@ -103,10 +109,11 @@ class NodeFile:
     member: str
     cluster: str
     data: str
-    electors: list[str]
     wait_for: int
     listen: str
     clients: str
+    electors: list[str] = field(factory=list)
+    discovery: DiscoveryFile | None = None
     members: dict[str, str] = field(factory=dict)
     control: str | None = None
     http: str | None = None
@@ -125,8 +132,9 @@ class NodeFile:
 
 @frozen(kw_only=True)
 class Settings:
-    """What a node needs, checked.  `http`, `events`: None: not wanted.  `warnings`: what may be
-    meant so, and is dangerous.
+    """What a node needs, checked.  `http`, `events`: None: not wanted.  `discovery`: None: the
+    file names all electors; else those of `config` are stand-ins, until they are found.
+    `warnings`: what may be meant so, and is dangerous.
     """
 
     config: Config
@@ -142,6 +150,7 @@ class Settings:
     timing: Timing
     log: LogKept
     testing: Faulty
+    discovery: Discovery | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -199,6 +208,7 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         raise UsageProblem(
             f"events_bytes is {file.events_bytes}", next=f"give {EVENTS_BYTES_MIN} or more"
         )
+    electors = _electors(file)
     missing = [name for name in file.electors if name not in {file.member, *file.members}]
     if missing:
         raise UsageProblem(
@@ -210,9 +220,9 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
     if len(set(file.electors)) < len(file.electors):
         twice = sorted({name for name in file.electors if file.electors.count(name) > 1})
         raise UsageProblem(f"electors: {', '.join(twice)} twice", next="name each elector once")
-    if file.wait_for > len(file.electors):
+    if file.wait_for > len(electors):
         raise UsageProblem(
-            f"wait_for is {file.wait_for}, and there are {len(file.electors)} electors: clients"
+            f"wait_for is {file.wait_for}, and there are {len(electors)} electors: clients"
             " would never be served",
             next="set wait_for to the number of electors at most",
         )
@@ -221,9 +231,11 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
     addresses = {name: Address.parse(text) for name, text in file.members.items()}
     require_apart(listen, clients, http, addresses, file.member)
     require_protected(security, clients, http)
+    found = _discovery(file, listen, addresses)
     config = Config(
         member=file.member,
-        electors=frozenset(file.electors),
+        electors=electors,
+        outside=found is not None and found.register is not None,
         wait_for=file.wait_for,
         options=_digest(file.options),
         cluster_name=file.cluster,
@@ -235,7 +247,8 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
     network = Network(
         member=file.member,
         cluster_name=file.cluster,
-        electors=config.electors,
+        # Where members are found as they come, all call each other by their names alone.
+        electors=config.electors if found is None else frozenset(),
         listen=listen,
         addresses={name: where for name, where in addresses.items() if name != file.member},
         silence=timing.silence,
@@ -262,7 +275,36 @@ def settings_of(file: NodeFile, top: Path) -> Settings:
         timing=timing,
         log=file.log,
         testing=file.testing,
+        discovery=found,
         warnings=tuple(warnings_of(security, top)),
+    )
+
+
+def _electors(file: NodeFile) -> frozenset[str]:
+    """Return the electors; stand-ins for those that are to be found, who never answer."""
+    if file.discovery is None:
+        if not file.electors:
+            raise UsageProblem(
+                "no electors", next="name those who vote, or a backend that does: [discovery]"
+            )
+        return frozenset(file.electors)
+    if file.electors:
+        raise UsageProblem(
+            "electors and [discovery]: both say who founds the cluster", next="keep one of them"
+        )
+    return stand_ins(require_expected(file.discovery))
+
+
+def stand_ins(expected: int) -> frozenset[str]:
+    """Return electors in whose place real ones come: nobody founds with them."""
+    return frozenset(f"(not found yet: {at} of {expected})" for at in range(1, expected + 1))
+
+
+def _discovery(file: NodeFile, listen: Address, members: Mapping[str, Address]) -> Discovery | None:
+    if file.discovery is None:
+        return None
+    return discovery_of(
+        file.discovery, member=file.member, cluster=file.cluster, listen=listen, members=members
     )
 
 

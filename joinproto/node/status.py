@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from attrs import frozen
 
 from joinproto import __version__
+from joinproto.discovery.boot import Step
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.failures import what_helps
 from joinproto.drivers.outcome import Outcome
@@ -48,6 +49,21 @@ class Wait:
 
 
 @frozen(kw_only=True)
+class Discovered:
+    """What came of the last round of discovery."""
+
+    backend: Annotated[str, "who was asked"]
+    register: Annotated[str | None, "outside: a register chooses the views; null: the electors"]
+    expected: Annotated[Count, "how many members found the cluster"]
+    listed: Annotated[tuple[str, ...] | None, "who is there, as the backend says; null: not known"]
+    step: Annotated[Step, "what follows"]
+    rule: Annotated[str, "label of the rule"]
+    case: Annotated[str, "case of its table"]
+    why: Annotated[str, "the reason, in a sentence: for what it waits"]
+    record: Annotated[str, "what became of its own record"]
+
+
+@frozen(kw_only=True)
 class Status:
     """`joinproto status --config FILE --json`, and `shutdown`"""
 
@@ -70,9 +86,12 @@ class Status:
     waiting: Annotated[
         Wait | None, "why the next view is not chosen; of the last time that it tried"
     ]
+    discovery: Annotated[Discovered | None, "where a backend names its peers; null: the file does"]
 
 
-def status_of(cluster: Cluster, log: ReplicatedLog, peers: list[str]) -> dict[str, Any]:
+def status_of(
+    cluster: Cluster, log: ReplicatedLog, peers: list[str], discovered: Discovered | None = None
+) -> dict[str, Any]:
     """Return the facts as JSON; ids are whole, so that two nodes can be compared."""
     engine = cluster.engine
     member = engine.member.it
@@ -100,6 +119,7 @@ def status_of(cluster: Cluster, log: ReplicatedLog, peers: list[str]) -> dict[st
         waiting=None
         if waiting is None
         else Wait(waiting.label, waiting.case, waiting.reason, what_helps(waiting.reason)),
+        discovery=discovered,
     )
     return dict(encoded(status))
 

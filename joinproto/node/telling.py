@@ -73,3 +73,5 @@ def log_to_stderr(member: str, *, verbose: bool) -> None:
     logging.basicConfig(handlers=[handler], level=logging.DEBUG if verbose else logging.INFO)
     # The library below the tables tells of each step of each machine.
     logging.getLogger("transitions").setLevel(logging.WARNING)
+    # Ours tells of each request, at debug level and without what may be secret.
+    logging.getLogger("httpx").setLevel(logging.WARNING)

@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import TaskGroup
 from attrs import define, field
 
-from joinproto.discovery.clients.successors import Free, Successors
+from joinproto.discovery.clients.successors import Successors
 from joinproto.join.config import Config
 from joinproto.join.ids import ViewId
 from joinproto.join.member import Member
@@ -24,6 +24,7 @@ from joinproto.join.messages import (
     Closing,
     CompareAndSet,
     Event,
+    NoSuccessor,
     OpenForClients,
     ReadRegister,
     Sent,
@@ -172,7 +173,7 @@ class Host:
         if self.name in self.cluster.unregistered:
             return
         found = await self.cluster.successors.successor(parent)
-        if isinstance(found, Free):
+        if isinstance(found, NoSuccessor):
             self.does(partial(self.member.register_free, time.monotonic(), parent, asked))
         elif found is not None:
             self.does(partial(self.member.register_says, time.monotonic(), found))

@@ -19,7 +19,7 @@ from joinproto.discovery.aws_metadata import Metadata
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Signing
 from tests.discovery.asking import ask
-from tests.discovery.recorded import Answer, Recorded, serving
+from tools.boots.recorded import Answer, Recorded, serving
 
 REGION = "eu-west-1"
 KEYS = Signing(access_key="testing", secret_key="testing", region="", service="")

@@ -13,7 +13,7 @@ from joinproto.discovery.answers import Answer, Failed, Listed
 from joinproto.discovery.clients.port import Dns
 from joinproto.discovery.clients.resolver import Resolver
 from joinproto.discovery.contract import Variant
-from tests.discovery.servers import dnsmasq
+from tools.boots.servers import dnsmasq
 from tools.faults.ports import free_ports
 
 RECORDS = (

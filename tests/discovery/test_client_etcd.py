@@ -24,7 +24,7 @@ from joinproto.discovery.etcd3_settings import Etcd3, plain
 from joinproto.discovery.exchange import Response, arguments
 from joinproto.discovery.register import EtcdRegister, Stands
 from tests.discovery.asking import ask, hurried
-from tests.discovery.servers import Etcd, etcds
+from tools.boots.servers import Etcd, etcds
 
 REAL = Variant.REAL
 

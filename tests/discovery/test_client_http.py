@@ -27,8 +27,8 @@ from joinproto.discovery.k8s import EndpointsBackend, K8s
 from joinproto.discovery.proxy import Proxies
 from tests.discovery.asking import ask
 from tests.discovery.proxying import proxy
-from tests.discovery.recorded import ConsulServer, K8sServer, serving
 from tests.discovery.rude import Manner, rude
+from tools.boots.recorded import ConsulServer, K8sServer, serving
 
 SECONDS = 0.4
 KEYS = Signing(access_key="AKID", secret_key="the-secret-key", region="", service="")

@@ -22,8 +22,8 @@ from joinproto.discovery.consul_settings import Consul
 from joinproto.discovery.contract import Done, Held, Variant
 from joinproto.discovery.k8s import EndpointsBackend, K8s
 from tests.discovery.asking import ask
-from tests.discovery.recorded import Answer, ConsulServer, K8sServer, serving
 from tests.discovery.rude import Manner, rude
+from tools.boots.recorded import Answer, ConsulServer, K8sServer, serving
 
 
 @pytest.fixture

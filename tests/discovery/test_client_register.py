@@ -13,15 +13,16 @@ import anyio
 import pytest
 
 from joinproto.discovery.clients.http import Http
-from joinproto.discovery.clients.successors import Free, Successors
+from joinproto.discovery.clients.successors import Successors
 from joinproto.discovery.consul_settings import Consul
 from joinproto.discovery.etcd3_settings import Etcd3
 from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register
+from joinproto.join.messages import NoSuccessor
 from joinproto.join.store import StoreRecord
 from tests.discovery.asking import hurried
 from tests.discovery.hosting import Cluster
-from tests.discovery.recorded import ConsulServer, serving
-from tests.discovery.servers import etcds
+from tools.boots.recorded import ConsulServer, serving
+from tools.boots.servers import etcds
 
 Story = Callable[[Cluster], Awaitable[None]]
 WITHIN = 20.0
@@ -149,5 +150,5 @@ def test_what_no_member_wrote_is_no_successor(caplog: pytest.LogCaptureFixture) 
                 state.keys["rabbitmq/default/successors/v1"] = entry
                 return [free, await successors.successor("v1")]
 
-        assert [Free(), None] == anyio.run(asked)
+        assert [NoSuccessor(), None] == anyio.run(asked)
     assert "no member wrote" in caplog.text

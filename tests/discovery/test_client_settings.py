@@ -17,7 +17,7 @@ from joinproto.discovery.contract import Done, Variant
 from joinproto.discovery.lint import Given
 from joinproto.discovery.releases import release
 from joinproto.errors import UsageProblem
-from tests.discovery.recorded import ConsulServer, serving
+from tools.boots.recorded import ConsulServer, serving
 
 C = "cluster_formation."
 

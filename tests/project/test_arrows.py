@@ -145,6 +145,8 @@ OURS: Mapping[str, set[str]] = {
     # A member as a process; only `tools` imports it.
     "joinproto.node": {
         "joinproto.node",
+        # It finds its peers by a backend; the clients need an extra, and are opened late.
+        "joinproto.discovery",
         "joinproto.log",
         "joinproto.drivers",
         "joinproto.store",
@@ -264,6 +266,8 @@ THEIRS: Mapping[str, set[str]] = {
     # `tools.mutate` runs the unit tests, and counts which lines they run; the benchmark runs two
     # checkers beside ours.
     "tools": BASE
+    # boto3, httpx: the servers of boots.
+    | {"boto3", "httpx"}
     | {"anyio", "coverage", "hypothesis", "matplotlib", "prometheus_client", "pyarrow", "pytest"}
     | {"minicheck", "musil", "proton", "rich"},
 }

@@ -109,11 +109,24 @@ def _as_text(found: dict[str, Any]) -> str:
         ("frames", f"{0 if position is None else position['seq']}, committed {found['committed']}"),
         ("peers", ", ".join(found["peers"]) or "none"),
     ]
+    discovery = found.get("discovery")
+    if discovery is not None:
+        rows.append(("found", f"{_found(discovery)}; {discovery['record']}"))
+        if not found["serves"]:
+            rows.append(("round", f"{discovery['step']}: {discovery['why']} ({discovery['rule']})"))
     if waiting is not None and not found["serves"]:
         rows.append(("waits", f"{waiting['rule']}: {waiting['case']}"))
         # A node of an older version says less.
         rows += [("next", waiting["next"])] if "next" in waiting else []
     return "\n".join(f"{name:<8}{text}" for name, text in rows)
+
+
+def _found(discovery: dict[str, Any]) -> str:
+    listed, expected = discovery["listed"], discovery["expected"]
+    if listed is None:
+        return f"by {discovery['backend']}: no list, {expected} expected"
+    names = ", ".join(listed) or "nobody"
+    return f"by {discovery['backend']}: {len(listed)} of {expected} expected: {names}"
 
 
 def _view(view: dict[str, Any]) -> str:

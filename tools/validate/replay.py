@@ -20,9 +20,11 @@ from attrs import frozen
 
 from joinproto.drivers.recorded import batch_as_json
 from joinproto.errors import JoinprotoError, UsageProblem
+from joinproto.join.choice_messages import Chosen
 from joinproto.join.config import Config, TotalFailure
 from joinproto.join.malformed import Malformed
 from joinproto.join.member import Member
+from joinproto.join.messages import Message
 from joinproto.join.view import Position
 from joinproto.join.wire import decode
 from joinproto.json_form import Count, Key
@@ -128,8 +130,14 @@ def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -
         return "a batch is left out", kind, _as_json(batch_as_json(batch, member.config.member))
     match kind:
         case "receive":
-            said = json.dumps(line["message"], ensure_ascii=False, separators=(",", ":"))
-            member.receive(line["now"], line["peer"], _decode(said.encode()))
+            member.receive(line["now"], line["peer"], _message(line))
+        case "register_says":
+            told = _message(line)
+            if not isinstance(told, Chosen):
+                return "message", line["message"], "the view that the register holds"
+            member.register_says(line["now"], told.views[0])
+        case "register_free":
+            member.register_free(line["now"], line["parent"], line["asked"])
         case "peer_up" | "peer_down":
             getattr(member, kind)(line["now"], line["peer"])
         case "tick" | "leave" | "shutdown_cluster" | "update_overwrites":
@@ -147,7 +155,15 @@ def _step(member: Member, line: dict[str, Any], before: str, assumed: Assumed) -
     return None
 
 
-_TOLD = {"receive", "peer_up", "peer_down", "tick", "leave", "shutdown_cluster"}
+_TOLD = {
+    *("receive", "register_says", "register_free", "peer_up", "peer_down", "tick", "leave"),
+    "shutdown_cluster",
+}
+
+
+def _message(line: dict[str, Any]) -> Message:
+    said = json.dumps(line["message"], ensure_ascii=False, separators=(",", ":"))
+    return _decode(said.encode())
 
 
 def _first_difference(line: dict[str, Any], member: Member, assumed: Assumed) -> Differs | None:

@@ -19,16 +19,19 @@ from joinproto.discovery import values
 from joinproto.discovery.aws import AwsBackend, Endpoint
 from joinproto.discovery.aws_metadata import Metadata
 from joinproto.discovery.chosen import Chosen
+from joinproto.discovery.clients.aws_profile import profile
 from joinproto.discovery.clients.failover import Address, addressed
 from joinproto.discovery.clients.http import Http
 from joinproto.discovery.clients.port import Configured, Dns, Port, Served
 from joinproto.discovery.clients.resolver import Resolver
+from joinproto.discovery.clients.successors import Successors
 from joinproto.discovery.consul import ConsulBackend
 from joinproto.discovery.contract import Backend, Variant
 from joinproto.discovery.etcd2 import NONCE_LENGTH, Etcd2Backend
 from joinproto.discovery.etcd3 import Etcd3Backend
 from joinproto.discovery.exchange import Signing
 from joinproto.discovery.k8s import EndpointsBackend, PodBackend
+from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register
 from joinproto.discovery.releases import Release
 from joinproto.errors import UsageProblem
 
@@ -60,6 +63,24 @@ async def opened(
     prefix, backend, addresses = _backend(chosen, locked, metadata, endpoint)
     async with Http(chosen.proxies, tls_context(chosen.tls(prefix))) as http:
         yield Served(backend, addressed(http.exchange, addresses))
+
+
+@asynccontextmanager
+async def opened_register(chosen: Chosen) -> AsyncIterator[Successors]:
+    """Open the register of the view chain on etcd v3 or Consul, as this file chooses."""
+    prefix, backend, addresses = _backend(chosen, False, None, None)
+    match backend:
+        case Etcd3Backend(about):
+            register: Register = EtcdRegister(about)
+        case ConsulBackend(about=consul):
+            register = ConsulRegister(consul)
+        case _:
+            raise UsageProblem(
+                f"no register is kept on {chosen.backend} of {chosen.given.release}",
+                next="name etcd, of 3.9 or later, or consul",
+            )
+    async with Http(chosen.proxies, tls_context(chosen.tls(prefix))) as http:
+        yield Successors(register, addressed(http.exchange, addresses))
 
 
 def _backend(
@@ -102,15 +123,18 @@ def _backend(
 
 def _aws(chosen: Chosen, metadata: Metadata | None, endpoint: Endpoint | None) -> AwsBackend:
     access, secret = chosen.get("aws.access_key_id"), chosen.get("aws.secret_key")
-    keys = None
+    found = profile(os.environ, Path.home())
+    keys = found.keys
     if access and secret:
         keys = Signing(access_key=access, secret_key=secret, region="", service="")
-    region = chosen.about.values.get("aws.region") or os.environ.get("AWS_DEFAULT_REGION")
+    region = chosen.about.values.get("aws.region") or found.region
     prefers = chosen.about.values.get("aws.prefer_imdsv2", True)
+    at = found.metadata
+    there = Metadata() if at is None else Metadata(host=at.host, port=at.port)
     return AwsBackend(
-        evolve(chosen.aws, endpoint=endpoint),
+        evolve(chosen.aws, endpoint=endpoint or found.endpoint),
         chosen.aws_names,
-        evolve(metadata or Metadata(), prefer_imdsv2=bool(prefers)),
+        evolve(metadata or there, prefer_imdsv2=bool(prefers)),
         keys,
         region,
     )

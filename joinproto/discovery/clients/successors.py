@@ -16,17 +16,13 @@ from joinproto.discovery.register import Register, Stands
 from joinproto.join.choice_messages import Chosen
 from joinproto.join.ids import ViewId
 from joinproto.join.malformed import Malformed
+from joinproto.join.messages import NoSuccessor
 from joinproto.join.view import View
 from joinproto.join.wire import decode, encode
 
 log = logging.getLogger(__name__)
 FOUNDING = "founding"
 """The key of what has no parent: one for each cluster."""
-
-
-@frozen
-class Free:
-    """No successor stands there."""
 
 
 @frozen
@@ -41,19 +37,19 @@ class Successors:
         text = encode(Chosen(parent, (view,))).decode()
         stands = await perform(self.register.set_once(_name(parent), text), self.exchange)
         found = self._view(parent, stands)
-        return None if isinstance(found, Free) else found
+        return None if isinstance(found, NoSuccessor) else found
 
-    async def successor(self, parent: ViewId) -> View | Free | None:
-        """Return the successor of `parent`, `Free` where there is none, None without an answer."""
+    async def successor(self, parent: ViewId) -> View | NoSuccessor | None:
+        """Return the successor of `parent`; None without an answer."""
         stands = await perform(self.register.read(_name(parent)), self.exchange)
         return self._view(parent, stands)
 
-    def _view(self, parent: ViewId | None, stands: Stands | Failed) -> View | Free | None:
+    def _view(self, parent: ViewId | None, stands: Stands | Failed) -> View | NoSuccessor | None:
         if isinstance(stands, Failed):
             log.debug("the register gave no answer: %s", stands.why)
             return None
         if stands.value is None:
-            return Free()
+            return NoSuccessor()
         try:
             message = decode(stands.value.encode())
         except Malformed as error:

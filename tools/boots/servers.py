@@ -1,6 +1,6 @@
-"""Real servers for the tests of discovery, each started by them and ended with them.
+"""Real servers, each started here and ended with who has started it.
 
-etcd and dnsmasq are Debian's; where one is missing its tests skip.
+etcd and dnsmasq are Debian's, moto's server stands for AWS.
 """
 
 from __future__ import annotations
@@ -10,25 +10,30 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
-import pytest
 from attrs import define
 
+from joinproto.errors import EnvironmentProblem
 from tools.faults.ports import free_ports
 
 STARTED_WITHIN = 30.0
 
 
+class Missing(EnvironmentProblem):
+    """A program that is not installed."""
+
+
 def program(name: str, package: str) -> str:
-    """Return the path of a program; skips the test where it is missing."""
+    """Return the path of a program; raises `Missing`."""
     found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if found is None:
-        pytest.skip(f"{name} is not installed (apt-get install {package})")
+        raise Missing(f"{name} is not installed", next=f"apt-get install {package}")
     return found
 
 
@@ -128,3 +133,46 @@ def _await_port(process: subprocess.Popen[bytes], port: int) -> None:
         assert process.poll() is None, "it has ended"
         time.sleep(0.02)
     raise AssertionError(f"nobody listens on {port} after {STARTED_WITHIN:g} s")
+
+
+REGION = "eu-west-1"
+
+
+@contextmanager
+def aws() -> Iterator[int]:
+    """Start moto's server as a process, and return its port."""
+    (port,) = free_ports(1)
+    environment = os.environ | {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"}
+    words = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    process = subprocess.Popen(
+        words,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        _await_port(process, port)
+        yield port
+    finally:
+        _ended(process)
+
+
+def instances(port: int, count: int, tag: str) -> list[str]:
+    """Run so many instances with a tag `service`; return their private names."""
+    import boto3
+
+    client = boto3.client(
+        "ec2",
+        region_name=REGION,
+        endpoint_url=f"http://127.0.0.1:{port}",
+        aws_access_key_id="testing",
+        aws_secret_access_key="testing",
+    )
+    tags = [{"ResourceType": "instance", "Tags": [{"Key": "service", "Value": tag}]}]
+    made = client.run_instances(
+        ImageId="ami-12c6146b", MinCount=count, MaxCount=count, TagSpecifications=tags
+    )
+    ids = [one["InstanceId"] for one in made["Instances"]]
+    found = client.describe_instances(InstanceIds=ids)["Reservations"]
+    return sorted(one["PrivateDnsName"] for each in found for one in each["Instances"])

@@ -1,0 +1,219 @@
+"""A node that finds its peers: it registers, looks round after round, and says what it waits for.
+
+What follows from a round is the table `discovery-ours` (docs/discovery.md).  Until it says *found*
+the member has stand-ins for electors, with whom nobody founds; a cluster that is there takes it in
+meanwhile.  Then it starts anew, in the same process, with those that were listed: all of them must
+answer before a view is proposed, and a majority must vote for it (join protocol, 3.4), or the
+register takes the first (3.7).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+from attrs import define, field
+
+from joinproto.discovery.answers import Answer, Failed, Listed
+from joinproto.discovery.boot import Rules, Step
+from joinproto.discovery.clients.opened import opened, opened_register
+from joinproto.discovery.clients.port import Port
+from joinproto.discovery.clients.resolver import Resolver
+from joinproto.discovery.clients.successors import Successors
+from joinproto.discovery.round import Properties, Round, decide, named
+from joinproto.drivers.cluster import Cluster
+from joinproto.drivers.tcp import TcpTransport
+from joinproto.errors import UsageProblem
+from joinproto.node.discovery_file import Discovery
+from joinproto.node.status import Discovered
+
+log = logging.getLogger("joinproto.node")
+
+LIST_SECONDS = 30.0
+"""For one round, with all requests that it takes."""
+UNREGISTER_SECONDS = 3.0
+REFUSED_ROUNDS = 5
+"""So often a list that is too long is read, before a node that no member answers gives up."""
+BOUND_ROUNDS = 4
+"""So many rounds somebody else's founding is waited for, before it founds by itself."""
+STEADY_ROUNDS = 2
+"""So often a list must be the same before other electors are taken."""
+SOON_SECONDS, MAX_SECONDS = 0.3, 60.0
+CALM = 5
+"""A member looks so many times more seldom than one that has no view yet."""
+
+
+@define(eq=False)
+class Discovering:
+    """See the head of this file.  `electors`: those found, None: not yet."""
+
+    about: Discovery
+    member: str
+    port: Port
+    successors: Successors | None
+    electors: frozenset[str] | None = None
+    seen: Discovered = field(init=False)
+    record: str = "not registered yet"
+    _rounds: dict[str, int] = field(factory=dict)
+    _last: tuple[str, ...] | None = None
+    _missed: anyio.Event = field(factory=anyio.Event)
+
+    def __attrs_post_init__(self) -> None:
+        self.seen = Discovered(
+            backend=self.about.backend.backend.removeprefix("rabbit_peer_discovery_"),
+            register=None if self.successors is None else "outside",
+            expected=self.about.expected,
+            listed=None,
+            step=Step.WAIT,
+            rule="D1",
+            case="the backend was not asked yet",
+            why="the backend is asked, and has not answered yet",
+            record=self.record,
+        )
+
+    # -- registering ---------------------------------------------------------------------------
+
+    async def keep_registered(self) -> None:
+        """Register, and keep the record alive, until cancelled; then remove it."""
+        if not self.port.registers:
+            self._recorded("this backend registers nobody")
+            await anyio.sleep_forever()
+        try:
+            is_there = False
+            while True:
+                got = await (self.port.keep_alive() if is_there else self.port.register())
+                every = self.port.keep_alive_every
+                if isinstance(got, Failed):
+                    self._recorded(f"not registered: {got.why}" if not is_there else got.why)
+                    await anyio.sleep(self.about.interval)
+                    continue
+                if got.again:
+                    log.warning("discovery: its record was gone, and is written again")
+                self._recorded("registered")
+                is_there = True
+                self._missed = anyio.Event()
+                with anyio.move_on_after(every):
+                    # Forgotten by the service, or it never wrote what it said it had written.
+                    await self._missed.wait()
+                    log.warning("discovery: registers again: it is not in the list")
+                    is_there = False
+                    await anyio.sleep(self.about.interval)
+        finally:
+            with anyio.move_on_after(UNREGISTER_SECONDS, shield=True):
+                got = await self.port.unregister()
+                log.info("discovery: %s", got if isinstance(got, Failed) else "unregistered")
+
+    def _recorded(self, what: str) -> None:
+        if what != self.record:
+            self.record = what
+            (log.info if what == "registered" else log.warning)("discovery: %s", what)
+
+    # -- looking -------------------------------------------------------------------------------
+
+    async def look(self, cluster: Cluster, transport: TcpTransport) -> None:
+        """Look until the member is to start anew with `electors`.
+
+        Raises `UsageProblem` where nobody but an operator can help.
+        """
+        while True:
+            self._call_view(cluster, transport)
+            answer: Answer = Failed(f"no whole answer within {LIST_SECONDS:g} s")
+            with anyio.move_on_after(LIST_SECONDS):
+                answer = await self.port.list_nodes()
+            for name in named(answer):
+                self._call(transport, name)
+            if isinstance(answer, Listed) and self.member not in answer.nodes:
+                self._missed.set()
+            if cluster.engine.member.it.view is not None:
+                self._tell(Step.JOIN, "D5", "it is in a cluster", "it knows its view", answer)
+                await anyio.sleep(CALM * self.about.interval)
+                continue
+            if self._decided(answer, cluster, transport):
+                return
+            # Where the list is whole, all that is missing are connections.
+            soon = self.seen.case == "no majority answers"
+            await anyio.sleep(min(self.about.interval, SOON_SECONDS if soon else MAX_SECONDS))
+
+    def _decided(self, answer: Answer, cluster: Cluster, transport: TcpTransport) -> bool:
+        seen = {name: Properties() for name in (self.member, *transport.peers)}
+        about = Round(
+            me=self.member, answer=answer, seen=seen, tries=None, expected=self.about.expected
+        )
+        found = decide(about, Rules.OURS)
+        self._tell(found.step, found.case.label, found.case.name, found.why, answer)
+        if found.step is Step.REFUSE and self._for(found.step.value) >= REFUSED_ROUNDS:
+            names = ", ".join(named(answer))
+            raise UsageProblem(
+                f"{found.why}, and no member of a cluster answers: {names}; nothing was founded",
+                next="remove the records of nodes that are gone, or set discovery.expected to"
+                " the number of nodes, the same in all",
+            )
+        if found.step is not Step.REFUSE:
+            self._rounds.pop(Step.REFUSE.value, None)
+        if found.step is not Step.FOUND:
+            return False
+        electors = frozenset(named(answer))
+        if electors == self.electors:
+            return False
+        # Who has answered a founding may be part of it soon: it would only be in its way.
+        bound = cluster.engine.member.it.record.promised is not None
+        rounds = self._for(" ".join(sorted(electors)))
+        if rounds < (STEADY_ROUNDS if self.electors else 1) + (BOUND_ROUNDS if bound else 0):
+            return False
+        log.info("discovery: founds with %s", ", ".join(sorted(electors)))
+        self._rounds.clear()
+        self.electors = electors
+        return True
+
+    def _for(self, what: str) -> int:
+        """Return for how many rounds this was so."""
+        self._rounds = {what: self._rounds.get(what, 0) + 1}
+        return self._rounds[what]
+
+    def _call_view(self, cluster: Cluster, transport: TcpTransport) -> None:
+        """D5: who is in a cluster knows the others by its view, whatever the backend says."""
+        view = cluster.engine.member.it.view
+        if view is not None:
+            for seat in view.members | view.electors:
+                self._call(transport, seat.member)
+
+    def _call(self, transport: TcpTransport, name: str) -> None:
+        if name != self.member and "@" in name:
+            transport.call(name, self.about.address(name))
+
+    def _tell(self, step: Step, rule: str, case: str, why: str, answer: Answer) -> None:
+        listed = answer.nodes if isinstance(answer, Listed) else None
+        if listed is not None and self.member not in listed and step is not Step.JOIN:
+            why += f"; {self.member} itself is not"
+        self.seen = Discovered(
+            backend=self.seen.backend,
+            register=self.seen.register,
+            expected=self.about.expected,
+            listed=listed,
+            step=step,
+            rule=rule,
+            case=case,
+            why=why,
+            record=self.record,
+        )
+        now = (step.value, rule, case, why)
+        if now != self._last:
+            self._last = now
+            is_well = step in (Step.JOIN, Step.FOUND)
+            tell: Callable[..., None] = log.info if is_well else log.warning
+            tell("discovery, %s: %s (%s): %s", step.value, rule, case, why)
+
+
+@asynccontextmanager
+async def discovering(about: Discovery, member: str) -> AsyncIterator[Discovering]:
+    """Open the backend, and the register where there is one."""
+    where = about.nameserver
+    resolver = None if where is None else Resolver(servers=(where.host,), port=where.port)
+    async with opened(about.backend, resolver=resolver) as port:
+        if about.register is None:
+            yield Discovering(about, member, port, None)
+            return
+        async with opened_register(about.register) as successors:
+            yield Discovering(about, member, port, successors)

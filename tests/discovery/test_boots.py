@@ -1,0 +1,242 @@
+"""Nodes as processes that start at once and find each other by a server; discovery, D1 to D3.
+
+Five times each, by the command that does it 200 times: `python -m tools.boots`.  Consul and
+Kubernetes are servers made from recorded shapes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from joinproto.errors import EnvironmentProblem
+from joinproto.node.control import ask_control
+from tools.boots.places import BACKENDS
+from tools.boots.recorded import ConsulServer, serving
+from tools.faults.ports import free_ports
+
+pytestmark = pytest.mark.slow
+WITHIN = 30.0
+
+
+def boots(*words: str) -> dict[str, Any]:
+    """Run the command, and return what it printed."""
+    command = [sys.executable, "-m", "tools.boots", "--json", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == EnvironmentProblem.default_code:
+        pytest.skip(done.stderr.strip())
+    assert 0 == done.returncode, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_five_nodes_started_at_once_are_one_cluster(backend: str) -> None:
+    """Five times on each backend: always one cluster."""
+    assert {"1": 5} == boots("--backend", backend, "--times", "5")["clusters"]
+
+
+@pytest.mark.parametrize("backend", ["etcd", "dns", "consul"])
+def test_a_server_that_fails_in_every_manner_gives_one_cluster_and_no_silence(
+    backend: str,
+) -> None:
+    """Killed, hanging, 500, half an answer, garbage, an empty list, at random moments."""
+    told = boots("--backend", backend, "--times", "2", "--weather", "any", "--seed", "4")
+
+    assert {"1": 2} == told["clusters"]
+    assert set(told["requests"]) - {"fair"}
+    assert "the backend failed" in told["waited for"]
+
+
+@pytest.mark.parametrize("backend", ["etcd", "consul"])
+def test_a_register_chooses_for_nodes_that_start_at_once(backend: str) -> None:
+    """The first view is a key that is set once: whoever comes second is told which there is."""
+    told = boots("--backend", backend, "--register", backend, "--times", "2", "--weather", "500")
+
+    assert {"1": 2} == told["clusters"]
+
+
+# -- single nodes --------------------------------------------------------------------------------
+
+
+class Nodes:
+    """Some nodes on loopback, started by the shipped command."""
+
+    def __init__(self, top: Path, settings: str, *, expected: int, register: str = "votes") -> None:
+        self.top, self.settings, self.expected, self.register = top, settings, expected, register
+        self.ports = free_ports(2)
+        self.processes: dict[int, subprocess.Popen[bytes]] = {}
+
+    def start(self, at: int) -> None:
+        listen, clients = self.ports
+        host = f"127.0.0.{30 + at}"
+        lines = [
+            f'member = "n@{host}"\ncluster = "c"\ndata = "{at}"\ncontrol = "{at}.sock"',
+            f"wait_for = {1 if self.register != 'votes' else self.expected // 2 + 1}",
+            f'listen = "{host}:{listen}"\nclients = "{host}:{clients}"\nevents = "events"',
+            "[timing]\npatience = 0.4\nheartbeat = 0.25\nsilence = 1.5",
+            f"[discovery]\nexpected = {self.expected}\ninterval = 0.3",
+            f'register = "{self.register}"\n{self.settings.format(host=host)}',
+        ]
+        file = self.top / f"{at}.toml"
+        file.write_text("\n".join(lines))
+        with (self.top / f"{at}.log").open("ab") as log:
+            self.processes[at] = subprocess.Popen(
+                [sys.executable, "-m", "joinproto", "node", "--config", str(file)],
+                stdout=log,
+                stderr=log,
+                env=os.environ | {"JOINPROTO_DEBUG": "1"},
+            )
+
+    def status(self, at: int) -> Mapping[str, Any]:
+        try:
+            return ask_control(self.top / f"{at}.sock", "status")
+        except EnvironmentProblem:
+            return {}
+
+    def said(self, at: int) -> str:
+        return (self.top / f"{at}.log").read_text("utf-8", "replace")
+
+    def serve(self, *which: int) -> bool:
+        found = [self.status(at) for at in which]
+        return all(one.get("serves") for one in found) and 1 == len(
+            {one["view"]["id"] for one in found}
+        )
+
+    def is_alone(self, at: int) -> bool:
+        return self.serve(at) and 1 == len(self.status(at)["view"]["members"])
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        until = time.monotonic() + WITHIN
+        while not holds():
+            assert time.monotonic() < until, "\n".join(
+                self.said(at)[-2000:] for at in self.processes
+            )
+            time.sleep(0.05)
+
+    def kill(self, at: int) -> None:
+        self.processes[at].kill()
+        self.processes[at].wait()
+
+    def close(self) -> None:
+        for at in self.processes:
+            self.kill(at)
+
+
+@contextmanager
+def nodes(top: Path, settings: str, **more: Any) -> Iterator[Nodes]:
+    """Return the nodes, and end them."""
+    found = Nodes(top, settings, **more)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def consul(state: ConsulServer) -> str:
+    """Return the settings of a node that asks this server."""
+    return (
+        f'backend = "consul"\n[discovery.settings.consul]\nhost = "127.0.0.1"\n'
+        f"port = {state.port}\n"
+        'svc_addr = "{host}"'
+    )
+
+
+def test_two_members_with_a_register_do_what_takes_three(tmp_path: Path) -> None:
+    """Either is killed, the other goes on alone, and takes it in again; all logs are valid."""
+    with (
+        serving(state := ConsulServer()),
+        nodes(tmp_path, consul(state), expected=2, register="consul") as both,
+    ):
+        both.start(1)
+        both.start(2)
+        both.until(lambda: both.serve(1, 2))
+        for gone, left in ((2, 1), (1, 2)):
+            both.kill(gone)
+            both.until(partial(both.is_alone, left))
+            both.start(gone)
+            both.until(lambda: both.serve(1, 2))
+    valid = subprocess.run(
+        [sys.executable, "-m", "joinproto", "validate", str(tmp_path / "events")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert 0 == valid.returncode, valid.stdout + valid.stderr
+
+
+def test_it_registers_again_what_the_service_forgot_and_unregisters_at_its_end(
+    tmp_path: Path,
+) -> None:
+    """Case 9: a record that is gone is written again, and nobody crashes; SIGTERM removes it."""
+    with (
+        serving(state := ConsulServer()),
+        nodes(tmp_path, consul(state), expected=1) as one,
+    ):
+        one.start(1)
+        one.until(lambda: one.serve(1))
+        assert 1 == len(state.services)
+        state.services.clear()
+        one.until(lambda: len(state.services) == 1)
+        assert one.serve(1)
+        one.processes[1].send_signal(signal.SIGTERM)
+        assert 0 == one.processes[1].wait(WITHIN)
+        assert not state.services
+
+
+def test_more_than_expected_is_refused_and_says_so(tmp_path: Path) -> None:
+    """Where others would found two clusters: exit code 2, names, and what to do."""
+    settings = (
+        'backend = "config"\n[discovery.settings]\nclassic_config.nodes ='
+        ' ["n@127.0.0.31", "n@127.0.0.32", "n@127.0.0.33"]'
+    )
+    with nodes(tmp_path, settings, expected=2) as some:
+        some.start(1)
+        some.start(2)
+        assert [2, 2] == [some.processes[at].wait(WITHIN) for at in (1, 2)]
+        assert "3 nodes are listed, and 2 are expected" in some.said(1)
+        assert "nothing was founded" in some.said(1)
+
+
+def test_who_gives_up_says_so_by_its_exit_code(tmp_path: Path) -> None:
+    """Case 18: with `timing.wait` a node that finds nobody ends with code 3, never with 0."""
+    settings = 'backend = "config"\n[discovery.settings]\nclassic_config.nodes = ["n@127.0.0.31"]'
+    with nodes(tmp_path, settings, expected=3) as one:
+        one.start(1)
+        one.until(lambda: one.status(1).get("discovery", {}).get("case", "").startswith("fewer"))
+        (tmp_path / "1.toml").write_text(
+            (tmp_path / "1.toml").read_text().replace("[timing]", "[timing]\nwait = 1.0")
+        )
+        one.kill(1)
+        process = subprocess.run(
+            [sys.executable, "-m", "joinproto", "node", "--config", str(tmp_path / "1.toml")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert 3 == process.returncode
+        assert "1 nodes are listed, and 3 are expected" in process.stderr
+
+
+def test_a_newcomer_beyond_those_expected_is_taken_in_where_a_cluster_answers(
+    tmp_path: Path,
+) -> None:
+    """A member answers: join; the founders' number is no limit for later ones."""
+    with serving(state := ConsulServer()), nodes(tmp_path, consul(state), expected=2) as some:
+        some.start(1)
+        some.start(2)
+        some.until(lambda: some.serve(1, 2))
+        some.start(3)
+        some.until(lambda: some.serve(1, 2, 3))
+        assert 1 == len({some.status(at)["initial"] for at in (1, 2, 3)})

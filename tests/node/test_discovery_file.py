@@ -1,0 +1,105 @@
+"""`[discovery]` in node.toml: names of the guide, and what is wrong is named; exit code 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from joinproto.drivers.addresses import Address
+from joinproto.errors import UsageProblem
+from joinproto.node.settings import read_settings
+
+GOOD = """\
+member = "n@127.0.0.1"
+cluster = "demo"
+data = "data"
+wait_for = 2
+listen = "127.0.0.1:7101"
+clients = "127.0.0.1:7201"
+[members]
+"n@far" = "127.0.0.9:99"
+[discovery]
+backend = "etcd"
+expected = 3
+[discovery.settings]
+etcd.host = "etcd.example"
+etcd.port = 2380
+"""
+
+
+def read(folder: Path, text: str = GOOD) -> object:
+    path = folder / "node.toml"
+    path.write_text(text)
+    return read_settings(path)
+
+
+def test_the_settings_are_those_of_the_guide(tmp_path: Path) -> None:
+    """Keys as in docs/discovery.md; the cluster's name keeps two clusters on one etcd apart."""
+    path = tmp_path / "node.toml"
+    path.write_text(GOOD)
+    found = read_settings(path).discovery
+
+    assert found is not None
+    etcd = found.backend.etcd3
+    assert ("etcd.example", 2380, "demo") == (etcd.host, etcd.port, etcd.cluster_name)
+    assert Address("127.0.0.9", 99) == found.address("n@far")
+    assert Address("10.0.0.2", 7101) == found.address("n@10.0.0.2")
+
+
+def test_nobody_founds_before_peers_are_found(tmp_path: Path) -> None:
+    """The electors are stand-ins, and this member is none of them."""
+    path = tmp_path / "node.toml"
+    path.write_text(GOOD)
+    config = read_settings(path).config
+
+    assert 3 == len(config.electors)
+    assert config.member not in config.electors
+
+
+LISTED = """\
+[discovery]
+backend = "config"
+expected = 2
+[discovery.settings]
+classic_config.nodes = ["n@a", "n@b"]
+"""
+
+
+def test_a_list_is_numbered_as_in_the_guide(tmp_path: Path) -> None:
+    path = tmp_path / "node.toml"
+    path.write_text(GOOD.partition("[discovery]")[0] + LISTED)
+    found = read_settings(path).discovery
+
+    assert found is not None
+    assert ("n@a", "n@b") == found.backend.nodes
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("n@127.0.0.1", "n", "PREFIX@HOST"),
+        ("expected = 3", "expected = 0", "discovery.expected is 0"),
+        ("expected = 3", "expected = 1", "wait_for is 2"),
+        ("expected = 3", "expected = 3\ninterval = 0", "discovery.interval"),
+        ("expected = 3", "expected = 3\nport = 70000", "discovery.port"),
+        ("expected = 3", 'expected = 3\nregister = "zookeeper"', "discovery.register"),
+        ("expected = 3", 'expected = 3\nrelease = "2.0"', "release 2.0"),
+        ('backend = "etcd"', 'backend = "zookeeper"', "zookeeper"),
+        ("etcd.port = 2380", 'etcd.port = "many"', "etcd.port"),
+        ("etcd.port = 2380", 'etcd.prot = "x"', "etcd.port"),
+        ("etcd.port = 2380", "etcd.port = 2.5", "etcd.port is 2.5"),
+        ("wait_for = 2", 'wait_for = 2\nelectors = ["a"]', "both say who founds"),
+        ("wait_for = 2", "wait_for = 4", "would never be served"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, before: str, after: str, said: str) -> None:
+    with pytest.raises(UsageProblem) as raised:
+        read(tmp_path, GOOD.replace(before, after, 1))
+
+    assert said in f"{raised.value.message} {raised.value.next}"
+
+
+def test_without_a_table_the_file_names_the_electors(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match="no electors"):
+        read(tmp_path, GOOD.partition("[discovery]")[0])

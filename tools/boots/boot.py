@@ -1,0 +1,189 @@
+"""One boot: blank nodes that start at once as processes, and how many clusters came of it.
+
+Two nodes are in one cluster if they have one initial signature.  While the server is foul each
+node that does not serve must say what it waits for; in fair weather all must serve in one view.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+import shutil
+import threading
+import time
+from collections.abc import Mapping
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field, frozen
+
+from joinproto.errors import EnvironmentProblem
+from joinproto.node.control import ask_control
+from tools.boots.places import Found, Place
+from tools.boots.running import run
+from tools.faults.namespaces import Namespaces
+from tools.faults.ports import free_ports
+
+SERVES_WITHIN = 90.0
+ASKED_EVERY = 0.1
+PRELOAD = ["joinproto.node.process", "joinproto.node.discovering", "tools.boots.running"]
+TIMING = "patience = 0.4\nheartbeat = 0.25\nsilence = 2.0"
+
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(PRELOAD)
+
+
+@frozen(kw_only=True)
+class Booted:
+    """What came of one boot.  `clusters`: initial signatures; `silent`: nodes that did not serve
+    and said nothing of why; `waits`: all reasons that were said.
+    """
+
+    clusters: tuple[str, ...]
+    serving: int
+    silent: tuple[str, ...]
+    waits: tuple[str, ...]
+    seconds: float
+    weather: Mapping[str, int]
+    said: str = ""
+
+    @property
+    def is_well(self) -> bool:
+        """One cluster, in which all serve, and nobody was silent."""
+        return len(self.clusters) == 1 and not self.silent and self.serving > 0
+
+
+@define(eq=False)
+class Boot:
+    """See the head of this file.  `register`: votes, etcd or consul."""
+
+    place: Place
+    top: Path
+    number: int
+    register: str = "votes"
+    storm: float = 0.0
+    chance: random.Random = field(factory=random.Random)
+    inside: Namespaces | None = None
+    processes: dict[str, BaseProcess] = field(factory=dict)
+
+    def run(self) -> Booted:
+        """Start the nodes, wait until all serve in one view, and end them."""
+        began = time.monotonic()
+        found = self.place.of(f"boot{self.number}")
+        self._write(found)
+        sky = self.place.sky
+        before = dict(sky.seen)
+        changing = threading.Thread(target=sky.change, args=(self.storm,))
+        changing.start()
+        try:
+            for name in self.chance.sample(sorted(found.hosts), len(found.hosts)):
+                self._start(name, found.environment)
+            return self._watched(found, began, changing, before)
+        finally:
+            for process in self.processes.values():
+                process.kill()
+                process.join()
+            changing.join()
+
+    def clean(self) -> None:
+        shutil.rmtree(self.top, ignore_errors=True)
+
+    # -- its parts -----------------------------------------------------------------------------
+
+    def _file(self, name: str, what: str) -> Path:
+        return self.top / f"{name.replace('@', '-')}.{what}"
+
+    def _write(self, found: Found) -> None:
+        self.top.mkdir(parents=True)
+        listen, clients = free_ports(2)
+        count = len(found.hosts)
+        for name, host in found.hosts.items():
+            settings = {**found.settings, **found.own.get(name, {})}
+            if self.register != "votes" and self.place.backend != self.register:
+                settings |= {f"{self.register}.host": "127.0.0.1"}
+            tables = {
+                "member": name,
+                "cluster": f"boot{self.number}",
+                "data": self._file(name, "data").name,
+                "wait_for": count // 2 + 1 if self.register == "votes" else 1,
+                "listen": f"{host}:{listen}",
+                "clients": f"{host}:{clients}",
+                "control": self._file(name, "sock").name,
+            }
+            lines = [f"{key} = {json.dumps(value)}" for key, value in tables.items()]
+            lines += ["[timing]", TIMING, "[discovery]", f"expected = {count}", "interval = 0.3"]
+            lines += [f'backend = "{self.place.backend}"', f'register = "{self.register}"']
+            if found.nameserver:
+                lines.append(f'nameserver = "{found.nameserver}"')
+            lines.append("[discovery.settings]")
+            lines += [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
+            lines.append("[members]")
+            lines += [f'"{one}" = "{at}:{listen}"' for one, at in found.hosts.items()]
+            self._file(name, "toml").write_text("\n".join([*lines, ""]))
+
+    def _start(self, name: str, environment: Mapping[str, str]) -> None:
+        files = [str(self._file(name, what)) for what in ("toml", "log")]
+        process = _processes.Process(target=run, args=(*files, dict(environment)), daemon=True)
+        process.start()
+        self.processes[name] = process
+
+    def _watched(
+        self, found: Found, began: float, changing: threading.Thread, before: dict[Any, int]
+    ) -> Booted:
+        initials: set[str] = set()
+        silent: set[str] = set()
+        waits: set[str] = set()
+        serving = 0
+        until = began + self.storm + SERVES_WITHIN
+        while time.monotonic() < until:
+            told = {name: self._status(name) for name in found.hosts}
+            views = set()
+            serving = 0
+            for name, status in told.items():
+                if not status:
+                    continue  # it has not started yet, or starts anew
+                if status["initial"]:
+                    initials.add(status["initial"])
+                if status["serves"]:
+                    serving += 1
+                    views.add(status["view"]["id"])
+                elif not (status["discovery"] or {}).get("why"):
+                    silent.add(name)
+                else:
+                    waits.add(status["discovery"]["case"])
+            ended = [name for name, one in self.processes.items() if not one.is_alive()]
+            if ended or (serving == len(found.hosts) and len(views) == 1):
+                break
+            time.sleep(ASKED_EVERY)
+        changing.join()
+        is_whole = serving == len(found.hosts)
+        seen = {
+            kind.value: count - before.get(kind, 0)
+            for kind, count in self.place.sky.seen.items()
+            if count > before.get(kind, 0)
+        }
+        return Booted(
+            clusters=tuple(sorted(initials)),
+            serving=serving if is_whole else 0,
+            silent=tuple(sorted(silent)),
+            waits=tuple(sorted(waits)),
+            seconds=time.monotonic() - began,
+            weather=seen,
+            said="" if is_whole and len(initials) == 1 else self._said(found),
+        )
+
+    def _status(self, name: str) -> dict[str, Any]:
+        try:
+            return ask_control(self._file(name, "sock"), "status")
+        except EnvironmentProblem:
+            return {}
+
+    def _said(self, found: Found) -> str:
+        parts = []
+        for name in found.hosts:
+            log = self._file(name, "log")
+            lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else ["nothing"]
+            parts.append(f"-- {name}\n" + "\n".join(lines[-12:]))
+        return "\n".join(parts)

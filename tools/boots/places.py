@@ -1,0 +1,162 @@
+"""What nodes need to find each other by a backend: a server, their names, and their settings.
+
+Names of nodes end in the host at which the others reach them, an address of loopback; where the
+server gives the names, as AWS does, `[members]` says where that is.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from tools.boots.recorded import ConsulServer, K8sServer, serving
+from tools.boots.servers import REGION, aws, dnsmasq, etcds, instances
+from tools.boots.weather import FOUL, Sky, Weather, before_dns, before_tcp
+
+RECORDED = ("consul", "k8s")
+"""Servers made from recorded shapes: there is no package of these."""
+REAL = ("config", "dns", "aws", "etcd")
+BACKENDS = (*REAL, *RECORDED)
+REGISTERS = {"etcd": "etcd", "consul": "consul"}
+HEADER = b'{"header": {"cluster_id": "1", "member_id": "1", "revision": "1", "raft_term": "1"}}'
+EMPTY = {
+    "config": b"",
+    "dns": b"",
+    "aws": b'<DescribeInstancesResponse xmlns="x"><reservationSet/></DescribeInstancesResponse>',
+    "etcd": HEADER,
+    "consul": b"[]",
+    "k8s": b'{"kind": "Endpoints", "subsets": []}',
+}
+
+
+@frozen(kw_only=True)
+class Found:
+    """One boot's part of a place.  `hosts`: by node, where it listens.
+
+    `settings`: of the table `[discovery.settings]`; `own`: more of each node.
+    """
+
+    hosts: Mapping[str, str]
+    settings: Mapping[str, Any]
+    own: Mapping[str, Mapping[str, Any]] = field(factory=dict)
+    nameserver: str | None = None
+    environment: Mapping[str, str] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class Place:
+    """A backend that runs.  `sky`: what lies before it.  `server`: its own port; 0: none."""
+
+    backend: str
+    sky: Sky
+    size: int
+    server: int = 0
+    names: tuple[str, ...] = ()
+    token: Path | None = None
+    state: K8sServer | None = None
+
+    def hosts(self) -> list[str]:
+        """Return an address of loopback for each node."""
+        return [f"127.0.0.{10 + at}" for at in range(1, self.size + 1)]
+
+    def of(self, cluster: str) -> Found:
+        """Return what the nodes of one cluster need."""
+        hosts = self.hosts()
+        names = [f"n@{host}" for host in hosts]
+        where = dict(zip(names, hosts, strict=True))
+        at = {"host": "127.0.0.1", "port": self.sky.port}
+        match self.backend:
+            case "config":
+                return Found(hosts=where, settings={"classic_config.nodes": names})
+            case "etcd":
+                return Found(hosts=where, settings=_below("etcd", at))
+            case "consul":
+                own = {name: {"consul.svc_addr": host} for name, host in where.items()}
+                return Found(hosts=where, settings=_below("consul", at), own=own)
+            case "k8s":
+                assert self.state is not None
+                addresses = [{"ip": host} for host in hosts]
+                self.state.endpoints[cluster] = [{"notReadyAddresses": addresses}]
+                more = {
+                    **at,
+                    "scheme": "http",
+                    "service_name": cluster,
+                    "address_type": "ip",
+                    "token_path": str(self.token),
+                    "namespace_path": str(self.token),
+                }
+                return Found(hosts=where, settings=_below("k8s", more))
+            case "dns":
+                named = [f"n@n{at}.example.local" for at in range(1, self.size + 1)]
+                return Found(
+                    hosts=dict(zip(named, hosts, strict=True)),
+                    settings={"dns.hostname": "all.example.local"},
+                    nameserver=f"127.0.0.1:{self.sky.port}",
+                )
+            case _:
+                named = [f"n@{name}" for name in self.names]
+                settings = {
+                    "aws.access_key_id": "testing",
+                    "aws.secret_key": "testing",
+                    "aws.region": REGION,
+                    "aws.instance_tags.service": "boots",
+                }
+                environment = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.sky.port}"}
+                return Found(
+                    hosts=dict(zip(named, hosts, strict=True)),
+                    settings=settings,
+                    environment=environment,
+                )
+
+
+def _below(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{name}.{key}": value for key, value in values.items()}
+
+
+def foul(backend: str, kinds: tuple[Weather, ...]) -> tuple[Weather, ...]:
+    """Return which of these there are for a backend: a file has no server."""
+    return () if backend == "config" else tuple(one for one in kinds if one in FOUL)
+
+
+@contextmanager
+def place(
+    backend: str, size: int, chance: random.Random, kinds: tuple[Weather, ...] = ()
+) -> Iterator[Place]:
+    """Start the server of a backend; raises `Missing` where it is not installed."""
+    sky = Sky(chance, EMPTY[backend], foul(backend, kinds))
+    one = Place(backend=backend, sky=sky, size=size)
+    with tempfile.TemporaryDirectory(prefix="joinproto-boots-") as folder:
+        top = Path(folder)
+        match backend:
+            case "config":
+                yield one
+            case "etcd":
+                with etcds(top) as (etcd,), before_tcp(sky, etcd.client):
+                    yield _with(one, etcd.client)
+            case "consul":
+                with serving(consul := ConsulServer()), before_tcp(sky, consul.port):
+                    yield _with(one, consul.port)
+            case "k8s":
+                (top / "token").write_text("a-token")
+                with serving(k8s := K8sServer()), before_tcp(sky, k8s.port):
+                    yield _with(one, k8s.port, token=top / "token", state=k8s)
+            case "dns":
+                lines = [f"host-record=all.example.local,{host}" for host in one.hosts()]
+                for at, host in enumerate(one.hosts(), 1):
+                    back = ".".join(reversed(host.split(".")))
+                    lines.append(f"ptr-record={back}.in-addr.arpa,n{at}.example.local")
+                with dnsmasq(top, *lines) as port, before_dns(sky, port):
+                    yield _with(one, port)
+            case "aws":
+                with aws() as port, before_tcp(sky, port):
+                    yield _with(one, port, names=tuple(instances(port, size, "boots")))
+
+
+def _with(one: Place, server: int, **more: Any) -> Place:
+    return Place(backend=one.backend, sky=one.sky, size=one.size, server=server, **more)

@@ -1,0 +1,35 @@
+"""A node in a process of its own, which begins as a copy of one that has loaded everything."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+
+from joinproto.errors import JoinprotoError
+from joinproto.node.exits import BUG
+from joinproto.node.process import run_node
+from joinproto.node.settings import read_settings
+from joinproto.node.telling import log_to_stderr
+
+
+def run(config: str, log: str, environment: Mapping[str, str]) -> None:
+    """Run a node with this file; what it says goes into a file of its own."""
+    os.environ.update(environment)
+    with Path(log).open("a", encoding="utf-8") as out:
+        os.dup2(out.fileno(), 1)
+        os.dup2(out.fileno(), 2)
+        try:
+            settings = read_settings(Path(config))
+            log_to_stderr(settings.config.member, verbose=False)
+            code = run_node(settings)
+        except JoinprotoError as error:
+            logging.getLogger("joinproto.node").error("%s; next: %s", error.message, error.next)
+            code = error.code
+        except Exception:  # noqa: BLE001  a process ends here, and says with what
+            traceback.print_exc()
+            code = BUG
+    sys.exit(code)

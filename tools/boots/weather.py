@@ -1,0 +1,193 @@
+"""What lies between the nodes and a server, and does at random moments what servers do.
+
+A proxy for TCP, and one for DNS.  Whatever it does, it does to all nodes alike; fair weather comes
+back at last.
+"""
+
+from __future__ import annotations
+
+import random
+import select
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from enum import Enum
+
+from attrs import define, field
+
+TURN_SECONDS = (0.05, 0.8)
+HANGS_SECONDS = 60.0
+
+
+class Weather(Enum):
+    """What the server seems to do."""
+
+    FAIR = "fair"
+    KILLED = "killed"  # nobody listens
+    HANGS = "hangs"
+    S500 = "500"
+    HALF = "half"
+    GARBAGE = "garbage"
+    EMPTY = "empty"  # an empty list, well formed
+
+
+FOUL = tuple(one for one in Weather if one is not Weather.FAIR)
+
+
+def answer(status: int, body: bytes) -> bytes:
+    """Return a whole answer of HTTP."""
+    return (
+        f"HTTP/1.1 {status} x\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    ).encode() + body
+
+
+@define(eq=False)
+class Sky:
+    """`weather`: now.  `seen`: how often a request met which."""
+
+    chance: random.Random
+    empty: bytes
+    foul: tuple[Weather, ...] = ()
+    weather: Weather = Weather.FAIR
+    seen: dict[Weather, int] = field(factory=dict)
+    ends: threading.Event = field(factory=threading.Event)
+    port: int = 0
+
+    def change(self, seconds: float) -> None:
+        """Change the weather at random moments for so long; then it is fair."""
+        until = time.monotonic() + seconds
+        while self.foul and time.monotonic() < until and not self.ends.is_set():
+            self.weather = self.chance.choice((Weather.FAIR, *self.foul, *self.foul))
+            time.sleep(self.chance.uniform(*TURN_SECONDS))
+        self.weather = Weather.FAIR
+
+    def met(self) -> Weather:
+        now = self.weather
+        self.seen[now] = self.seen.get(now, 0) + 1
+        return now
+
+
+@define(eq=False)
+class Tcp:
+    """In front of the server at the port `to`."""
+
+    sky: Sky
+    to: int
+
+    def one(self, connection: socket.socket) -> None:
+        """Serve one connection; the weather is asked with each request on it."""
+        with connection, suppress(OSError):
+            server = socket.create_connection(("127.0.0.1", self.to), timeout=10)
+            with server:
+                self._between(connection, server)
+
+    def _between(self, connection: socket.socket, server: socket.socket) -> None:
+        foul: Weather | None = None
+        while not self.sky.ends.is_set():
+            ready = select.select([connection, server], [], [], 1.0)[0]
+            for one in ready:
+                data = one.recv(65536)
+                if not data:
+                    return
+                if one is connection:
+                    foul = self.sky.met()
+                    if foul is Weather.FAIR or foul is Weather.HALF:
+                        # Half an answer: the server has done what it was asked for.
+                        server.sendall(data)
+                        continue
+                    self._foul(connection, foul)
+                    return
+                if foul is Weather.HALF:
+                    connection.sendall(data[: len(data) // 2])
+                    return
+                connection.sendall(data)
+
+    def _foul(self, connection: socket.socket, weather: Weather) -> None:
+        match weather:
+            case Weather.KILLED:
+                linger = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            case Weather.HANGS:
+                self.sky.ends.wait(HANGS_SECONDS)
+            case Weather.S500:
+                connection.sendall(answer(500, b"[]"))
+            case Weather.GARBAGE:
+                connection.sendall(answer(200, b"<html>It works!</html>"))
+            case Weather.EMPTY:
+                connection.sendall(answer(200, self.sky.empty))
+
+
+@contextmanager
+def before_tcp(sky: Sky, to: int) -> Iterator[None]:
+    """Put a proxy before the server at this port; its own is `sky.port`."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(128)
+        sky.port = listener.getsockname()[1]
+
+        def serve() -> None:
+            while not sky.ends.is_set():
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                if sky.weather is Weather.KILLED:
+                    sky.met()
+                    connection.close()
+                    continue
+                one = Tcp(sky, to).one
+                threading.Thread(target=one, args=(connection,), daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield
+        finally:
+            sky.ends.set()
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def before_dns(sky: Sky, to: int) -> Iterator[None]:
+    """The same for DNS over UDP."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+        own.bind(("127.0.0.1", 0))
+        own.settimeout(0.5)
+        sky.port = own.getsockname()[1]
+
+        def serve() -> None:
+            while not sky.ends.is_set():
+                try:
+                    data, whom = own.recvfrom(65536)
+                except TimeoutError:
+                    continue
+                except OSError:
+                    return
+                with suppress(OSError):
+                    said = _said(sky.met(), data, to)
+                    if said is not None:
+                        own.sendto(said, whom)
+
+        threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield
+        finally:
+            sky.ends.set()
+
+
+def _said(weather: Weather, question: bytes, to: int) -> bytes | None:
+    if weather in (Weather.KILLED, Weather.HANGS):
+        return None
+    if weather is Weather.GARBAGE:
+        return question[:2] + b"\xff" * 20
+    if weather is Weather.S500:  # SERVFAIL
+        return question[:2] + b"\x81\x82" + question[4:6] + b"\0" * 6 + question[12:]
+    if weather is Weather.EMPTY:  # there is the name, and nothing of this kind
+        return question[:2] + b"\x81\x80" + question[4:6] + b"\0" * 6 + question[12:]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.settimeout(2.0)
+        server.sendto(question, ("127.0.0.1", to))
+        data = server.recv(65536)
+    return data[: len(data) // 2] if weather is Weather.HALF else data
