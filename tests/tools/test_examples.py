@@ -17,12 +17,35 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 @pytest.mark.parametrize(
     ("name", "result", "distinct"),
-    [("first_model", "holds", 355), ("my_first_try", "violated", 6), ("my_model", "holds", 16)],
+    [
+        ("first_model", "holds", 355),
+        ("my_first_try", "violated", 6),
+        ("my_model", "holds", 16),
+        ("from_tla", "violated", 14),
+        ("from_quint", "violated", 19),
+        ("from_promela", "holds", 4),
+        ("from_p", "holds", 61),
+    ],
 )
 def test_an_example_ends_as_the_text_says(name: str, result: str, distinct: int) -> None:
     report = check(load_world(str(EXAMPLES / f"{name}.py")))
 
     assert (result, distinct) == (report.result, report.distinct)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "result"),
+    [
+        ("from_quint", {"careful": True}, "holds"),
+        ("from_promela", {"strongly": False}, "violated"),
+        ("from_p", {"careless": True}, "violated"),
+    ],
+)
+def test_an_example_from_another_language_has_its_other_variant(
+    name: str, given: dict[str, object], result: str
+) -> None:
+    """As the page beside it says."""
+    assert result == check(load_world(str(EXAMPLES / f"{name}.py"), **given)).result
 
 
 @pytest.mark.parametrize("name", ["first_model", "my_first_try", "my_model"])
