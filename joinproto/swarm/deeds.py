@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from joinproto.join.view import Seat
 from joinproto.swarm.place import Place
 from joinproto.swarm.scenario import Deed, What
 from joinproto.swarm.simulation import Simulation
@@ -65,12 +66,6 @@ def do(it: Simulation, deed: Deed) -> None:
 
 def _wipe(it: Simulation, place: Place) -> None:
     if place.record is not None:
-        seat = (place.member, place.record.store_id)
-        views = it.oracle.views.values()
-        for view in views:
-            it.oracle.wiped |= {
-                item
-                for item in view.members | view.electors
-                if (item.member, item.store_id) == seat
-            }
+        # Its vote may make a majority later, with one that is still under way.
+        it.oracle.wiped.add(Seat(place.member, place.record.store_id))
     place.wipe()

@@ -146,6 +146,34 @@ def test_a_closed_cluster_restarts_only_after_somebody_was_started() -> None:
     assert "a ran" in caught.value.what
 
 
+def test_two_disks_that_are_lost_may_found_anew_although_the_first_vote_was_lost_early() -> None:
+    """Seed 21001011: the one that voted first is wiped before the other's vote is on its disk."""
+    scenario = Scenario(
+        seed=21_001_011,
+        members="ab",
+        electors="ab",
+        wait_for=2,
+        patience=0.5,
+        heartbeat=0.25,
+        delay=0.05,
+        is_steady=True,
+        slow=0.1,
+        deeds=(
+            Deed(22.01, What.START, "b"),
+            Deed(22.647, What.START, "a"),
+            Deed(23.335, What.CRASH, "a"),
+            Deed(23.335, What.WIPE, "a"),
+            Deed(26.726, What.CRASH, "b"),
+            Deed(26.726, What.WIPE, "b"),
+        ),
+    )
+
+    done = run(scenario, tells=True)
+
+    assert "" == done.claim, done.what
+    assert 2 == sum("proposes FOUND 1" in line for line in done.story)
+
+
 def test_a_shutdown_that_nobody_survives_is_finished_and_then_all_restart() -> None:
     """Seed 20000795: its CLOSE is chosen by those that were started after all had died."""
     scenario = Scenario(

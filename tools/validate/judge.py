@@ -146,7 +146,7 @@ def _notes(history: History, runs: list[Run], members: tuple[str, ...]) -> list[
     notes = []
     if missing:
         notes.append(f"no log of {', '.join(missing)}: what they kept and committed is not judged")
-    others = sorted({str(run.start.get("version", __version__)) for run in runs} - {__version__})
+    others = sorted({run.version or __version__ for run in runs} - {__version__})
     if others:
         notes.append(f"written by joinproto {', '.join(others)}, replayed by {__version__}")
     if not history.openings:

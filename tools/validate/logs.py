@@ -27,25 +27,18 @@ _JSON = json.JSONDecoder()
 
 @frozen
 class Run:
-    """One process.  `start`: the first line; `parts`: its files; `is_cut`: inside its last line."""
+    """One process.  `parts`: its files; `is_cut`: inside its last line; `started`: its first `t`, ns.
+
+    `version`: of joinproto, None: it does not say.
+    """
 
     path: Path
-    start: dict[str, Any]
     parts: tuple[Path, ...]
     is_cut: bool
-
-    @property
-    def member(self) -> str:
-        return str(self.start["config"]["member"])
-
-    @property
-    def store_id(self) -> str:
-        return str(self.start["record"]["store_id"])
-
-    @property
-    def started(self) -> int:
-        """Return the `t` of the first line: nanoseconds."""
-        return int(self.start["t"])
+    member: str
+    store_id: str
+    started: int
+    version: str | None
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Yield the lines, the start first; raises `UsageProblem` for what is not one."""
@@ -115,10 +108,30 @@ def _begun(parts: dict[int, Path]) -> Run:
     if missing:
         raise UsageProblem(f"{path}: its start lacks {', '.join(missing)}", next=AGAIN)
     files = tuple(parts[number] for number in numbers)
-    return Run(path, start, files, _ends_in_a_line(files[-1]))
+    version = start.get("version")
+    try:
+        return Run(
+            path,
+            files,
+            _ends_inside_a_line(files[-1]),
+            member=str(start["config"]["member"]),
+            store_id=str(start["record"]["store_id"]),
+            started=int(start["t"]),
+            version=None if version is None else str(version),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise no_start(path, error) from error
 
 
-def _ends_in_a_line(path: Path) -> bool:
+def no_start(path: Path, why: object) -> UsageProblem:
+    """Return what is wrong with a log whose first line makes no member."""
+    return UsageProblem(
+        f"{path}: its first line is not the start of a member: {why}",
+        next="give the log as the member wrote it",
+    )
+
+
+def _ends_inside_a_line(path: Path) -> bool:
     with _opened(path) as file:
         if not file.seek(0, os.SEEK_END):
             return False
@@ -138,7 +151,7 @@ def _opened(path: Path) -> Any:
 def _line(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         found = _JSON.decode(line.decode())
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("kind"), str):
         raise UsageProblem(f"{path}: line {number + 1} is not an event", next=AGAIN)

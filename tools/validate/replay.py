@@ -29,7 +29,7 @@ from joinproto.join.view import Position
 from joinproto.join.wire import decode
 from joinproto.json_form import Count, Key
 from joinproto.store.codec import decode as decode_contents
-from tools.validate.logs import Run
+from tools.validate.logs import Run, no_start
 
 
 @frozen
@@ -57,17 +57,17 @@ Look = Callable[[Seen], None]
 Assumed = Counter[str]
 """What was not in the logs, and was taken for what it must have been; how often."""
 
-_decode = lru_cache(maxsize=4096)(decode)  # the same message comes again and again, a value
+_decode = lru_cache(maxsize=256)(decode)  # the same message comes again and again, a value
 
 
 def replay(run: Run, look: Look, assumed: Assumed) -> Mismatch | None:
     """Replay one run; `look` sees the member behind each line.  Returns the first mismatch."""
-    member = _started(run, assumed)
+    lines = run.lines()
+    start = next(lines)
+    member = _started(run, start, assumed)
+    look(Seen(run, start, member))
     before = ""
-    for number, line in enumerate(run.lines()):
-        if not number:
-            look(Seen(run, line, member))
-            continue
+    for number, line in enumerate(lines, start=1):
         try:
             differs = _step(member, line, before, assumed)
         except (JoinprotoError, Malformed) as error:
@@ -86,8 +86,7 @@ def replay(run: Run, look: Look, assumed: Assumed) -> Mismatch | None:
     return None
 
 
-def _started(run: Run, assumed: Assumed) -> Member:
-    start = run.start
+def _started(run: Run, start: dict[str, Any], assumed: Assumed) -> Member:
     try:
         contents = decode_contents(json.dumps(start["record"]).encode())
         tree = dict(start["config"])
@@ -104,10 +103,7 @@ def _started(run: Run, assumed: Assumed) -> Member:
             epoch=start["epoch"],
         )
     except (KeyError, TypeError, ValueError, JoinprotoError) as error:
-        raise UsageProblem(
-            f"{run.path}: its first line is not the start of a member: {error}",
-            next="give the log as the member wrote it",
-        ) from error
+        raise no_start(run.path, error) from error
 
 
 Differs = tuple[str, Any, Any]
