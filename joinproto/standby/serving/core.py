@@ -64,6 +64,7 @@ AGAIN_SECONDS = 0.001
 UNSENT_BYTES_MAX = 1 << 20
 """No more is copied while a connection has so much to send."""
 COPY_AT_ONCE = 100
+GOOD = (Role.BACKUP, Role.RECOVERING, Role.PRIMARY)
 COUNTS = ("confirmed", "acknowledged", "promotions", "refused_clients")
 
 
@@ -116,7 +117,8 @@ class Core:
         self._turn()
         if self.failure is None and not self.ended.is_set():
             try:
-                self.keep(clean=True)
+                # A crash is not undone by an orderly end: only who caught up since is clean again.
+                self.keep(clean=self.state.mark is not Mark.DIRTY)
                 self.say("stopped")
             except JoinprotoError as error:
                 self._fail(error)
@@ -169,6 +171,9 @@ class Core:
             self._fail(error)
             return []
         if self.role is not before:
+            if self.role in GOOD:
+                # Its store is good again, whatever its last end was.
+                self.state = evolve(self.state, mark=Mark.CLEAN)
             generation = self.state.view.generation
             log.info("%s -> %s, generation %d", before.value, self.role.value, generation)
             self.say("role", was=before.value, role=self.role.value, generation=generation)
@@ -304,8 +309,6 @@ class Core:
         """Open for clients; somebody may have had each message before."""
         self.counts["promotions"] += 1
         log.info("serves in generation %d", generation)
-        # Who was promoted has a good store, whatever its last end was.
-        self.state = evolve(self.state, mark=Mark.CLEAN)
         for name, queue in self.bodies.queues.items():
             live = self.live[name] = LiveQueue(name)
             for put in queue.in_order:
