@@ -1,4 +1,4 @@
-"""A client for tests: Proton's own, in its blocking form, which takes one address after the other."""
+"""A client for tests: Proton's own in its blocking form, address after address."""
 
 from __future__ import annotations
 
