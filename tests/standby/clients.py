@@ -13,18 +13,21 @@ from proton.utils import BlockingConnection
 @contextmanager
 def connected(urls: Sequence[str], **more: Any) -> Iterator[Any]:
     """Give a connection to the first broker of the list that takes one."""
-    for url in urls:
-        try:
-            connection = BlockingConnection(url, timeout=20, reconnect=False, **more)
-        except ConnectionException:
-            if url == urls[-1]:
-                raise
-            continue
-        break
+    connection = _opened(urls, more)
     try:
         yield connection
     finally:
         connection.close()
+
+
+def _opened(urls: Sequence[str], more: dict[str, Any]) -> Any:
+    for url in urls:
+        try:
+            return BlockingConnection(url, timeout=20, reconnect=False, **more)
+        except ConnectionException:
+            if url == urls[-1]:
+                raise
+    raise AssertionError("no address was given")
 
 
 def publish(urls: Sequence[str], *bodies: str, queue: str = "q", durable: bool = True) -> None:

@@ -69,34 +69,34 @@ def test_a_dead_primary_that_comes_back_follows(pair: Manager) -> None:
 
 
 def test_nothing_is_confirmed_that_a_backup_lacks(pair: Manager) -> None:
-    """H4: while a backup is stopped nobody is told anything; then the primary goes on without it.
-
-    That is written down before: the backup refuses to be primary when it is back.
-    """
+    """H4: while a backup is stopped nobody is told anything; then the primary goes on without it,
+    which is written down first; and the backup catches up when it is back."""
     pid = pair.agent("b")._pid()
     assert pid is not None
     publish(pair.urls(), "0")
     os.kill(pid, signal.SIGSTOP)
     try:
-        began, confirmed = time.monotonic(), []
-        thread = threading.Thread(target=lambda: (publish(pair.urls(), "1"), confirmed.append(1)))
+        confirmed: list[int] = []
+
+        def one_more() -> None:
+            publish(pair.urls(), "1")
+            confirmed.append(1)
+
+        thread = threading.Thread(target=one_more)
         thread.start()
-        while not confirmed and ["a"] != pair.status("a")["up_to_date"]:
-            # Whoever counts is waited for.
-            assert {"q": 2} == pair.status("a")["queues"] or time.monotonic() - began < 10
-            assert not confirmed
+        while True:
+            was_confirmed = bool(confirmed)
+            if ["a"] == pair.status("a")["up_to_date"]:
+                break
+            # Asked in this order: it was confirmed while the backup counted.
+            assert not was_confirmed
             time.sleep(0.05)
         thread.join(20)
         assert confirmed
-        assert ["a"] == json.loads(_said(pair, "a"))["up_to_date"]
     finally:
         os.kill(pid, signal.SIGCONT)
     assert pair.until("b", "backup")
     assert ["a", "b"] == pair.status("a")["up_to_date"]
-
-
-def _said(manager: Manager, name: str) -> str:
-    return json.dumps(manager.status(name))
 
 
 def test_a_backup_refuses_clients_and_says_where_the_primary_is(pair: Manager) -> None:
@@ -194,9 +194,9 @@ def test_nothing_confirmed_is_lost_while_the_primary_is_killed_five_times(tmp_pa
 
     `python -m tools.failover` does the same with 100,000 messages.
     """
-    found = storm(tmp_path, messages=3_000, kills=5, seconds=120)
+    found = storm(tmp_path, 3_000, ["fail-over"] * 5, seconds=120)
 
-    assert 5 == found["kills"]
+    assert 5 == len(found["faults"])
     assert (3_000, 3_000) == (found["confirmed"], found["consumed"])
     assert (0, 0) == (found["lost_count"], found["twice_unmarked"])
     assert found["connections_ended"] > 5
