@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 pytest.importorskip("proton", reason="the extra `standby` is not installed")
@@ -24,7 +25,7 @@ from tests.recovery.asking import ask_json
 from tests.standby.clients import connected, consume, publish
 from tests.tools.running import run_here
 from tools.failover.__main__ import storm
-from tools.failover.manager import Manager, running
+from tools.failover.manager import Manager, free_ports, running
 
 pytestmark = pytest.mark.slow
 
@@ -187,6 +188,45 @@ def _events(tmp_path: Path) -> list[str]:
 def _elsewhere(tmp_path: Path) -> Path:
     (tmp_path / "x").mkdir()
     return Manager.of(tmp_path / "x", "x").files["x"]
+
+
+def test_a_primary_that_was_stopped_follows_the_younger_generation(pair: Manager) -> None:
+    """H2: nothing fenced it; when it hears of the other one it serves no more.
+
+    What it confirmed alone in between would be lost: that is the condition on a manager outside.
+    """
+    publish(pair.urls(), "1")
+    pid = pair.agent("a")._pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert "b" == pair.promote("b")
+        publish(pair.urls()[1:], "2")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+    assert pair.until("a", "backup")
+
+    assert (2, ["a", "b"]) == (pair.status("a")["generation"], pair.status("b")["up_to_date"])
+    assert ["1", "2"] == [body for body, _ in consume(pair.urls(), 2)]
+
+
+def test_metrics_and_health_say_what_a_broker_is(tmp_path: Path) -> None:
+    """Who serves is healthy; its numbers are those of its clients."""
+    (port,) = free_ports(1)
+    manager = Manager.of(tmp_path, "a", more=f'http = "127.0.0.1:{port}"')
+    with running(manager):
+        manager.start()
+        before = httpx.get(f"http://127.0.0.1:{port}/health")
+        manager.promote("a")
+        publish(manager.urls(), "1", "2")
+        after = httpx.get(f"http://127.0.0.1:{port}/health")
+        metrics = httpx.get(f"http://127.0.0.1:{port}/metrics").text
+
+    assert (503, "connecting") == (before.status_code, before.text.strip())
+    assert (200, "primary") == (after.status_code, after.text.strip())
+    for line in ('role{role="primary"} 1.0', "confirmed_total 2.0", "messages 2.0"):
+        assert f"joinproto_standby_{line}" in metrics
 
 
 def test_nothing_confirmed_is_lost_while_the_primary_is_killed_five_times(tmp_path: Path) -> None:
