@@ -40,7 +40,7 @@ def standby() -> None:
     """One primary serves, backups follow it; who would lose something refuses to be primary.
 
     Exit codes: 0 done; 1 a promotion was refused; 2 wrong usage or configuration; 4 the machine,
-    or no broker answers; 5 this store must not run here; 11 the extra is missing.  Those of
+    no broker answers, or the extra is missing; 5 this store must not run here.  Those of
     `agent` are OCF's.
     """
 

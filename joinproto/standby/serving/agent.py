@@ -89,18 +89,30 @@ class Agent:
         if self._pid() is not None:
             return Said(Exit.GENERIC, "a process has the store open, and does not answer")
         self.settings.data.mkdir(mode=0o750, exist_ok=True)
-        command = [sys.executable, "-m", "joinproto", "standby", "run", "--config"]
-        with (self.settings.data / "broker.log").open("ab") as log:
-            process = subprocess.Popen(
-                [*command, str(self.config)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        ended = self._until(lambda: process.poll() is not None or self._status() is not None)
-        if process.poll() is not None:
-            return Said(Exit.GENERIC, f"ended with {process.returncode}; see {log.name}")
+        log = self.settings.data / "broker.log"
+        words = ["-m", "joinproto", "standby", "run", "--config", str(self.config)]
+        # A session of its own, and nobody's child once the agent has ended.
+        pid = os.posix_spawn(
+            sys.executable,
+            [sys.executable, *words],
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o640),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+            setsid=True,
+        )
+        codes: list[int] = []
+
+        def is_over() -> bool:
+            found, status = os.waitpid(pid, os.WNOHANG)
+            codes.extend([os.waitstatus_to_exitcode(status)] if found else [])
+            return bool(codes) or self._status() is not None
+
+        ended = self._until(is_over)
+        if codes:
+            return Said(Exit.GENERIC, f"ended with {codes[0]}; see {log}")
         if not ended:
             return Said(Exit.GENERIC, "does not answer in time")
         self._score()

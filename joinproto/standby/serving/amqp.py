@@ -128,6 +128,7 @@ class ClientPort(asyncio.Protocol):
     _collector: Collector = field(factory=Collector)
     _wire: asyncio.Transport | None = None
     _consumers: dict[Link, Consumer] = field(factory=dict)
+    _unconfirmed: dict[Link, int] = field(factory=dict)
     _is_due: bool = False
     is_admin: bool = False
     is_open: bool = False
@@ -263,6 +264,8 @@ class ClientPort(asyncio.Protocol):
             case Event.SESSION_REMOTE_CLOSE:
                 for link in [one for one in self._consumers if one.session == event.session]:
                     self._consumers.pop(link).gone()
+                for link in [one for one in self._unconfirmed if one.session == event.session]:
+                    del self._unconfirmed[link]
                 event.session.close()
             case Event.CONNECTION_REMOTE_CLOSE:
                 self._connection.close()
@@ -315,10 +318,12 @@ class ClientPort(asyncio.Protocol):
             self._consumers[link] = consumer
             found.add(consumer)
         else:
+            self._unconfirmed[link] = 0
             link.flow(CREDIT)
         self.soon()
 
     def _detached(self, link: Link, *, closes: bool) -> None:
+        self._unconfirmed.pop(link, None)
         consumer = self._consumers.pop(link, None)
         if consumer is not None:
             consumer.gone()
@@ -342,11 +347,14 @@ class ClientPort(asyncio.Protocol):
         body = link.recv(delivery.pending) or b""
         is_settled = delivery.settled
         link.advance()
-        if link.credit < CREDIT // 2:
-            link.flow(CREDIT - link.credit)
+        self._unconfirmed[link] = self._unconfirmed.get(link, 0) + 1
 
         def done(problem: str) -> None:
-            if is_settled or self._wire is None:
+            if self._wire is None or link not in self._unconfirmed:
+                return
+            self._unconfirmed[link] -= 1
+            self._give_credit(link)
+            if is_settled:
                 return
             if problem:
                 delivery.local.condition = Condition("amqp:precondition-failed", problem)
@@ -361,6 +369,13 @@ class ClientPort(asyncio.Protocol):
             self.service.publish(address, body, is_durable(body), done)
         if is_settled:
             delivery.settle()
+
+    def _give_credit(self, link: Link) -> None:
+        """Take as many more as are confirmed: what waits in memory has a bound."""
+        held = int(link.credit) + self._unconfirmed[link]
+        if held <= CREDIT // 2:
+            link.flow(CREDIT - held)
+            self.soon()
 
     def _answered(self, link: Link, delivery: Delivery) -> None:
         consumer = self._consumers.get(link)

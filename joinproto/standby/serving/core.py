@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from secrets import token_hex
 from typing import Any
 
 from attrs import define, evolve, field
@@ -20,14 +18,10 @@ from attrs import define, evolve, field
 from joinproto.drivers.eventlog import EventLog
 from joinproto.errors import JoinprotoError
 from joinproto.standby.broker import Mark, Role, Variant
-from joinproto.standby.clients import Entrance, admit
 from joinproto.standby.events import (
     Answer,
-    Commit,
     Confirm,
-    Declare,
     Demote,
-    Draft,
     Keep,
     KeepView,
     Leave,
@@ -45,16 +39,13 @@ from joinproto.standby.events import (
     WriteView,
     Written,
 )
-from joinproto.standby.keeping.disk import MESSAGE_BYTES_MAX, Disk
+from joinproto.standby.keeping.disk import Disk
 from joinproto.standby.keeping.form import Kept
 from joinproto.standby.leading import Keeper, Leading, Who
 from joinproto.standby.machine import Broker, step
-from joinproto.standby.messages import Kind, Thing
-from joinproto.standby.serving.amqp import ClientPort, Refusal
 from joinproto.standby.serving.bodies import Bodies
-from joinproto.standby.serving.gathering import Gathered
+from joinproto.standby.serving.clients import Clients
 from joinproto.standby.serving.links import Links
-from joinproto.standby.serving.queues import Held, LiveQueue
 from joinproto.standby.serving.settings import Settings
 from joinproto.standby.tables import Verdict
 
@@ -64,7 +55,7 @@ AGAIN_SECONDS = 0.001
 UNSENT_BYTES_MAX = 1 << 20
 """No more is copied while a connection has so much to send."""
 COPY_AT_ONCE = 100
-COUNTS = ("confirmed", "acknowledged", "promotions", "refused_clients")
+GOOD = (Role.BACKUP, Role.RECOVERING, Role.PRIMARY)
 
 
 @define(eq=False)
@@ -73,22 +64,16 @@ class Core:
 
     settings: Settings
     disk: Disk
-    ports: set[ClientPort]
     events: EventLog
     links: Links = field(init=False)
     state: Broker = field(init=False)
     bodies: Bodies = field(init=False)
-    live: dict[str, LiveQueue] = field(factory=dict)
+    clients: Clients = field(init=False)
     ended: asyncio.Event = field(factory=asyncio.Event)
     failure: JoinprotoError | None = None
-    counts: dict[str, int] = field(factory=lambda: dict.fromkeys(COUNTS, 0))
     patience: float = field(init=False)
-    _gathered: Gathered = field(factory=Gathered)
-    _waiting: dict[int, list[Callable[[], None]]] = field(factory=dict)
     _to_answer: list[Any] = field(factory=list)  # Write and WriteView, once on the disk
     _outbox: list[Send] = field(factory=list)  # behind what is not on the disk yet
-    _token: int = 0
-    _made: int = 0
     _turn_is_due: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -103,6 +88,7 @@ class Core:
         self.bodies = Bodies(self.disk)
         self.patience = self.settings.timing.backups
         self.links = Links(self)
+        self.clients = Clients(self, set())
 
     def start(self) -> None:
         """Be a backup that looks for its primary; from now on a crash leaves a dirty store."""
@@ -116,7 +102,8 @@ class Core:
         self._turn()
         if self.failure is None and not self.ended.is_set():
             try:
-                self.keep(clean=True)
+                # A crash is not undone by an orderly end: only who caught up since is clean again.
+                self.keep(clean=self.state.mark is not Mark.DIRTY)
                 self.say("stopped")
             except JoinprotoError as error:
                 self._fail(error)
@@ -169,6 +156,9 @@ class Core:
             self._fail(error)
             return []
         if self.role is not before:
+            if self.role in GOOD:
+                # Its store is good again, whatever its last end was.
+                self.state = evolve(self.state, mark=Mark.CLEAN)
             generation = self.state.view.generation
             log.info("%s -> %s, generation %d", before.value, self.role.value, generation)
             self.say("role", was=before.value, role=self.role.value, generation=generation)
@@ -204,16 +194,16 @@ class Core:
                 self.touched()
             case Remove(thing):
                 self.bodies.remove(thing)
-                if thing.name in self.live:
-                    self.live.pop(thing.name).is_gone = True
+                self.clients.removed(thing.name)
                 self.touched()
             case Confirm(token):
-                for done in self._waiting.pop(token, ()):
-                    done()
+                self.clients.confirm(token)
             case Serve(generation):
-                self._serve(generation)
+                self.clients.serve(generation)
             case Turn(why):
-                self._close(why)
+                self.clients.close(why)
+                self._to_answer.clear()
+                self.links.forget()
             case Leave(broker, why):
                 log.warning("no link with %s: %s", broker, why)
                 self.links.leave(broker)
@@ -228,7 +218,7 @@ class Core:
         self._turn_is_due = False
         try:
             while not self.ended.is_set():
-                self._commit()
+                self.clients.commit()
                 answers, self._to_answer = self._to_answer, []
                 self.bodies.write()
                 outbox, self._outbox = self._outbox, []
@@ -299,137 +289,3 @@ class Core:
         self.do(Demote())
         self.links.look()
         return {"broker": self.settings.broker, "role": self.role.value}
-
-    def _serve(self, generation: int) -> None:
-        """Open for clients; somebody may have had each message before."""
-        self.counts["promotions"] += 1
-        log.info("serves in generation %d", generation)
-        # Who was promoted has a good store, whatever its last end was.
-        self.state = evolve(self.state, mark=Mark.CLEAN)
-        for name, queue in self.bodies.queues.items():
-            live = self.live[name] = LiveQueue(name)
-            for put in queue.in_order:
-                durable = self.bodies.is_kept(name, put.id)
-                live.offer(Held(put.id, put.position, put.body, durable, is_redelivered=True))
-        asyncio.get_running_loop().call_soon(self._declare_configured)
-
-    def _declare_configured(self) -> None:
-        for name in self.settings.queues:
-            if self.serves and name not in self.live:
-                self.queue(name, lambda _: None)
-
-    def _close(self, why: str) -> None:
-        """Close for clients; what is not confirmed never will be."""
-        log.warning("serves no more: %s", why)
-        self._waiting.clear()
-        self._gathered = Gathered()
-        self._to_answer.clear()
-        for live in self.live.values():
-            live.is_gone = True
-        self.live.clear()
-        asyncio.get_running_loop().call_soon(self._refuse_all)
-        self.links.forget()
-
-    def _refuse_all(self) -> None:
-        for port in list(self.ports):
-            refusal = self.refusal(is_admin=port.is_admin)
-            if refusal is not None:
-                port.refuse(refusal)
-
-    # -- clients (`Service`) ---------------------------------------------------------------
-
-    @property
-    def message_bytes_max(self) -> int:
-        return MESSAGE_BYTES_MAX
-
-    def refusal(self, *, is_admin: bool = False) -> Refusal | None:
-        """Return why a client may not enter, None: it may (H11)."""
-        primary = self.links.primary_address
-        said = None if primary is None else str(primary)
-        found = admit(Variant.OURS, self.role, primary=said, is_admin=is_admin)
-        if found.entrance is Entrance.ADMITTED:
-            return None
-        self.counts["refused_clients"] += 1
-        return Refusal(found.why, None if found.primary is None else primary)
-
-    def queue(self, name: str, done: Callable[[LiveQueue | str], None]) -> None:
-        """Give this queue, when all backups that count have its declaration (LC2)."""
-        if name in self.live:
-            done(self.live[name])
-            return
-        said = self.settings.queues.get(name)
-        if said is None and not self.settings.creates:
-            done(f"there is no queue {name!r}, and `defaults.create` is false")
-            return
-        thing = Thing(
-            kind=Kind.QUEUE,
-            name=name,
-            id=token_hex(8),
-            says=None if said is None else said.level,
-            durable=self.settings.creates_durable if said is None else said.durable,
-        )
-        live = self.live[name] = LiveQueue(name)
-        self._token += 1
-        self._waiting[self._token] = [lambda: done(live)]
-        self.do(Declare(self._token, thing))
-
-    def publish(self, queue: str, body: bytes, durable: bool, done: Callable[[str], None]) -> None:
-        """Put a message at the back of a queue; confirmed as H4 says."""
-        if not self.serves or queue not in self.live:
-            done(f"there is no queue {queue!r} here")
-            return
-        self._made += 1
-        name = f"{self.state.view.generation}.{self.settings.broker}.{self._made}"
-        self._gathered.put(queue, name, body, durable, done)
-        self.touched()
-
-    def take(self, queue: str, held: Held, done: Callable[[], None]) -> None:
-        """Remove a message; confirmed when the backups know (LM4)."""
-        if self.serves and queue in self.live:
-            self._gathered.take(queue, held, done)
-            self.touched()
-
-    def _commit(self) -> None:
-        """Have what clients did in this turn be one commit."""
-        if not self._gathered.work:
-            return
-        gathered, self._gathered = self._gathered, Gathered()
-        drafts: list[Draft] = []
-        waiting: list[Callable[[], None]] = []
-        for queue, work in gathered.work.items():
-            if queue not in self.state.stock.queues or queue not in self.live:
-                continue
-            coming = self.state.stock.queues[queue].next
-            helds = [
-                Held(one.id, coming + at, one.body, one.durable) for at, one in enumerate(work.puts)
-            ]
-            for held in helds:
-                self.bodies.hold(queue, held)
-            drafts.append(work.draft(queue))
-            waiting.append(self._done(self.live[queue], helds, [one.done for one in work.puts]))
-            waiting.append(self._taken([done for _, done in work.takes]))
-        self._token += 1
-        self._waiting[self._token] = waiting
-        self.do(Commit(self._token, tuple(drafts)))
-        for draft in drafts:
-            for message in draft.takes:
-                self.bodies.forget(draft.queue, message)
-
-    def _done(
-        self, live: LiveQueue, helds: list[Held], dones: list[Callable[[str], None]]
-    ) -> Callable[[], None]:
-        def confirmed() -> None:
-            self.counts["confirmed"] += len(helds)
-            for held, done in zip(helds, dones, strict=True):
-                done("")
-                live.offer(held)
-
-        return confirmed
-
-    def _taken(self, dones: list[Callable[[], None]]) -> Callable[[], None]:
-        def confirmed() -> None:
-            self.counts["acknowledged"] += len(dones)
-            for done in dones:
-                done()
-
-        return confirmed

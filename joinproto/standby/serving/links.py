@@ -22,7 +22,7 @@ from joinproto.json_form import encoded, read
 from joinproto.standby.backup import Following
 from joinproto.standby.broker import Role
 from joinproto.standby.events import Gone, Linked, Lost, Received, Send, Superseded
-from joinproto.standby.messages import Changed, Copy, Join, View
+from joinproto.standby.messages import Changed, Copy, Join, Subscribe, View
 from joinproto.standby.promote import Peer
 from joinproto.standby.serving.peers import Envelope, Me, Peers
 from joinproto.standby.wire import from_tree, to_tree
@@ -249,6 +249,8 @@ class Links:
                 raise PeerError("a frame without the contents of its messages")
             self.core.bodies.arrived(queue, message, envelope.body[at - length : at])
         self.core.do(Received(name, content))
+        if isinstance(content, Subscribe):
+            self.core.touched()  # there is something to copy
         self.look()
 
     def _tell(self, name: str, *, answers: bool = False) -> None:

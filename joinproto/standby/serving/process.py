@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, ExitStack, suppress
 from typing import Any
 
 import anyio
-from attrs import define, field
+from attrs import define
 
 from joinproto import __version__
 from joinproto.drivers.eventlog import EventLog, FileLog, NoLog
@@ -56,7 +56,6 @@ class Process:
     """One run."""
 
     settings: Settings
-    ports: set[ClientPort] = field(factory=set)
 
     async def run(self) -> None:
         """Run until a signal ends it, or its store does."""
@@ -67,7 +66,7 @@ class Process:
             stack.callback(disk.close)
             events = self._events()
             stack.callback(events.close)
-            core = Core(settings, disk, self.ports, events)
+            core = Core(settings, disk, events)
             await self._serve(core)
 
     async def _serve(self, core: Core) -> None:
@@ -96,17 +95,17 @@ class Process:
                 await core.ended.wait()
             finally:
                 core.links.peers.close()
-                for port in list(self.ports):
+                for port in list(core.clients.ports):
                     port.drop()
                 tasks.cancel_scope.cancel()
         if core.failure is not None:
             raise core.failure
 
     async def _listen(self, core: Core) -> asyncio.Server:
-        at = self.settings.clients
+        at, clients = self.settings.clients, core.clients
         try:
             return await asyncio.get_running_loop().create_server(
-                lambda: ClientPort(core, self.ports, self.settings.broker), at.host, at.port
+                lambda: ClientPort(clients, clients.ports, self.settings.broker), at.host, at.port
             )
         except OSError as error:
             raise EnvironmentProblem(

@@ -51,7 +51,7 @@ def status_of(core: Core) -> dict[str, Any]:
         "peers": sorted(core.links.peers.sessions),
         "queues": {name: len(queue.messages) for name, queue in core.bodies.queues.items()},
         "to_copy": to_copy(core),
-        "confirmed": core.counts["confirmed"],
+        "confirmed": core.clients.counts["confirmed"],
     }
 
 
@@ -60,7 +60,7 @@ def numbers_of(core: Core) -> dict[str, Any]:
     side = core.state.side
     is_leading = isinstance(side, Leading)
     return {
-        **core.counts,
+        **core.clients.counts,
         "phase": core.role.value,
         "serves": core.serves,
         "generation": core.state.view.generation,
@@ -70,7 +70,7 @@ def numbers_of(core: Core) -> dict[str, Any]:
         "messages": sum(len(queue.messages) for queue in core.bodies.queues.values()),
         "pending": len(side.pending) if isinstance(side, Leading) else 0,
         "to_copy": to_copy(core),
-        "clients": len(core.ports),
+        "clients": len(core.clients.ports),
         "journal_bytes": core.disk.journal.size,
     }
 

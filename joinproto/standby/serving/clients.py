@@ -1,0 +1,201 @@
+"""What clients have of a primary: its queues, what is on its way, what is confirmed.
+
+What they do in one turn of the event loop is one commit of the machine.
+
+Source: hot standby, H4, H7, H11.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from secrets import token_hex
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from joinproto.standby.broker import Variant
+from joinproto.standby.clients import Entrance, admit
+from joinproto.standby.events import Commit, Declare, Draft
+from joinproto.standby.keeping.disk import MESSAGE_BYTES_MAX
+from joinproto.standby.messages import Kind, Thing
+from joinproto.standby.serving.amqp import ClientPort, Refusal
+from joinproto.standby.serving.gathering import Gathered
+from joinproto.standby.serving.queues import Held, LiveQueue
+
+if TYPE_CHECKING:
+    from joinproto.standby.serving.core import Core
+
+log = logging.getLogger("joinproto.standby")
+
+COUNTS = ("confirmed", "acknowledged", "promotions", "refused_clients")
+
+
+@define(eq=False)
+class Clients:
+    """Stands behind the port.  `live`: the queues, while this broker serves."""
+
+    core: Core
+    ports: set[ClientPort]
+    live: dict[str, LiveQueue] = field(factory=dict)
+    counts: dict[str, int] = field(factory=lambda: dict.fromkeys(COUNTS, 0))
+    _gathered: Gathered = field(factory=Gathered)
+    _waiting: dict[int, list[Callable[[], None]]] = field(factory=dict)
+    _declaring: dict[str, list[Callable[[LiveQueue | str], None]]] = field(factory=dict)
+    _token: int = 0
+    _made: int = 0
+
+    def touched(self) -> None:
+        """Have a turn end, soon, with a write."""
+        self.core.touched()
+
+    def confirm(self, token: int) -> None:
+        """Tell the clients that wait for it."""
+        for done in self._waiting.pop(token, ()):
+            done()
+
+    def removed(self, queue: str) -> None:
+        """Serve a queue no more."""
+        if queue in self.live:
+            self.live.pop(queue).is_gone = True
+
+    def serve(self, generation: int) -> None:
+        """Open for clients; somebody may have had each message before."""
+        self.counts["promotions"] += 1
+        log.info("serves in generation %d", generation)
+        for name, queue in self.core.bodies.queues.items():
+            live = self.live[name] = LiveQueue(name)
+            for put in queue.in_order:
+                durable = self.core.bodies.is_kept(name, put.id)
+                live.offer(Held(put.id, put.position, put.body, durable, is_redelivered=True))
+        asyncio.get_running_loop().call_soon(self._declare_configured)
+
+    def _declare_configured(self) -> None:
+        for name in self.core.settings.queues:
+            if self.core.serves and name not in self.live:
+                self.queue(name, lambda _: None)
+
+    def close(self, why: str) -> None:
+        """Close for clients; what is not confirmed never will be."""
+        log.warning("serves no more: %s", why)
+        self._waiting.clear()
+        self._declaring.clear()
+        self._gathered = Gathered()
+        for live in self.live.values():
+            live.is_gone = True
+        self.live.clear()
+        asyncio.get_running_loop().call_soon(self._refuse_all)
+
+    def _refuse_all(self) -> None:
+        for port in list(self.ports):
+            refusal = self.refusal(is_admin=port.is_admin)
+            if refusal is not None:
+                port.refuse(refusal)
+
+    # -- the port's questions (`Service`) ---------------------------------------------------
+
+    @property
+    def message_bytes_max(self) -> int:
+        return MESSAGE_BYTES_MAX
+
+    def refusal(self, *, is_admin: bool = False) -> Refusal | None:
+        """Return why a client may not enter, None: it may (H11)."""
+        primary = self.core.links.primary_address
+        said = None if primary is None else str(primary)
+        found = admit(Variant.OURS, self.core.role, primary=said, is_admin=is_admin)
+        if found.entrance is Entrance.ADMITTED:
+            return None
+        self.counts["refused_clients"] += 1
+        return Refusal(found.why, None if found.primary is None else primary)
+
+    def queue(self, name: str, done: Callable[[LiveQueue | str], None]) -> None:
+        """Give this queue, when all backups that count have its declaration (LC2)."""
+        if name in self._declaring:
+            self._declaring[name].append(done)
+            return
+        if name in self.live:
+            done(self.live[name])
+            return
+        said = self.core.settings.queues.get(name)
+        if said is None and not self.core.settings.creates:
+            done(f"there is no queue {name!r}, and `defaults.create` is false")
+            return
+        thing = Thing(
+            kind=Kind.QUEUE,
+            name=name,
+            id=token_hex(8),
+            says=None if said is None else said.level,
+            durable=self.core.settings.creates_durable if said is None else said.durable,
+        )
+        live = self.live[name] = LiveQueue(name)
+        self._token += 1
+        self._declaring[name] = [done]
+
+        def confirmed() -> None:
+            for each in self._declaring.pop(name, ()):
+                each(live)
+
+        self._waiting[self._token] = [confirmed]
+        self.core.do(Declare(self._token, thing))
+
+    def publish(self, queue: str, body: bytes, durable: bool, done: Callable[[str], None]) -> None:
+        """Put a message at the back of a queue; confirmed as H4 says."""
+        if not self.core.serves or queue not in self.live:
+            done(f"there is no queue {queue!r} here")
+            return
+        self._made += 1
+        name = f"{self.core.state.view.generation}.{self.core.settings.broker}.{self._made}"
+        self._gathered.put(queue, name, body, durable, done)
+        self.touched()
+
+    def take(self, queue: str, held: Held, done: Callable[[], None]) -> None:
+        """Remove a message; confirmed when the backups know (LM4)."""
+        if self.core.serves and queue in self.live:
+            self._gathered.take(queue, held, done)
+            self.touched()
+
+    def commit(self) -> None:
+        """Have what clients did in this turn be one commit."""
+        if not self._gathered.work:
+            return
+        gathered, self._gathered = self._gathered, Gathered()
+        drafts: list[Draft] = []
+        waiting: list[Callable[[], None]] = []
+        for queue, work in gathered.work.items():
+            if queue not in self.core.state.stock.queues or queue not in self.live:
+                continue
+            coming = self.core.state.stock.queues[queue].next
+            helds = [
+                Held(one.id, coming + at, one.body, one.durable) for at, one in enumerate(work.puts)
+            ]
+            for held in helds:
+                self.core.bodies.hold(queue, held)
+            drafts.append(work.draft(queue))
+            waiting.append(self._done(self.live[queue], helds, [one.done for one in work.puts]))
+            waiting.append(self._taken([done for _, done in work.takes]))
+        self._token += 1
+        self._waiting[self._token] = waiting
+        self.core.do(Commit(self._token, tuple(drafts)))
+        for draft in drafts:
+            for message in draft.takes:
+                self.core.bodies.forget(draft.queue, message)
+
+    def _done(
+        self, live: LiveQueue, helds: list[Held], dones: list[Callable[[str], None]]
+    ) -> Callable[[], None]:
+        def confirmed() -> None:
+            self.counts["confirmed"] += len(helds)
+            for held, done in zip(helds, dones, strict=True):
+                done("")
+                live.offer(held)
+
+        return confirmed
+
+    def _taken(self, dones: list[Callable[[], None]]) -> Callable[[], None]:
+        def confirmed() -> None:
+            self.counts["acknowledged"] += len(dones)
+            for done in dones:
+                done()
+
+        return confirmed

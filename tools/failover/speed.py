@@ -1,0 +1,117 @@
+"""Messages a second, confirmed and durable: alone, with one backup, with two.
+
+    python -m tools.failover.speed --messages 20000
+
+Ratios of one run on one machine count; all processes share its cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from proton import Event, Message
+from proton.handlers import MessagingHandler
+from proton.reactor import Container
+
+from tools.failover.manager import Manager, running
+
+
+class Publisher(MessagingHandler):  # type: ignore[misc]
+    """Publishes so many, as fast as credit comes; `seconds`: until the last one is confirmed."""
+
+    def __init__(self, url: str, queue: str, count: int) -> None:
+        super().__init__()
+        self.url, self.queue, self.count = url, queue, count
+        self.to_send = deque(range(count))
+        self.confirmed = 0
+        self.began = self.seconds = 0.0
+
+    def on_start(self, event: Event) -> None:
+        self.connection = event.container.connect(self.url, reconnect=False)
+        event.container.create_sender(self.connection, self.queue)
+
+    def on_sendable(self, event: Event) -> None:
+        self.began = self.began or time.monotonic()
+        while event.sender.credit > 0 and self.to_send:
+            event.sender.send(Message(id=self.to_send.popleft(), durable=True, body="x" * 100))
+
+    def on_accepted(self, event: Event) -> None:
+        self.confirmed += 1
+        if self.confirmed == self.count:
+            self.seconds = time.monotonic() - self.began
+            self.connection.close()
+
+
+def measure(top: Path, messages: int, rounds: int) -> dict[str, Any]:
+    """Return messages a second with none, one and two backups, the median of some rounds.
+
+    In turns, so that what else the machine does falls on all alike.
+    """
+    managers = {}
+    for backups, names in enumerate(("a", "ab", "abc")):
+        (top / names).mkdir()
+        managers[backups] = Manager.of(top / names, names)
+    rates: dict[int, list[float]] = {backups: [] for backups in managers}
+    cpu: dict[int, list[float]] = {backups: [] for backups in managers}
+    for at in range(rounds):
+        for backups, manager in managers.items():
+            with running(manager):
+                manager.start()
+                if manager.promote("a") != "a":
+                    raise RuntimeError(f"a was not promoted: {manager.refusals}")
+                for name in list(manager.files)[1:]:
+                    manager.until(name, "backup")
+                before = _cpu(manager)
+                publisher = Publisher(manager.urls()[0], f"q{at}", messages)
+                Container(publisher).run()
+                rates[backups].append(messages / publisher.seconds)
+                cpu[backups].append((_cpu(manager) - before) / messages)
+                for name in sorted(manager.files, reverse=True):
+                    manager.call(name, "stop")
+    found = {
+        str(backups): {
+            "per_second": round(median(rates[backups])),
+            "primary_cpu_us": round(1e6 * median(cpu[backups])),
+        }
+        for backups in managers
+    }
+    alone = median(rates[0])
+    return {
+        "messages": messages,
+        "rounds": rounds,
+        "backups": found,
+        "one_backup_share": round(median(rates[1]) / alone, 2),
+        "two_backups_share": round(median(rates[2]) / alone, 2),
+    }
+
+
+def _cpu(manager: Manager) -> float:
+    """Return the CPU seconds of the first broker."""
+    pid = manager.agent("a")._pid()
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> int:
+    """Print it; 1 where one backup costs more than half."""
+    parser = argparse.ArgumentParser(prog="python -m tools.failover.speed", description=__doc__)
+    parser.add_argument("--messages", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    asked = parser.parse_args()
+    with TemporaryDirectory() as top:
+        found = measure(Path(top), asked.messages, asked.rounds)
+    print(json.dumps(found, indent=2))
+    return 0 if found["one_backup_share"] >= 0.5 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
