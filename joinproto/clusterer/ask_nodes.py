@@ -28,6 +28,7 @@ from joinproto.clusterer.tables import (
     Takes,
 )
 from joinproto.clusterer.variants import RULES, Variant
+from joinproto.clusterer.why import said
 from joinproto.clusterer.writing import as_json
 from joinproto.json_form import Absent
 
@@ -45,6 +46,7 @@ class OwnStatus(Enum):
     BOOTING = "booting"
     READY = "ready"
     PENDING = "pending"
+    SHUTDOWN = "shutdown"
 
 
 @frozen(kw_only=True)
@@ -197,19 +199,19 @@ def _news(asked: AskNews, *, by_operator: bool) -> NewsAnswer:
     age = compare(new.config, current.config) if new is not None and current is not None else None
     row = News(status=status, age=age, paused=asked.paused)
     case = (FROM_OPERATOR if by_operator else FROM_PEER).choose((row,), 0)
-    does, label, why = case.outcome, case.label, case.name
+    does, label, why = case.outcome, case.label, said(case.name)
     reply = REPLIES[does].value if by_operator else None
     follows: Does = does
     if does is Does.PASS_ON:
         passed = FROM_PEER.choose((row,), 0)
-        label, why = passed.label, f"{case.name}; as from a peer: {passed.name}"
+        label, why = passed.label, f"{said(case.name)}: {said(passed.name)}"
         follows = passed.outcome if passed.outcome is Does.FORWARD else Does.IGNORE
     begins = follows in (Does.BEGIN, Does.FORWARD)
     becomes, stores = status, follows is Does.NOTE and not _waits(status)
     if begins and new is not None:
-        becomes, said = _begun(asked, new, current, status)
+        becomes, more = _begun(asked, new, current, status)
         stores = becomes in (Status.PENDING, Status.SHUTDOWN, Status.READY)
-        why = f"{why}; {said}"
+        why = f"{why}; {more}"
     forwards = (
         current.config.nodes - {asked.node, asked.sender}
         if follows is Does.FORWARD and current is not None
@@ -246,7 +248,8 @@ def _begun(asked: AskNews, new: Held, current: Held | None, status: Status) -> t
         ready=status is Status.READY,
     )
     case = BEGIN[asked.release].choose((turn,), 0)
-    return case.outcome, f"{case.name}, as {compatible.name}" if turn.named else case.name
+    why = said(case.name)
+    return case.outcome, f"{why} ({compatible.name})" if turn.named else why
 
 
 class IdsOp(Enum):

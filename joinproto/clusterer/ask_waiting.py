@@ -21,6 +21,7 @@ from joinproto.clusterer.rounds import choose, seen
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import JOINERS, LOCKS, RAN, Asked, Lock, Next, Seen
 from joinproto.clusterer.waits import may_go
+from joinproto.clusterer.why import reason
 from joinproto.json_form import Absent
 from joinproto.tables.evaluate import members_of
 
@@ -100,14 +101,15 @@ def _next(asked: AskJoin, config: Config, own: Status, ran: frozenset[str]) -> J
     case = choose(own, rows, me)
     awaited = _awaited(rows, me) if own is Status.REJOINING else None
     waits = case.outcome is Next.WAIT
+    waits_for = blockers(config, rows, case, awaited) if waits else frozenset()
     return JoinAnswer(
         does=case.outcome,
         wiped=case.outcome in (Next.JOIN, Next.FOUND_EMPTY),
-        waits_for=tuple(sorted(blockers(config, rows, case, awaited))) if waits else (),
+        waits_for=tuple(sorted(waits_for)),
         awaited=None if awaited is None else tuple(sorted(awaited)),
         rule=case.label,
         case=case.name,
-        why=f"{case.name}: {case.condition}",
+        why=reason(case.label, case.name, waits_for),
     )
 
 

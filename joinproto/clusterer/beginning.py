@@ -12,8 +12,8 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.clusterer.config import Held
-from joinproto.clusterer.identities import fits, renewed, stamped, tidy, transferred
+from joinproto.clusterer.config import Held, Notes
+from joinproto.clusterer.identities import came, fits, renewed, stamped, tidy, transferred
 from joinproto.clusterer.messages import (
     NOBODY,
     Arm,
@@ -56,9 +56,12 @@ def begin(step: Step, new: Held) -> Step:
         if rules.carries:
             held = stamped(held, before.achieved)
         others = config.nodes - {me}
+        spread = told((before.contacts | others), held, achieved=True)
+        if rules.asks_who_came and before.achieved is not None:
+            held = evolve(held, ids=came(held, before.achieved.ids))
         return begun.then(
             Keep(held, before.identity),
-            *told((before.contacts | others), held, achieved=True),
+            *spread,
             achieved=held,
             held=held,
             contacts=others,
@@ -115,6 +118,10 @@ def succeed(step: Step, how: Boot, *, wipes: bool = False, forget: frozenset[str
         held = tidy(held, state.who.me, identity)
     if rules.carries and (how in (Boot.FOUND, Boot.FIRST) or not held.since.pairs):
         held = stamped(held, state.achieved)
+    if rules.asks_who_came:
+        before = Notes() if state.achieved is None or state.blank or wipes else state.achieved.ids
+        known = Notes() if how is Boot.FOUND else state.vouched.over(before)
+        held = tidy(evolve(held, ids=came(held, known)), state.who.me, identity)
     why = state.why
     return (
         _released(moved(step, "success"))

@@ -145,6 +145,8 @@ def _asked(state: State, sender: str, identity: str, token: int) -> Step:
         # begins, on what was known before.
         answer = Send(sender, Told(token, held, state.status))
         return _once_more(Step(state, (answer,)))
+    if not state.waits and who.rules.asks_who_came and held.ids.get(sender) is None:
+        return _once_more(Step(state, (answer,)))  # it asks, and has not come yet
     kept: tuple[Any, ...] = ()
     if state.status is Status.READY and who.rules.carries and found.held != held:
         kept = (Keep(found.held, state.identity),)
@@ -187,6 +189,8 @@ def _note(state: State, remote: Held, sender: str, *, achieved: bool) -> Step:
     rules, held = state.who.rules, state.config_now
     if rules.believes_waiting or achieved:
         held = updated(held, sender, remote, rules)
+    elif not state.waits and rules.asks_who_came:
+        return Step(state)
     elif (said := remote.ids.get(sender)) is not None and held.ids.get(sender) is None:
         held = noted(held, sender, said).held
     held = tidy(held, state.who.me, state.identity)

@@ -73,6 +73,16 @@ def stamped(new: Held, old: Held | None) -> Held:
     return evolve(new, since=Notes.of(since))
 
 
+def came(held: Held, known: Notes[str]) -> Notes[str]:
+    """Return the identities of those of its nodes that were members (ours).  `known`: who was.
+
+    Who only asked, or is only named, may have other data: a config that makes it the gospel must
+    not be taken for one that goes with the data at hand.
+    """
+    there = dict(known.pairs)
+    return Notes(tuple(pair for pair in held.ids.pairs if pair[0] in there))
+
+
 def renewed(identity: str) -> str:
     """Return the identity of the same node with other data."""
     base, _, count = identity.partition("+")

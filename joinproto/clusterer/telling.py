@@ -13,6 +13,7 @@ from attrs import frozen
 from joinproto.clusterer import broker
 from joinproto.clusterer.sim import Machine, Sim, identity_of
 from joinproto.clusterer.status import Status
+from joinproto.clusterer.why import reason
 from joinproto.json_form import AtLeast
 
 Shown = Literal["reset", "off", "joining", "rejoining", "ready", "pending"]
@@ -84,33 +85,3 @@ def _node(sim: Sim, machine: Machine) -> NodeTold:
         waits_for=tuple(sorted(state.waits_for)),
         why=reason(state.why.rule, state.why.case, state.waits_for),
     )
-
-
-WHY = {
-    "alone": "the config is this node alone",
-    "adopted in silence": "it took the younger config over without a restart: its data go with it",
-    "data kept": "its data go with the config, and it comes back with them",
-    "data given up": "its data do not go with the config, and it is to join",
-    "left out": "the config does not name it; it may be taken into another one",
-    "somebody is ready": "a node of the config was ready, and it went to that one",
-    "somebody is away": "all nodes must be there and joining, and {others} cannot be reached",
-    "somebody is not joining": "all others must be joining, and {others} is not",
-    "first, wiped": "the gospel is reset, and its name is the least: it went first, without data",
-    "first": "it is the gospel: it went first, with its data",
-    "another is first": "{others} goes first",
-    "a ram node": "a ram node waits for a disc node: {others}",
-    "a later one is away": "{others} ran when it stopped, may have newer data, and is away",
-    "nobody has newer data": "nobody that ran when it stopped has newer data: it went",
-    "nobody else comes back": "{others} ran when it stopped and is not yet ready",
-    "others wait, too": "it asks the others whom they await",
-    "an answer is missing": "not everybody has said yet whom he awaits",
-    "its circle awaits somebody outside": "{others} may have newer data",
-    "its circle awaits itself alone": "those that it awaited await it, too: it went",
-    "a lock is held by another": "{others} was about to go when it wanted to",
-}
-
-
-def reason(rule: str, case: str, others: frozenset[str]) -> str:
-    """Return why a node is as it is, in a sentence, with its rule and case."""
-    said = WHY.get(case, case).format(others=" and ".join(sorted(others)) or "another node")
-    return f"{said} ({rule} {case})"

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from joinproto.clusterer import locking
 from joinproto.clusterer.beginning import begin, rested, stopped, succeed, told
 from joinproto.clusterer.blocking import blockers
-from joinproto.clusterer.config import Age, Held, compare
+from joinproto.clusterer.config import NOTHING, Age, Held, Notes, compare
 from joinproto.clusterer.identities import tidy
 from joinproto.clusterer.messages import (
     NOBODY,
@@ -100,7 +100,7 @@ def _judged(state: State) -> Step:
         case Round.TELL:
             told_ = told(found.older, found.merged)
             return rested(evolve(state, held=found.merged)).then(*told_)
-    state = evolve(state, held=found.merged)
+    state = evolve(state, held=found.merged, vouched=_vouched(state, answers))
     seen = seen_by(state, {name: said.status for name, said in answers.items()})
     return _decided(state, seen)
 
@@ -150,6 +150,17 @@ def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
         elif coeval:
             held = evolve(held, ids=held.ids.over(said.held.ids))
     return tidy(held, me, state.identity)
+
+
+def _vouched(state: State, answers: dict[str, Told]) -> Notes[str]:
+    """Return what ready nodes of the same config say of who came; of ours only."""
+    found: Notes[str] = NOTHING
+    if not state.who.rules.asks_who_came:
+        return found
+    for said in answers.values():
+        if said.status is Status.READY and said.held is not None:
+            found = said.held.ids.over(found)
+    return found
 
 
 def _decided(state: State, seen: tuple[Seen, ...]) -> Step:

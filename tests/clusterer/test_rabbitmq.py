@@ -59,10 +59,7 @@ class Rabbits:
     def together(self, letter: str) -> tuple[set[str], set[str]]:
         """Return the members, and those that run, as RabbitMQ itself says."""
         found = json.loads(self.ctl(letter, "cluster_status", "--formatter", "json"))
-        return (
-            {one[0] for one in found["disk_nodes"] + found["ram_nodes"]},
-            {one[0] for one in found["running_nodes"]},
-        )
+        return {*found["disk_nodes"], *found["ram_nodes"]}, {*found["running_nodes"]}
 
     def until(self, letters: str, version: int) -> None:
         self.fleet.until_ready(named(letters), version, PATIENCE)

@@ -30,7 +30,7 @@ from joinproto.clusterer.running.settings import Settings
 from joinproto.clusterer.running.wire import Hello
 from joinproto.clusterer.state import Who
 from joinproto.clusterer.status import Status
-from joinproto.clusterer.telling import reason
+from joinproto.clusterer.why import reason
 from joinproto.clusterer.writing import as_erlang
 from joinproto.drivers.eventlog import EventLog, FileLog, NoLog
 from joinproto.errors import EnvironmentProblem

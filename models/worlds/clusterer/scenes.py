@@ -147,6 +147,10 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
     ),
     "hole-7": ((*TWO, *_one(reset("b"))), ((start("b"), stop("a")),)),
     "hole-7-again": ((*TWO, *_one(reset("b"))), ((start("b"), stop("a")), (start("a"),))),
+    "hole-8": (
+        (*TWO, *_one(apply("a", GROWN), apply("a", config(3, "abc", "c")))),
+        ((start("c"),),),
+    ),
 }
 """What has come before, and what may come in any order."""
 
