@@ -4,7 +4,7 @@ NAME of `<!-- drawing: NAME -->` is one that `joinproto draw` lists, or `sets`, 
 """
 
 from joinproto.clusterer.tables import SETS as CLUSTERER
-from joinproto.discovery import boot, cleanup
+from joinproto.discovery import boot, cleanup, keep
 from joinproto.errors import UsageProblem
 from joinproto.join import succession
 from joinproto.reconcile.tables import SETS as RECONCILE
@@ -26,6 +26,7 @@ SETS = {
     ),
     "discovery-sets": boot.SETS,
     "discovery-cleanup-sets": cleanup.SETS,
+    "discovery-keep-sets": keep.SETS,
     "clusterer-sets": CLUSTERER,
     "reconcile-sets": RECONCILE,
     "standby-sets": STANDBY,

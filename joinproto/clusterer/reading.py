@@ -18,7 +18,7 @@ from typing import Any
 from attrs import frozen
 
 from joinproto.clusterer.config import INFINITY, Config, Held, Notes
-from joinproto.clusterer.terms import (
+from joinproto.erlang_terms import (
     Atom,
     Binary,
     List,

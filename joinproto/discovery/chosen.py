@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from joinproto.discovery import conf, values
+from joinproto.discovery import values
 from joinproto.discovery.aws import STATES, Aws, Names
 from joinproto.discovery.consul_settings import Consul
 from joinproto.discovery.contract import Variant
@@ -21,7 +21,7 @@ from joinproto.discovery.etcd2 import Etcd2
 from joinproto.discovery.etcd3_settings import Etcd3
 from joinproto.discovery.k8s import AddressType, K8s, Pod
 from joinproto.discovery.keys import ETCD_V3, PREFIX, SETTINGS, V41, V43
-from joinproto.discovery.lint import Given, Linted, lint
+from joinproto.discovery.lint import Given, Linted, lint, read
 from joinproto.discovery.problem import Severity
 from joinproto.discovery.proxy import Proxies
 from joinproto.discovery.releases import Release
@@ -248,7 +248,7 @@ def chosen(
 def _secrets(text: str | bytes, given: Given, linted: Linted) -> dict[str, str]:
     """Return the secrets, which `lint` does not show; the environment wins over the file."""
     held = {one.key for one in linted.settings}
-    written = {line.key: line.value for line in conf.read(text)[0]}
+    written = {line.key: line.value for line in read(text)[0]}
     found: dict[str, str] = {}
     for setting in SETTINGS:
         if setting.kind is not values.SECRET or setting.key not in held:

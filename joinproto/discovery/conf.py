@@ -21,11 +21,15 @@ LINES_MAX = 1_000_000
 
 @frozen
 class Line:
-    """One setting.  `number`: of its line, from 1.  `parts`: of its key, dots in them whole."""
+    """One setting.  `number`: of its line, from 1.  `parts`: of its key, dots in them whole.
+
+    `is_term`: it stands in Erlang terms, which no schema looks at.
+    """
 
     number: int
     key: str
     value: str
+    is_term: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:

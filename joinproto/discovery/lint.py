@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import field, frozen
 
-from joinproto.discovery import conf, unsafe
+from joinproto.discovery import classic, conf, unsafe
 from joinproto.discovery.found import Found, Origin, Said
 from joinproto.discovery.keys import (
     PREFIX,
@@ -66,7 +66,7 @@ _NOT_COMMON = (Owner.CORE, Owner.AWS_LIBRARY)
 
 def lint(text: str | bytes, given: Given) -> Linted:
     """Return what becomes of each setting of this `rabbitmq.conf`, and what is wrong with it."""
-    lines, wrong = conf.read(text)
+    lines, wrong = read(text)
     problems = [
         Problem(
             severity=Severity.ERROR,
@@ -97,6 +97,13 @@ def lint(text: str | bytes, given: Given) -> Linted:
     return Linted(settings=tuple(found), problems=tuple(order))
 
 
+def read(text: str | bytes) -> tuple[list[conf.Line], list[conf.NotRead]]:
+    """Return the lines of a configuration in either form, and what is no setting in it."""
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    raw = raw.removeprefix(b"\xef\xbb\xbf")
+    return classic.read(raw) if classic.is_classic(raw) else conf.read(raw)
+
+
 def _is_ours(parts: tuple[str, ...]) -> bool:
     return parts[0] == PREFIX or setting_of(parts) is not None
 
@@ -125,13 +132,15 @@ def _judged(line: conf.Line, setting: Setting | None, given: Given) -> Found:
             why=why,
         )
 
+    # In Erlang terms nobody refuses what nobody reads.
+    unknown = Said.IGNORED if line.is_term else Said.UNKNOWN
     if setting is None:
-        return say(Said.UNKNOWN, "no release has this setting")
+        return say(unknown, "no release has this setting")
     span = setting.span(given.release)
     if span.status is Status.UNKNOWN:
-        return say(Said.UNKNOWN, span.why)
+        return say(unknown, span.why)
     if not given.knows(setting.owner):
-        return say(Said.UNKNOWN, f"it belongs to {setting.owner.value}, which is not enabled")
+        return say(unknown, f"it belongs to {setting.owner.value}, which is not enabled")
     try:
         value = setting.kind.read(line.value)
     except (ValueError, KeyError):

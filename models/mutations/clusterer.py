@@ -14,7 +14,7 @@ from joinproto.clusterer.config import Age, Config, Held
 from joinproto.clusterer.state import State, Step
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import Does, Seen
-from joinproto.clusterer.terms import Atom, Term, Tuple
+from joinproto.erlang_terms import Atom, Term, Tuple
 from joinproto.tables.tables import Table
 from models.mutations.mutation import Mutation, Patch, changing, without
 

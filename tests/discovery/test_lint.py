@@ -212,3 +212,59 @@ def test_every_setting_has_one_row_and_is_known_to_some_release() -> None:
 def test_another_text_is_not_a_release(text: str) -> None:
     with pytest.raises(UsageProblem):
         release(text)
+
+
+CLASSIC = """\
+%% The older form.
+[{rabbit, [
+  {tcp_listeners, [5672]},
+  {cluster_nodes, {['rabbit@a', 'rabbit@b'], disc}},
+  {cluster_formation, [
+    {peer_discovery_backend, rabbit_peer_discovery_consul},
+    {randomized_startup_delay_range, {0, 2}},
+    {node_cleanup, [{cleanup_only_log_warning, false}]},
+    {peer_discovery_consul, [
+      {consul_host, "consul.example"}, {consul_svc_tags, ["a", "b"]}, {consul_acl_token, "x"},
+      {consul_nonsense, 1}]}]}]}].
+"""
+
+
+def test_the_older_form_is_read_with_the_keys_of_the_newer_one() -> None:
+    """Erlang terms: same settings, each with its line; secrets are hidden."""
+    found = {one.key.removeprefix("cluster_formation."): one for one in of(CLASSIC).settings}
+
+    assert ("consul.example", 10) == (found["consul.host"].value, found["consul.host"].line)
+    assert "rabbit@b" == found["classic_config.nodes.2"].value
+    assert "b" == found["consul.svc_tags.2"].value
+    assert found["node_cleanup.only_log_warning"].value is False
+    assert "..." == found["consul.acl_token"].value
+
+
+def test_in_the_older_form_nobody_refuses_what_nobody_reads() -> None:
+    """No schema looks at it: ignored, where the newer form keeps the node from starting."""
+    found = of(CLASSIC)
+
+    assert found.starts
+    said = {one.key: one.severity.value for one in found.problems}
+    assert "warning" == said["cluster_formation.consul.nonsense"]
+    assert "unsafe" == said["cluster_formation.node_cleanup.only_log_warning"]
+    assert not of("cluster_formation.consul.nonsense = 1").starts
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"[{rabbit, [", "the end of the text"),
+        (b"[{rabbit, []}]", "full stop"),
+        (b"[a]. [b].", "one list of applications"),
+        (b"[{rabbit, [{a, \xff}]}].", "not UTF-8"),
+        (b"[" * 100_000, "brackets"),
+        (b"[X].", "a variable"),
+    ],
+)
+def test_terms_that_cannot_be_read_are_told(text: bytes, why: str) -> None:
+    """Whatever it is: an error with a line, and no traceback."""
+    (problem,) = [one for one in lint(text, Given()).problems if one.severity is Severity.ERROR]
+
+    assert why in problem.why
+    assert problem.line >= 1

@@ -12,10 +12,13 @@ COUNTS = {
     "discovery-patient": (1_025, 2_397, 13),
     "discovery-seed-node": (94, 176, 10),
     "discovery-locked": (61, 61, 13),
-    "discovery-ours": (832, 3_203, 11),
-    "discovery-ours-wiped": (2_632, 8_631, 15),
-    "discovery-ours-too-many": (1_266, 3_482, 10),
+    "discovery-ours": (216, 829, 11),
+    "discovery-ours-wiped": (588, 1_962, 15),
+    "discovery-ours-too-many": (162, 514, 10),
+    "discovery-ours-five": (28_644, 184_954, 17),
+    "discovery-ours-forgotten": (60, 172, 7),
 }
+LARGE = {"discovery-ours-five"}
 """Distinct states, steps and depth of those that hold."""
 
 SPLITS = {one.name: one.steps for one in ENTRIES if one.expected == "violated"}
@@ -25,7 +28,9 @@ def test_every_world_that_holds_is_listed_here() -> None:
     assert {one.name for one in ENTRIES if one.expected == "holds"} == COUNTS.keys()
 
 
-@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.slow] * (one in LARGE)) for one in COUNTS]
+)
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
     """Beside *one cluster*: all come into it, or one is refused."""
     found = check(load_world(name))
@@ -39,7 +44,7 @@ def test_a_shipped_boot_splits_in_its_shortest_run(name: str) -> None:
     """Each is a case of what operators met with."""
     found = check(load_world(name))
 
-    assert "one cluster" == found.properties[0].name
+    assert found.properties[0].name in ("one cluster", "no keeper crashes")
     assert "violated" == found.properties[0].result
     assert found.trace is not None
     assert SPLITS[name] == len(found.trace.steps)

@@ -70,6 +70,7 @@ OURS: Mapping[str, set[str]] = {
     "joinproto.ask": {"joinproto.ask", "joinproto.json_form", ERRORS},
     "joinproto.discovery": {
         "joinproto.discovery",
+        "joinproto.erlang_terms",
         "joinproto.ask",
         "joinproto.json_form",
         "joinproto.tables",
@@ -115,6 +116,7 @@ OURS: Mapping[str, set[str]] = {
     },
     "joinproto.clusterer": {
         "joinproto.clusterer",
+        "joinproto.erlang_terms",
         "joinproto.ask",
         "joinproto.json_form",
         "joinproto.tables",
@@ -176,6 +178,7 @@ OURS: Mapping[str, set[str]] = {
     "joinproto.contrib": {"joinproto"},
     "joinproto.rooms": {ERRORS},
     # What is printed says so in its types; nothing is known of who prints.
+    "joinproto.erlang_terms": set(),
     "joinproto.json_form": set(),
     "joinproto.array_form": set(),
     "joinproto.checking": {"joinproto.rooms", "models"},
@@ -254,6 +257,7 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.rooms": set(),
     "joinproto.json_form": {"attrs", "cattrs"},
     "joinproto.array_form": {"attrs"},
+    "joinproto.erlang_terms": {"attrs"},
     "joinproto.checking": set(),
     "joinproto.__main__": {"click"},
     "joinproto": BASE,

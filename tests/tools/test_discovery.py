@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from joinproto.errors import UsageProblem
 from tools.cli.main import cli
 
 K8S = """cluster_formation.peer_discovery_backend = rabbit_peer_discovery_k8s
@@ -150,3 +151,29 @@ def test_a_search_that_was_not_ended_says_so(tmp_path: Path) -> None:
 
     assert 3 == found.return_value
     assert "not all were searched" in found.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--plugins", "consul"), "rabbitmq_peer_discovery_consul"),
+        (("--plugins", "rabbitmq_peer_discovery_zookeeper"), "is not a plugin of peer discovery"),
+        (("--node", "bad"), "PREFIX@HOST"),
+    ],
+)
+def test_names_that_are_none_are_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    file = tmp_path / "rabbitmq.conf"
+    file.write_text("cluster_formation.consul.host = a\n")
+    found = run("lint", str(file), *words)
+
+    assert isinstance(found.exception, UsageProblem)
+    assert 2 == found.exception.code
+    assert said in f"{found.exception.message} {found.exception.next}"
+
+
+def test_the_summary_names_the_release(tmp_path: Path) -> None:
+    """Not the word that stood for it."""
+    file = tmp_path / "rabbitmq.conf"
+    file.write_text("cluster_formation.discovery_retry_limit = 1\n")
+
+    assert "head" not in run("lint", str(file)).output

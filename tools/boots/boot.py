@@ -26,7 +26,7 @@ from tools.boots.running import run
 from tools.faults.namespaces import Namespaces
 from tools.faults.ports import free_ports
 
-SERVES_WITHIN = 90.0
+SERVES_WITHIN = 60.0
 ASKED_EVERY = 0.1
 PRELOAD = ["joinproto.node.process", "joinproto.node.discovering", "tools.boots.running"]
 TIMING = "patience = 0.4\nheartbeat = 0.25\nsilence = 2.0"
@@ -111,6 +111,7 @@ class Boot:
                 "listen": f"{host}:{listen}",
                 "clients": f"{host}:{clients}",
                 "control": self._file(name, "sock").name,
+                "events": "events",
             }
             lines = [f"{key} = {json.dumps(value)}" for key, value in tables.items()]
             lines += ["[timing]", TIMING, "[discovery]", f"expected = {count}", "interval = 0.3"]

@@ -6,6 +6,7 @@ Exit codes: 0 fine; 1 a node would not start, or not safely, or a start would sp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, BinaryIO, Literal
 
@@ -15,7 +16,7 @@ from attrs import field, frozen
 from joinproto.ask.strict import DoesNotFit, parse, reader_of
 from joinproto.discovery.boot import Rules, Step, rules_of
 from joinproto.discovery.contract import Variant
-from joinproto.discovery.keys import V41
+from joinproto.discovery.keys import V41, Owner
 from joinproto.discovery.lint import Given, lint
 from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.questions import (
@@ -37,6 +38,8 @@ Example:
   joinproto discovery list rabbitmq.conf
   joinproto discovery would-it-split facts.json
 """
+PEER_DISCOVERY = "rabbitmq_peer_discovery_"
+NODE = re.compile(r"[A-Za-z0-9_.-]+@[A-Za-z0-9_.:-]+")
 NODES_MAX = 6
 TRIES_MAX = 10
 INCOMPLETE = 3
@@ -74,9 +77,9 @@ def lint_command(
     """
     given = Given(
         release=release(at),
-        plugins=None if plugins is None else frozenset(filter(None, plugins.split(","))),
+        plugins=None if plugins is None else enabled(plugins),
         environment=_environment(variables),
-        node=node,
+        node=None if node is None else require_node(node),
     )
     found = lint(file.read(), given)
     if as_json:
@@ -84,9 +87,37 @@ def lint_command(
     else:
         for problem in found.problems:
             click.echo(_as_text(file.name, problem))
-        click.echo(f"{at}: {conf_answer(found).why}")
+        click.echo(f"{given.release}: {conf_answer(found).why}")
     bad = (Severity.ERROR, Severity.UNSAFE)
     return int(any(problem.severity in bad for problem in found.problems))
+
+
+def enabled(text: str) -> frozenset[str]:
+    """Return names of plugins; raises `UsageProblem` for one that has nothing to do with it."""
+    known = sorted({one.value for one in Owner if one not in (Owner.CORE, Owner.AWS_LIBRARY)})
+    found = [one.strip() for one in text.split(",") if one.strip()]
+    for one in found:
+        if one not in known and one.startswith(PEER_DISCOVERY):
+            raise UsageProblem(
+                f"--plugins: {one} is not a plugin of peer discovery",
+                next=f"name some of {', '.join(known)}",
+            )
+        if not one.startswith("rabbit") and one not in known:
+            near = [name for name in known if name.endswith(f"_{one}")]
+            raise UsageProblem(
+                f"--plugins: {one} is not the name of a plugin",
+                next=f"write {near[0] if near else 'as rabbitmq_peer_discovery_k8s'}",
+            )
+    return frozenset(found)
+
+
+def require_node(node: str) -> str:
+    """Return the name of a node; raises `UsageProblem` for what is none."""
+    if not NODE.fullmatch(node):
+        raise UsageProblem(
+            f"--node {node!r} is not the name of a node", next="write PREFIX@HOST, as rabbit@host1"
+        )
+    return node
 
 
 def _environment(variables: tuple[str, ...]) -> dict[str, str]:
@@ -107,7 +138,7 @@ def _as_text(name: str, problem: Problem) -> str:
 
 
 def _given(at: str, node: str | None) -> Given:
-    return Given(release=release(at), node=node)
+    return Given(release=release(at), node=None if node is None else require_node(node))
 
 
 @discovery.command("list")

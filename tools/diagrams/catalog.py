@@ -10,7 +10,7 @@ from attrs import frozen
 
 from joinproto.clusterer import tables as clusterer
 from joinproto.clusterer.status import MACHINES as CLUSTERER_MACHINES
-from joinproto.discovery import boot, cleanup
+from joinproto.discovery import boot, cleanup, keep
 from joinproto.join.admission import admission
 from joinproto.join.awaiting import awaiting
 from joinproto.join.phases import machine as chain_machine
@@ -90,6 +90,7 @@ def tables() -> list[Table[Any]]:
         *standby.TABLES.values(),
         *boot.TABLES.values(),
         *cleanup.TABLES.values(),
+        *keep.TABLES.values(),
         *clusterer.TABLES,
         *dict.fromkeys(
             table for machine in CLUSTERER_MACHINES.values() for table in _tables_of(machine)

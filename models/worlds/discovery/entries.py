@@ -10,6 +10,7 @@ from typing import Any
 from models.entry import Entry
 
 BUILD = "models.worlds.discovery.race:build"
+KEEPING = "models.worlds.discovery.keeping:build"
 
 
 def _splits(name: str, about: str, usual: int, steps: int | None, **given: Any) -> Entry:
@@ -164,5 +165,31 @@ ENTRIES: tuple[Entry, ...] = (
         rules="ours",
         cut=2,
         expected=3,
+    ),
+    Entry(
+        "discovery-ours-five",
+        BUILD,
+        "ours: five nodes, two of which are cut off, lists are partial, or errors",
+        members=(2, 5),
+        usual=5,
+        tier="long",
+        given={"rules": "ours", "cut": 2, "partial_lists": True, "fails": True},
+    ),
+    Entry(
+        "discovery-forgotten",
+        KEEPING,
+        "4.3: Consul forgets a record, and the check that would write it crashes (case 9)",
+        members=(1, 5),
+        usual=2,
+        expected="violated",
+        steps=2,
+    ),
+    Entry(
+        "discovery-ours-forgotten",
+        KEEPING,
+        "ours: a record that is gone is written again, whoever else is there",
+        members=(1, 5),
+        usual=3,
+        given={"rules": "ours", "forgets": 3},
     ),
 )

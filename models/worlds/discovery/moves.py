@@ -52,7 +52,10 @@ class Moves:
     def _begin(self, view: View, name: str) -> Iterator[Together]:
         if view["service"].holder is not None:
             return
-        order = sum(view[other].stage is not Stage.OFF for other in self.facts.names)
+        # Ours chooses by no time, so when a node started makes no other state.
+        order = 0
+        if self.facts.rules is not Rules.OURS:
+            order = sum(view[other].stage is not Stage.OFF for other in self.facts.names)
         events: dict[str, Any] = {name: Begins(order)}
         if self.facts.backend == "selects" and not self.facts.registers_late:
             events["service"] = ("register", name)

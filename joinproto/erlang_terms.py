@@ -1,4 +1,4 @@
-"""Erlang terms as text: what stands in a cluster config file, each with its line.
+"""Erlang terms as text: what brokers write in their files, each with its line.
 
 Read are numbers, atoms (quoted, too), texts, binaries, tuples and lists, with comments between
 them.  A full stop ends a term; where the last one is missing, that is noted and nothing else.

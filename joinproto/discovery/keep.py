@@ -1,0 +1,59 @@
+"""What a keep-alive does that finds its record gone, as decision tables: shipped, and ours.
+
+Source: discovery, D2; the shipped one as rabbitmq-server#17211 tells of 4.3.5: the list is one
+name, read as a list of names, so the check crashes, and again each time.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import frozen
+
+from joinproto.tables.tables import Case, Table
+from joinproto.tables.terms import ALWAYS, Members
+
+
+class Kept(Enum):
+    """What one keep-alive ends with."""
+
+    THERE = "there"
+    WRITTEN = "written again"
+    LEFT = "left"  # until the next one
+    CRASH = "crash"
+
+
+@frozen(kw_only=True)
+class Record:
+    """`there`: the service has it.  `failed`: who else is there is not known.  `others`: others
+    are, and one of them is named.
+    """
+
+    name: str
+    there: bool = True
+    failed: bool = False
+    others: bool = False
+
+
+RECORDS = Members("R", Record)
+_here = RECORDS.fact
+_THERE = Case("D2", "it is there", _here("it is there", there=True), Kept.THERE)
+_WRITTEN = Case("D2", "it is gone", ALWAYS, Kept.WRITTEN)
+
+REAL = Table(
+    "discovery-keep-real",
+    "discovery, keep-alive as shipped",
+    (
+        _THERE,
+        Case("D1", "the backend failed", _here("it failed", failed=True), Kept.LEFT),
+        Case("D2", "one name where a list is read", _here("others are", others=True), Kept.CRASH),
+        _WRITTEN,
+    ),
+)
+"""Asks who is there, and writes its record again if it is not among them."""
+
+OURS = Table("discovery-keep-ours", "discovery, keep-alive, ours", (_THERE, _WRITTEN))
+"""Asks nobody else: a record that is gone is written again."""
+
+TABLES = {"real": REAL, "ours": OURS}
+SETS = (RECORDS,)
