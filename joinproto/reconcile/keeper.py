@@ -146,6 +146,18 @@ class Keeper:
             return Ended.DONE if is_done else Ended.NOT_YET
         return Ended.UNDONE if now - intent.since >= self.rules.settle else Ended.NOT_YET
 
+    def after(
+        self, intent: Intent, ended: Ended, now: float, replicas: tuple[Replica, ...] | None
+    ) -> Verdict | None:
+        """Return what follows from a change that came to nothing; None: the list may say.
+
+        A call that ends half-way may have changed the list and not the group, and a list that
+        looks well is not doubted again: so what the leader said decides at once.
+        """
+        if ended is Ended.DONE or intent.key not in self.queues or replicas is None:
+            return None
+        return self.judge(intent.key, now, replicas)
+
     def begun(self, intent: Intent) -> Keeper:
         return evolve(self, intents={**self.intents, intent.key: intent})
 
