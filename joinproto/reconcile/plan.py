@@ -143,9 +143,8 @@ def plan(situations: Sequence[Situation], limits: Limits, place: Placement | Non
 
 def _spare(situation: Situation) -> int:
     """Return how many replicas may still be lost before no majority is left; less is worse."""
-    running = {node.name for node in situation.nodes if node.running}
     size = len(situation.members)
-    return sum(name in running for name in situation.members) - (size // 2 + 1)
+    return sum(situation.runs(name) for name in situation.members) - (size // 2 + 1)
 
 
 def _with_loads(situation: Situation, loads: dict[str, float]) -> Situation:

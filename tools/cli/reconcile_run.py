@@ -14,6 +14,7 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -111,6 +112,8 @@ def _run(options: dict[str, Any]) -> int:
     from joinproto.reconcile.broker.loop import Loop
     from joinproto.reconcile.broker.telling import Teller
 
+    for url in options["urls"]:
+        _check(url)
     journal = None
     if options["apply"]:
         if options["state"] is None:
@@ -185,6 +188,18 @@ def _password(file: Path | None) -> str:
         return file.read_text("utf-8").rstrip("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageProblem(f"--password-file {file}: {error}", next="a file to read") from None
+
+
+def _check(url: str) -> None:
+    try:
+        found = urlsplit(url)
+        is_one = found.scheme in ("http", "https") and bool(found.hostname) and found.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise UsageProblem(
+            f"--url {url}: expected the address of a management API", next="http://one:15672"
+        )
 
 
 def _zone(told: str) -> tuple[str, str]:
