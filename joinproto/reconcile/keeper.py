@@ -186,9 +186,13 @@ class Keeper:
         return Situation(queue=queue, nodes=self.nodes, settings=self.rules.settings)
 
     def _busy(self, intent: Intent) -> str | None:
-        """Q5: say which node copies enough already; None: neither does."""
+        """Q5: say which node copies enough already, or that all do; None: there is room."""
         if intent.action is not Action.ADD:
             return None
+        begun = sum(one.action is Action.ADD for one in self.intents.values())
+        in_all = self.rules.limits.copies_in_all
+        if in_all is not None and begun >= in_all:
+            return f"{begun} of {in_all} copies are made at a time"
         most = self.rules.limits.copies_at_once
         for node in (intent.node, intent.leader):
             copies = sum(

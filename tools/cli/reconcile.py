@@ -22,7 +22,7 @@ from joinproto.reconcile.plan import plan as planned
 from joinproto.reconcile.questions import AskQueue, QueueAnswer, answered
 from joinproto.reconcile.queue import Node, Situation, titled
 from tools.cli.reconcile_run import run
-from tools.cli.reconcile_simulate import simulate
+from tools.cli.reconcile_simulate import results, simulate
 
 EXAMPLE = """\b
 Example:
@@ -85,6 +85,7 @@ def reconcile() -> None:
 
 reconcile.add_command(run)
 reconcile.add_command(simulate)
+reconcile.add_command(results)
 
 
 def _options(command: Any) -> Any:

@@ -80,6 +80,7 @@ PASSWORD = "JOINPROTO_RECONCILE_PASSWORD"
     show_default=True,
     help="Copies that a node takes part in at a time.",
 )
+@click.option("--copies-in-all", type=click.IntRange(1), help="Copies of all nodes at a time.")
 @click.option("--metrics-port", type=click.IntRange(1, 65535), help="Prometheus, on 127.0.0.1.")
 @click.option("--rabbitmq-queues", default="rabbitmq-queues", show_default=True)
 @click.option("--rabbitmq-streams", default="rabbitmq-streams", show_default=True)
@@ -177,7 +178,9 @@ def _keeper(options: dict[str, Any]) -> Any:
         interval=1e-9 if options["once"] else options["interval"],
         trigger_interval=options["trigger_interval"],
     )
-    limits = Limits(copies_at_once=options["copies_at_once"])
+    limits = Limits(
+        copies_at_once=options["copies_at_once"], copies_in_all=options["copies_in_all"]
+    )
     return Keeper(Rules(pace, settings, limits, options["settle"]))
 
 
