@@ -17,16 +17,22 @@ from typing import Any
 import z3
 from attrs import frozen
 
+from joinproto.clusterer import tables as clustering
+from joinproto.discovery import boot as booting
+from joinproto.discovery import cleanup
 from joinproto.join.admission import admission
 from joinproto.join.phases import standing
 from joinproto.join.succession import Next, founding, going_on, reopening
 from joinproto.pick.table import verdicts
+from joinproto.reconcile import tables as reconciling
+from joinproto.reconcile import timers
 from joinproto.reference.note.initialization import all_updates_done, initialization
 from joinproto.reference.note.joining import joined, joining
 from joinproto.reference.note.recovery import comparison, mark
 from joinproto.reference.note.shutdown import shutdown
 from joinproto.reference.qpid.starting import STARTING
 from joinproto.reference.qpid.store_status import STORE_STATUS
+from joinproto.standby import tables as promoting
 from joinproto.tables.tables import Case, Table
 from joinproto.tables.terms import Condition, Fact, Group, Members
 from joinproto.tables.vocabulary import Phase
@@ -83,10 +89,25 @@ def shipped() -> tuple[Shipped, ...]:
         (verdicts(), (), ()),
         (STARTING, (), ()),
         (STORE_STATUS, (), ()),
+        *((table, (), ()) for table in _of_systems()),
     ]
     return tuple(
         Shipped(table, row_class(table), agree_on, apart) for table, agree_on, apart in found
     )
+
+
+def _of_systems() -> Iterator[Table[Any]]:
+    """Yield the tables of the other systems.
+
+    But `discovery-ours`: it counts a set with oneself in it, which is another one for each member,
+    and `Many` knows of a count only that it is the same for all.
+    """
+    yield from reconciling.TABLES.values()
+    yield from (timers.START, timers.HEARD, timers.LOOKED)
+    yield from promoting.TABLES.values()
+    yield from (booting.SEED, booting.REAL)
+    yield from cleanup.TABLES.values()
+    yield from clustering.TABLES
 
 
 @frozen

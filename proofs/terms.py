@@ -80,9 +80,12 @@ class Values:
         if hint is bool:
             return z3.BoolVal(True, self.context)
         if hint is int:
-            return value >= 1
-        if isinstance(hint, type) and issubclass(hint, Enum):
-            return z3.Or(*[value == self.literal(name, one) for one in hint])
+            kind: Any = self.kind
+            return value >= (0 if getattr(fields(kind), name).default == 0 else 1)
+        of = _enum_in(hint)
+        if of is not None:
+            values = [*of, None] if of is not hint else [*of]
+            return z3.Or(*[value == self.literal(name, one) for one in values])
         return value >= 0
 
     def decoded(self, name: str, value: Any) -> object:
@@ -101,7 +104,15 @@ class Values:
     def _fits(self, hint: Any, value: object) -> bool:
         if value is None:
             return isinstance(hint, types.UnionType) and type(None) in typing.get_args(hint)
-        return isinstance(value, Enum) == (isinstance(hint, type) and issubclass(hint, Enum))
+        return isinstance(value, Enum) == (_enum_in(hint) is not None)
+
+
+def _enum_in(hint: Any) -> type[Enum] | None:
+    """Return the enum of a field: its type, or that of which it may be none."""
+    for one in (hint, *typing.get_args(hint)):
+        if isinstance(one, type) and issubclass(one, Enum):
+            return one
+    return None
 
 
 class Rows(ABC):

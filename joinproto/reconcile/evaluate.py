@@ -68,7 +68,7 @@ def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
     nodes = {node.name: node for node in situation.nodes}
     queue, here = situation.queue, situation.evaluates or ""
     members = frozenset(situation.members)
-    running = sum(name in nodes and nodes[name].running for name in members)
+    running = sum(situation.runs(name) for name in members)
     spots = []
     for name in sorted({here, *nodes, *members}):
         node = nodes.get(name)
@@ -77,7 +77,9 @@ def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
                 name=name,
                 has_replica=name in members,
                 in_cluster=node is not None,
-                running=node is not None and node.running,
+                running=situation.runs(name)
+                if name in members
+                else node is not None and node.running,
                 drained=node is not None and node.drained,
                 lost=name in members and _is_lost(situation, name, node),
                 takes=node is not None and name not in members and _takes(situation, node),
@@ -96,10 +98,10 @@ def spots_of(situation: Situation, target: int) -> tuple[Spot, ...]:
 
 
 def _is_lost(situation: Situation, name: str, node: Node | None) -> bool:
-    """Say whether this replica counts no more: its node has left, or is away for too long."""
+    """Say whether this replica counts no more: its node has left, or it is away for too long."""
     if node is None:
         return True
-    if node.running or situation.variant is Variant.REAL:
+    if situation.runs(name) or situation.variant is Variant.REAL:
         return False
     return situation.queue.away.get(name, 0.0) >= situation.settings.failure_interval
 

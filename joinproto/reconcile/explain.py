@@ -52,21 +52,26 @@ CHANGES = {
 
 def why(decision: Decision) -> str:
     """Return the reason as one sentence without its full stop."""
-    return WHY[decision.case.name].format_map(_words(decision))
+    return WHY[_case(decision)].format_map(_words(decision))
 
 
 def would_change(decision: Decision) -> str | None:
     """Return what would make this a change; None where it is one already."""
     if decision.action in (Action.ADD, Action.REMOVE):
         return None
-    return CHANGES[decision.case.name].format_map(_words(decision))
+    return CHANGES[_case(decision)].format_map(_words(decision))
+
+
+def _case(decision: Decision) -> str:
+    """Return whose words are taken: what shipped has no case of its own for a target of 0."""
+    name = decision.case.name
+    return "nobody asks" if name == "enough" and not decision.wanted.count else name
 
 
 def _words(decision: Decision) -> dict[str, object]:
     situation = decision.situation
     queue, size = situation.queue, len(situation.members)
-    alive = {node.name for node in situation.nodes if node.running}
-    down = [name for name in situation.members if name not in alive]
+    down = [name for name in situation.members if not situation.runs(name)]
     interval = situation.settings.failure_interval
     away, gone = decision.names(AWAY), decision.names(GONE)
     longest = max((queue.away.get(name, 0.0) for name in away), default=0.0)

@@ -146,6 +146,18 @@ class Keeper:
             return Ended.DONE if is_done else Ended.NOT_YET
         return Ended.UNDONE if now - intent.since >= self.rules.settle else Ended.NOT_YET
 
+    def after(
+        self, intent: Intent, ended: Ended, now: float, replicas: tuple[Replica, ...] | None
+    ) -> Verdict | None:
+        """Return what follows from a change that came to nothing; None: the list may say.
+
+        A call that ends half-way may have changed the list and not the group, and a list that
+        looks well is not doubted again: so what the leader said decides at once.
+        """
+        if ended is Ended.DONE or intent.key not in self.queues or replicas is None:
+            return None
+        return self.judge(intent.key, now, replicas)
+
     def begun(self, intent: Intent) -> Keeper:
         return evolve(self, intents={**self.intents, intent.key: intent})
 
@@ -174,9 +186,13 @@ class Keeper:
         return Situation(queue=queue, nodes=self.nodes, settings=self.rules.settings)
 
     def _busy(self, intent: Intent) -> str | None:
-        """Q5: say which node copies enough already; None: neither does."""
+        """Q5: say which node copies enough already, or that all do; None: there is room."""
         if intent.action is not Action.ADD:
             return None
+        begun = sum(one.action is Action.ADD for one in self.intents.values())
+        in_all = self.rules.limits.copies_in_all
+        if in_all is not None and begun >= in_all:
+            return f"{begun} of {in_all} copies are made at a time"
         most = self.rules.limits.copies_at_once
         for node in (intent.node, intent.leader):
             copies = sum(

@@ -41,8 +41,7 @@ def least_loaded(candidates: tuple[Node, ...], _situation: Situation) -> Choice:
 def zone_aware(candidates: tuple[Node, ...], situation: Situation) -> Choice:
     """Return a node of the zone with the fewest replicas that run; there the least loaded."""
     zones = {node.name: node.zone for node in situation.nodes}
-    running = {node.name for node in situation.nodes if node.running}
-    there = Counter(zones[name] for name in situation.members if name in running)
+    there = Counter(zones[name] for name in situation.members if situation.runs(name))
     node = min(candidates, key=lambda one: (there[one.zone], one.load, one.name))
     if node.zone is None:
         return Choice(

@@ -1,7 +1,8 @@
 """All changes of all queues, in an order that loads no node with more than it may copy.
 
 Each queue changes one replica at a time and waits until it is done; the queue with the fewest
-replicas to spare goes first; a node sends and receives so many copies at once.  It is a plan:
+replicas to spare goes first, and of these the smallest; a node sends and receives so many copies at
+once, and all nodes together so many.  It is a plan:
 nothing is foreseen but what is told, and every copy is taken to succeed.
 
 Source: reconciliation, Q4 and Q5.
@@ -34,6 +35,9 @@ class Limits:
     copies_at_once: Annotated[
         int, AtLeast(1), "copies that a node sends and receives at a time"
     ] = 2
+    copies_in_all: Annotated[
+        int | None, AtLeast(1), "copies of all nodes at a time; null: as their nodes allow"
+    ] = None
     bytes_per_second: Annotated[float, AtLeast(1), "of one copy"] = 50e6
 
 
@@ -80,6 +84,10 @@ class Plan:
     """The last evaluation of each queue, in the order of the queues."""
 
 
+_ALL = ""
+"""In the place of a node: all of them."""
+
+
 class _Copies:
     """Which nodes copy until when."""
 
@@ -89,14 +97,13 @@ class _Copies:
 
     def free_at(self, node: str, now: float) -> float:
         """Return when this node may begin another copy."""
+        most = self._limits.copies_in_all if node == _ALL else self._limits.copies_at_once
         busy = sorted(end for end in self._busy.get(node, ()) if end > now)
-        return (
-            now if len(busy) < self._limits.copies_at_once else busy[-self._limits.copies_at_once]
-        )
+        return now if most is None or len(busy) < most else busy[-most]
 
     def take(self, nodes: Sequence[str], ends: float) -> None:
         """Note a copy between these nodes."""
-        for node in nodes:
+        for node in (*nodes, _ALL):
             self._busy.setdefault(node, []).append(ends)
 
 
@@ -104,13 +111,13 @@ def plan(situations: Sequence[Situation], limits: Limits, place: Placement | Non
     """Return the changes that end with nothing left to do, or with what cannot be done."""
     loads = {node.name: node.load for one in situations for node in one.nodes}
     copies = _Copies(limits)
-    coming = [(0.0, _spare(one), at, 0) for at, one in enumerate(situations)]
+    coming = [(0.0, _spare(one), one.queue.size, at, 0) for at, one in enumerate(situations)]
     heapq.heapify(coming)
     current = list(situations)
     ends: list[Decision | None] = [None] * len(current)
     changes: list[Change] = []
     while coming:
-        now, spare, at, steps = heapq.heappop(coming)
+        now, spare, bytes_, at, steps = heapq.heappop(coming)
         situation = _with_loads(current[at], loads)
         decision = evaluate(situation, place)
         if not decision.nodes or steps == STEPS_MAX:
@@ -121,9 +128,9 @@ def plan(situations: Sequence[Situation], limits: Limits, place: Placement | Non
             size = situation.queue.size if decision.action is Action.ADD else 0
             if size:
                 both = (node, situation.evaluates or node)
-                free = max(copies.free_at(one, now) for one in both)
+                free = max(copies.free_at(one, now) for one in (*both, _ALL))
                 if free > now:
-                    heapq.heappush(coming, (free, spare, at, steps))
+                    heapq.heappush(coming, (free, spare, bytes_, at, steps))
                     break
                 end = now + size / limits.bytes_per_second
                 copies.take(both, end)
@@ -131,7 +138,7 @@ def plan(situations: Sequence[Situation], limits: Limits, place: Placement | Non
             loads[node] = loads.get(node, 0.0) + (1 if decision.action is Action.ADD else -1)
             current[at] = _changed(current[at], decision.action, node)
         else:
-            heapq.heappush(coming, (end, _spare(current[at]), at, steps + 1))
+            heapq.heappush(coming, (end, _spare(current[at]), bytes_, at, steps + 1))
     return Plan(
         changes=tuple(changes),
         loads=_loads(changes, situations, loads),
@@ -143,9 +150,8 @@ def plan(situations: Sequence[Situation], limits: Limits, place: Placement | Non
 
 def _spare(situation: Situation) -> int:
     """Return how many replicas may still be lost before no majority is left; less is worse."""
-    running = {node.name for node in situation.nodes if node.running}
     size = len(situation.members)
-    return sum(name in running for name in situation.members) - (size // 2 + 1)
+    return sum(situation.runs(name) for name in situation.members) - (size // 2 + 1)
 
 
 def _with_loads(situation: Situation, loads: dict[str, float]) -> Situation:

@@ -84,11 +84,26 @@ class AskQueue(Queue):
                 f"{self.leader!r} leads and has no replica",
                 next=f"one of {', '.join(self.members)}, or null",
             )
+        self._check_replicas()
         known = {*(node.name for node in self.nodes), *(self.members or ())}
         if self.at is not None and self.nodes and self.at not in known:
             raise DoesNotFit(
                 "at", f"there is no node {self.at!r}", next=f"one of {', '.join(sorted(known))}"
             )
+
+    def _check_replicas(self) -> None:
+        """Refuse what is told of replicas that are nowhere: a misspelt name would be ignored."""
+        if not self.members:
+            return
+        told = [*((f"behind[{at}]", name) for at, name in enumerate(self.behind))]
+        told += [(f"away.{name}", name) for name in self.away]
+        for place, name in told:
+            if name not in self.members:
+                raise DoesNotFit(
+                    place,
+                    f"{name!r} has no replica of this queue",
+                    next=f"one of {', '.join(self.members)}",
+                )
 
 
 @frozen(kw_only=True)

@@ -127,8 +127,18 @@ class Situation:
         told = self.at or self.queue.leader
         if told is not None or not self.members:
             return told
-        running = {node.name for node in self.nodes if node.running}
-        return next((name for name in self.members if name in running), self.members[0])
+        return next((name for name in self.members if self.runs(name)), self.members[0])
+
+    def runs(self, name: str) -> bool:
+        """Say whether a node runs and, if it has a replica, whether this one answers.
+
+        Real looks at nodes alone; who evaluates is there.
+        """
+        node = next((one for one in self.nodes if one.name == name), None)
+        if node is None or not node.running:
+            return False
+        sees_nodes_only = self.variant is Variant.REAL or name in (self.at, self.queue.leader)
+        return sees_nodes_only or not self.queue.away.get(name)
 
     @property
     def removes(self) -> bool:

@@ -4,7 +4,7 @@ An answer that is not whole says nothing: `HalfAnswer`, and whoever asked change
 queue that cannot be understood has a problem in words; the others go on.
 
 Source: RabbitMQ 3.10, `/api/nodes`, `/api/queues`, `quorum_status` and `stream_status` with
-`--formatter json`, as seen.
+`--formatter json`, as seen; of 4.x the two columns that are called otherwise or new, as read.
 """
 
 from __future__ import annotations
@@ -52,13 +52,17 @@ class Facts:
 
 @frozen
 class Replica:
-    """One replica.  `at`: how far its log goes; `leads`: leader, or writer of a stream."""
+    """One replica.  `at`: how far its log goes; `leads`: leader, or writer of a stream.
+
+    `votes`: false while it is still to be promoted (from 4.0 on; before, every replica votes).
+    """
 
     node: str
     at: int
     committed: int
     leads: bool
     answers: bool
+    votes: bool = True
 
 
 def facts_of(nodes: Any, queues: Any, target: int | None, zones: Mapping[str, str]) -> Facts:
@@ -123,24 +127,31 @@ def replicas_of(kind: Kind, answer: Any) -> tuple[Replica, ...]:
     found = []
     for one in _list(answer, "the status"):
         if kind is Kind.QUORUM:
-            node, at = _text(one, "Node Name", "the status"), one.get("Log Index")
+            node = _text(one, "Node Name", "the status")
+            at = one.get("Log Index", one.get("Last Log Index"))
             committed, leads = one.get("Commit Index"), one.get("Raft State") == "leader"
         else:
             node, at = _text(one, "node", "the status"), one.get("offset")
             committed, leads = one.get("committed_offset"), one.get("role") == "writer"
         if isinstance(at, int) and isinstance(committed, int):
-            found.append(Replica(node, at, committed, leads, answers=True))
+            votes = one.get("Membership", "voter") == "voter"
+            found.append(Replica(node, at, committed, leads, answers=True, votes=votes))
         else:
             found.append(Replica(node, 0, 0, leads, answers=False))
     return tuple(found)
 
 
 def caught_up(replicas: tuple[Replica, ...]) -> frozenset[str]:
-    """Return who holds all that the leader has committed; nobody where no leader answers."""
+    """Return who holds all that the leader has committed, and votes.
+
+    Nobody where no leader answers.
+    """
     leader = next((one for one in replicas if one.leads and one.answers), None)
     if leader is None:
         return frozenset()
-    return frozenset(one.node for one in replicas if one.answers and one.at >= leader.committed)
+    return frozenset(
+        one.node for one in replicas if one.answers and one.votes and one.at >= leader.committed
+    )
 
 
 def _list(value: Any, where: str) -> list[Mapping[str, Any]]:

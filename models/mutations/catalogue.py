@@ -10,6 +10,7 @@ from models.mutations.mutation import Mutation
 from models.mutations.note import NOTE
 from models.mutations.picking import LOGGING, PICKING
 from models.mutations.promoting import PROMOTING
+from models.mutations.reconciling import RECONCILING
 from models.mutations.standing import PHASES, WRITING
 from models.mutations.succeeding import SUCCEEDING
 
@@ -33,6 +34,7 @@ MUTATIONS = {
         *PROMOTING,
         *NOTE,
         *CLUSTERER,
+        *RECONCILING,
     )
 }
 

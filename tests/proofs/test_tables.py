@@ -21,6 +21,7 @@ from proofs.tables import Shipped, shipped
 from proofs.terms import Few, Many, holds
 
 TABLES = {item.table.name: item for item in shipped()}
+OF_SYSTEMS = ("reconcile", "standby", "discovery", "clusterer")
 FEW = {name: Few(item.kind, 3) for name, item in TABLES.items()}
 
 
@@ -41,7 +42,13 @@ def _values(item: Shipped, name: str) -> st.SearchStrategy[Any]:
 
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name.startswith(OF_SYSTEMS) else ())
+        for name in TABLES
+    ],
+)
 def test_both_readers_say_the_same(name: str, data: st.DataObject) -> None:
     """Each condition of each table, on rows of any sort: Z3's reader and `evaluate.py`."""
     item = TABLES[name]

@@ -219,6 +219,18 @@ def test_where_nobody_says_who_leads_a_member_that_runs_does() -> None:
     assert ("D",) == evaluate(asked).nodes
 
 
+def test_a_replica_may_be_away_though_its_node_runs() -> None:
+    """Q2: what is told of a replica counts; the shipped code looks at nodes alone."""
+    asked = situation("ABC", "ABCD", away={"C": 75.0})
+    soon = situation("ABC", "ABCD", away={"C": 5.0})
+
+    assert ("D",) == evaluate(asked).nodes
+    assert "C is away, for 5 of 60 seconds" == why(evaluate(soon))
+    assert Action.NOTHING is evaluate(evolve(asked, variant=Variant.REAL)).action
+    most = situation("ABC", "ABCD", away={"B": 75.0, "C": 75.0})
+    assert "1 of 3 replicas run, and a change needs 2" == why(evaluate(most))
+
+
 @pytest.mark.parametrize("variant", Variant)
 def test_a_queue_without_members_has_not_answered(variant: Variant) -> None:
     """Q2: nobody can lead it, so the list was not read."""

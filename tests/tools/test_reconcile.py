@@ -96,6 +96,8 @@ def test_plan_says_order_bytes_load_and_what_is_left(run: Run) -> None:
         ({"queues": [{"members": ["a"], "leader": "z"}]}, "queues[0].leader"),
         ({"queues": [{"members": ["a"], "at": "z"}], "nodes": [{"name": "a"}]}, "queues[0].at"),
         ({"queues": [{"target": {"argument": "3"}}]}, "queues[0].target.argument"),
+        ({"queues": [{"members": ["a"], "behind": ["z"]}]}, "queues[0].behind[0]"),
+        ({"queues": [{"members": ["a"], "away": {"z": 9}}]}, "queues[0].away.z"),
         ({}, "queues"),
         ([], "queues"),
     ],
@@ -108,6 +110,46 @@ def test_a_state_that_does_not_fit_is_refused_with_its_path(
         done = run(command, state)
         assert 2 == done.code
         assert f"joinproto: {path}: " in done.err
+        assert "--schema" not in done.err.replace("joinproto ask reconcile.queue --schema", "")
+
+
+def test_a_state_without_queues_says_so(run: Run) -> None:
+    """Nothing is not an answer."""
+    assert "the state has no queues\n" == run("explain", {"nodes": [], "queues": []}).out
+    assert [] == run("explain", {"queues": []}, "--json").object["queues"]
+
+
+@pytest.mark.parametrize("url", ["x", "one:15672", "ftp://one", "http://", "http://one:x"])
+def test_a_url_that_is_none_is_refused(capsys: pytest.CaptureFixture[str], url: str) -> None:
+    """Exit 2, before anything is asked."""
+    pytest.importorskip("httpx")
+    done = run_here(capsys, "reconcile", "run", "--url", url, "--once")
+
+    assert (2, "") == (done.code, done.out)
+    assert f"--url {url}: expected" in done.err
+
+
+@pytest.mark.parametrize("variant", ["seed", "real", "ours"])
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"target": {"argument": 0}}, "the argument says 0"),
+        ({"target": {}}, "nobody says how many replicas there are to be"),
+        ({"nodes": []}, "the nodes of the cluster are not known: the question failed"),
+        ({"members": None}, "the queue did not say who its members are"),
+    ],
+)
+def test_in_each_variant_what_is_not_known_or_asked_is_clear(
+    run: Run, variant: str, more: dict[str, object], why: str
+) -> None:
+    """Explaining: no action, the reason, and what would change it."""
+    queue = {"name": "q", "members": ["a"], "target": {"policy": 1}, **more}
+    nodes = [{"name": "a"}, {"name": "b"}]
+    state = {"variant": variant, "nodes": nodes, "queues": [queue]}
+    (found,) = run("explain", state, "--json").object["queues"]
+
+    assert ([], why) == (found["nodes"], found["why"])
+    assert found["would_change"]
 
 
 def test_a_placement_of_ones_own_is_a_function_that_python_imports(run: Run) -> None:

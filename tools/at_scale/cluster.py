@@ -30,7 +30,7 @@ class Machine:
     down_since: float = 0.0
     load: int = 0
     copies: int = 0
-    waiting: list[tuple[int, int, Copy]] = field(factory=list)
+    waiting: list[tuple[int, float, int, Copy]] = field(factory=list)
 
 
 @define

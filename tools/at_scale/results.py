@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
-from attrs import asdict, frozen
+from attrs import frozen
 
 from joinproto.errors import EnvironmentProblem
 from joinproto.json_form import Count, Seconds
@@ -21,6 +21,7 @@ class Outcome:
 
     way: Annotated[str, "events, periodic or ours"]
     copies_at_once: Annotated[Count, "that a node may take part in"]
+    copies_in_all: Annotated[int | None, "that all nodes may make; null: no limit"]
     queues_below: Annotated[Count, "times that a queue fell below what is wanted"]
     below_hours: Annotated[float, "of all queues together"]
     below_mean: Annotated[Seconds, "of those"]
@@ -44,6 +45,7 @@ class Outcome:
         return cls(
             way=run.way.value,
             copies_at_once=run.copies_at_once,
+            copies_in_all=run.copies_in_all,
             queues_below=len(below),
             below_hours=sum(below) / HOUR,
             below_mean=mean,
@@ -72,27 +74,6 @@ class Compared:
     ways: Annotated[tuple[Outcome, ...], "each of the same cluster"]
 
 
-def write_parquet(folder: Path, found: Compared, runs: list[Run]) -> None:
-    """Write `outcomes.parquet`, a row a run, and `moments.parquet`, a row for each change."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise EnvironmentProblem(
-            "pyarrow is not installed", next="pip install 'joinproto[spark]'"
-        ) from None
-    about: dict[str, Any] = {"story": found.story.value, "days": found.days, **asdict(found.shape)}
-    outcomes = [{**about, **asdict(one)} for one in found.ways]
-    moments = [
-        {"way": run.way.value, "copies_at_once": run.copies_at_once, **asdict(one)}
-        for run in runs
-        for one in run.moments
-    ]
-    folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(outcomes), folder / "outcomes.parquet")
-    pq.write_table(pa.Table.from_pylist(moments), folder / "moments.parquet")
-
-
 def draw(file: Path, runs: list[Run]) -> None:
     """Draw how many queues are below what is wanted, and the copies, around the first blow."""
     try:
@@ -107,6 +88,8 @@ def draw(file: Path, runs: list[Run]) -> None:
     for run in runs:
         at = [one.at - first for one in run.moments]
         name = f"{run.way.value}, {run.copies_at_once} copies a node"
+        if run.copies_in_all is not None:
+            name += f", {run.copies_in_all} in all"
         above.step(at, [one.below for one in run.moments], where="post", label=name)
         loads = [one.copies * run.shape.rate / 1e9 for one in run.moments]
         under.step(at, loads, where="post", label=name)

@@ -20,6 +20,9 @@ from joinproto.reconcile.timers import Clock, Happens, Pace
 from tools.at_scale.cluster import Cluster, Copy
 from tools.at_scale.stories import Blow, Shape, Way
 
+ALL = -1
+"""In the place of a node: the cluster, which copies as much as it may."""
+
 
 @frozen
 class Moment:
@@ -38,6 +41,7 @@ class Run:
     way: Way
     copies_at_once: int
     until: float
+    copies_in_all: int | None = None
     cluster: Cluster = field(init=False)
     below_since: dict[int, float] = field(factory=dict)
     below_seconds: list[float] = field(factory=list)
@@ -55,6 +59,7 @@ class Run:
     _order: int = 0
     _coming: dict[int, float] = field(factory=dict)
     _copies: dict[int, Copy] = field(factory=dict)
+    _waiting: list[tuple[int, float, int, Copy]] = field(factory=list)
     _settings: Settings = field(init=False)
     _pace: Pace = field(init=False)
 
@@ -93,7 +98,7 @@ class Run:
                 self._end(queue)
                 self.cancelled += 1
                 self._plan(queue, self.now)
-        for _, _, waiting in machine.waiting:
+        for *_, waiting in machine.waiting:
             self.cluster.loaded(waiting.target, -1)
             self._plan(waiting.queue, self.now)
         machine.waiting.clear()
@@ -211,31 +216,48 @@ class Run:
             self.cluster.machines[node].copies -= 1
         for node in (copy.target, copy.source):
             self._wake(node)
+        while self._waiting and not self._all_busy:
+            self._resume(heapq.heappop(self._waiting)[-1])
+
+    @property
+    def _all_busy(self) -> bool:
+        return self.copies_in_all is not None and len(self._copies) >= self.copies_in_all
 
     def _busy(self, copy: Copy) -> int | None:
-        """Return an end of the copy that copies as much as it may."""
+        """Return an end of the copy that copies as much as it may; `ALL`: the cluster does."""
+        if self._all_busy:
+            return ALL
         machines = self.cluster.machines
         ends = (copy.target, copy.source)
         return next((n for n in ends if machines[n].copies >= self.copies_at_once), None)
 
     def _park(self, node: int, copy: Copy) -> None:
-        """Let a copy wait for a node.  Ours: who has least to spare goes first."""
+        """Let a copy wait for a node.
+
+        Ours: who has least to spare goes first, and of these the smallest (Q5): of all orders this
+        one has the least time below in all.
+        """
         self._order += 1
-        spare = self.cluster.live[copy.queue] if self.way is Way.OURS else 0
-        heapq.heappush(self.cluster.machines[node].waiting, (spare, self._order, copy))
+        is_ours = self.way is Way.OURS
+        spare = self.cluster.live[copy.queue] if is_ours else 0
+        size = self.cluster.sizes[copy.queue] if is_ours else 0.0
+        waiting = self._waiting if node == ALL else self.cluster.machines[node].waiting
+        heapq.heappush(waiting, (spare, size, self._order, copy))
 
     def _wake(self, node: int) -> None:
         """Let those who wait here look again, until the node is busy or nobody waits."""
         machine = self.cluster.machines[node]
         while machine.up and machine.waiting and machine.copies < self.copies_at_once:
-            _, _, copy = heapq.heappop(machine.waiting)
-            busy = self._busy(copy)
-            if busy is not None:
-                self._park(busy, copy)
-                continue
-            self.cluster.loaded(copy.target, -1)
-            if copy.queue in self.below_since and copy.queue not in self._copies:
-                self._evaluate(copy.queue)
+            self._resume(heapq.heappop(machine.waiting)[-1])
+
+    def _resume(self, copy: Copy) -> None:
+        busy = self._busy(copy)
+        if busy is not None:
+            self._park(busy, copy)
+            return
+        self.cluster.loaded(copy.target, -1)
+        if copy.queue in self.below_since and copy.queue not in self._copies:
+            self._evaluate(copy.queue)
 
     def _one_more(self, queue: int) -> None:
         self.cluster.live[queue] += 1

@@ -22,13 +22,14 @@ from joinproto.reconcile.plan import plan as planned
 from joinproto.reconcile.questions import AskQueue, QueueAnswer, answered
 from joinproto.reconcile.queue import Node, Situation, titled
 from tools.cli.reconcile_run import run
-from tools.cli.reconcile_simulate import simulate
+from tools.cli.reconcile_simulate import results, simulate
 
 EXAMPLE = """\b
 Example:
   joinproto reconcile explain state.json
   joinproto reconcile plan state.json --json
 """
+SCHEMA = "joinproto ask reconcile.queue --schema"
 OF_STATE = ("nodes", "settings", "variant")
 
 
@@ -84,6 +85,7 @@ def reconcile() -> None:
 
 reconcile.add_command(run)
 reconcile.add_command(simulate)
+reconcile.add_command(results)
 
 
 def _options(command: Any) -> Any:
@@ -104,6 +106,9 @@ def explain(state: BinaryIO, placement: str | None, as_json: bool) -> int:
     """Say for each queue why a replica is, or is not, added or removed."""
     situations, _ = read_state(state.read())
     place = _function(placement)
+    if not situations and not as_json:
+        click.echo("the state has no queues")
+        return 0
     answers = [Named.of(evaluate(one, place)) for one in situations]
     if as_json:
         click.echo(printed(Explained(tuple(answers))))
@@ -131,6 +136,15 @@ def plan(state: BinaryIO, placement: str | None, as_json: bool) -> int:
 
 def read_state(text: bytes) -> tuple[list[Situation], Limits]:
     """Return the queues' situations; raises `DoesNotFit` with the path of the field at fault."""
+    try:
+        return _state(text)
+    except DoesNotFit as error:
+        # These commands have no option of that name.
+        error.next = error.next.replace("--schema", SCHEMA)
+        raise
+
+
+def _state(text: bytes) -> tuple[list[Situation], Limits]:
     state = parse(text)
     if not isinstance(state, dict) or not isinstance(state.get("queues"), list):
         raise DoesNotFit(

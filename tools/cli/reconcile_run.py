@@ -14,6 +14,7 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -79,6 +80,7 @@ PASSWORD = "JOINPROTO_RECONCILE_PASSWORD"
     show_default=True,
     help="Copies that a node takes part in at a time.",
 )
+@click.option("--copies-in-all", type=click.IntRange(1), help="Copies of all nodes at a time.")
 @click.option("--metrics-port", type=click.IntRange(1, 65535), help="Prometheus, on 127.0.0.1.")
 @click.option("--rabbitmq-queues", default="rabbitmq-queues", show_default=True)
 @click.option("--rabbitmq-streams", default="rabbitmq-streams", show_default=True)
@@ -111,6 +113,8 @@ def _run(options: dict[str, Any]) -> int:
     from joinproto.reconcile.broker.loop import Loop
     from joinproto.reconcile.broker.telling import Teller
 
+    for url in options["urls"]:
+        _check(url)
     journal = None
     if options["apply"]:
         if options["state"] is None:
@@ -174,7 +178,9 @@ def _keeper(options: dict[str, Any]) -> Any:
         interval=1e-9 if options["once"] else options["interval"],
         trigger_interval=options["trigger_interval"],
     )
-    limits = Limits(copies_at_once=options["copies_at_once"])
+    limits = Limits(
+        copies_at_once=options["copies_at_once"], copies_in_all=options["copies_in_all"]
+    )
     return Keeper(Rules(pace, settings, limits, options["settle"]))
 
 
@@ -185,6 +191,18 @@ def _password(file: Path | None) -> str:
         return file.read_text("utf-8").rstrip("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageProblem(f"--password-file {file}: {error}", next="a file to read") from None
+
+
+def _check(url: str) -> None:
+    try:
+        found = urlsplit(url)
+        is_one = found.scheme in ("http", "https") and bool(found.hostname) and found.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise UsageProblem(
+            f"--url {url}: expected the address of a management API", next="http://one:15672"
+        )
 
 
 def _zone(told: str) -> tuple[str, str]:

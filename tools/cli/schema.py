@@ -20,6 +20,7 @@ from joinproto.json_form import Count, Schema, schema_of
 from joinproto.node.status import Status
 from joinproto.recovery.schema import RESULT
 from proofs.printed import Proved
+from tools.at_scale.many import Asked
 from tools.at_scale.results import Compared
 from tools.cli.check import Checked
 from tools.cli.clusterer import Stories, Validated
@@ -85,6 +86,7 @@ SCHEMAS = {
     "explained": schema_of(Explained),
     "planned": schema_of(Planned),
     "compared": schema_of(Compared),
+    "simulated": schema_of(Asked),
     "status": STATUS,
     "node": NODE,
     "validate": VALIDATE,

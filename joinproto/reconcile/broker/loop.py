@@ -59,6 +59,7 @@ class Loop:
         return True
 
     def _follow(self, intent: Intent) -> None:
+        replicas = None
         if intent.key in self.keeper.queues:
             replicas = self._replicas(intent.key)
             ended = self.keeper.follow(intent, self.clock(), replicas)
@@ -68,9 +69,16 @@ class Loop:
             ended = Ended.LOST if is_old else Ended.NOT_YET
         if ended is Ended.NOT_YET:
             return
-        self.keeper = self.keeper.ended(intent)
-        self._write()
+        left = self.keeper.ended(intent)
+        verdict = left.after(intent, ended, self.clock(), replicas)
+        if verdict is not None and verdict.is_change and verdict.intent is None:
+            return  # its nodes are busy: kept until they are not, as nothing else remembers it
+        self.keeper = left
         self.teller.change(intent.key, intent.said, ended.value, intent.action.value)
+        if verdict is not None and verdict.intent is not None:
+            self._begin(verdict.intent)
+        else:
+            self._write()
 
     def _look(self, key: Key) -> bool:
         """Evaluate one queue; return whether it is to be looked at again soon."""

@@ -14,10 +14,13 @@ from attrs import define, evolve, frozen
 from joinproto.reconcile.queue import Variant
 from joinproto.reconcile.timers import Clock, Happens, Pace
 from models.events import NOT_ENABLED
+from models.mutations.catalogue import mutation
+from models.mutations.mutation import inside
 from models.properties import always_each, eventually, sometimes_one
 from models.world import World
 
 INTERVAL, TRIGGER = 3, 2
+mutated = inside(lambda node: mutation(node.mutant))
 
 
 @frozen
@@ -36,8 +39,10 @@ class Node:
     """
 
     clock: Clock
+    mutant: str | None = None
     looks: bool = False
 
+    @mutated
     def choices(self) -> Iterator[str]:
         if self.clock.next is None:
             yield "start"
@@ -48,6 +53,7 @@ class Node:
         if self.clock.next is not None:
             yield "hear of a node"
 
+    @mutated
     def receive(self, event: Any) -> Any:
         match event:
             case "start":
@@ -71,7 +77,13 @@ class Node:
         return Shown(self.looks, len(self.clock.looks_at))
 
 
-def build(members: int = 1, *, variant: str = "ours", claims: str = "looks") -> World:
+def build(
+    members: int = 1,
+    mutant: str | None = None,
+    *,
+    variant: str = "ours",
+    claims: str = "looks",
+) -> World:
     """`claims`: `looks`, that it looks in the end; `one`, that one timer is armed at most."""
     pace = Pace(interval=INTERVAL, trigger_interval=TRIGGER)
     whose = Variant(variant)
@@ -83,7 +95,7 @@ def build(members: int = 1, *, variant: str = "ours", claims: str = "looks") -> 
     clock = Clock(variant=whose, pace=pace)
     return World(
         name="reconcile-clock",
-        members={"a": partial(Node, clock)},
+        members={"a": partial(Node, clock, mutant)},
         properties=[claim, sometimes_one("it looks once", lambda shown: shown.looks)],
         about="when a queue is looked at, while nodes come and go",
     )

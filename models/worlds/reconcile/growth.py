@@ -1,4 +1,4 @@
-"""A world of one queue whose argument is compared as a pair with its type, as it shipped.
+"""Worlds of one queue that grows; the argument compared as a pair with its type, as it shipped.
 
 Source: reconciliation, Q1; the shipped broker's growth without limit.
 """
@@ -15,10 +15,13 @@ from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.queue import Node, Queue, Situation, Target, Variant
 from joinproto.reconcile.tables import Action
 from models.events import NOT_ENABLED
+from models.mutations.catalogue import mutation
+from models.mutations.mutation import inside
 from models.properties import always_each, sometimes_one
 from models.world import World
 
 TARGET = 3
+mutated = inside(lambda leader: mutation(leader.mutant))
 ANY_PAIR = 1_000_000
 """In the order of terms of the broker's language any pair is larger than any number."""
 
@@ -38,17 +41,18 @@ class Leader:
     """The leader of one queue, in a cluster whose nodes all run."""
 
     nodes: tuple[str, ...]
-    argument: int
+    target: Target
+    variant: Variant
+    mutant: str | None
     members: frozenset[str] = frozenset("a")
 
+    @mutated
     def choices(self) -> Iterator[Add]:
         for dice in range(len(self.nodes)):
             asked = Situation(
-                queue=Queue(
-                    members=tuple(sorted(self.members)), target=Target(argument=self.argument)
-                ),
+                queue=Queue(members=tuple(sorted(self.members)), target=self.target),
                 nodes=tuple(Node(name=name) for name in self.nodes),
-                variant=Variant.REAL,
+                variant=self.variant,
                 at="a",
                 dice=dice,
             )
@@ -66,13 +70,21 @@ class Leader:
         return len(self.members)
 
 
-def build(members: int = 6, mutant: str | None = None) -> World:
+def build(
+    members: int = 6,
+    mutant: str | None = None,
+    *,
+    variant: str = "real",
+    policy: int | None = None,
+) -> World:
     """`members`: nodes of the cluster.  Mutant: `argument-is-a-pair`, as it shipped."""
-    argument = ANY_PAIR if mutant == "argument-is-a-pair" else TARGET
+    is_pair = mutant == "argument-is-a-pair"
+    target = Target(argument=ANY_PAIR if is_pair else TARGET, policy=policy)
+    mutant = None if is_pair else mutant
     names = tuple("abcdefghij"[:members])
     return World(
         name="reconcile-growth",
-        members={"leader": partial(Leader, names, argument)},
+        members={"leader": partial(Leader, names, target, Variant(variant), mutant)},
         properties=[
             always_each("no more than wanted", lambda size: size <= TARGET),
             sometimes_one("as many as wanted", lambda size: size == TARGET),

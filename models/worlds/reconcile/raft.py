@@ -4,7 +4,8 @@ Source: Ongaro, "Consensus: bridging theory and practice", chapters 3 and 4.  An
 members (a vote; a log copied whole) is one joint step, so messages neither overtake nor repeat; a
 lost one is a step that is not taken.  The log holds the membership and, as first entry of each
 leader, its term: a change is accepted once that entry and the last change are committed.  The
-latest membership in the log counts at once, committed or not.
+latest membership in the log counts at once, committed or not.  A joint change goes over an entry
+with both memberships, which is committed by a majority of each.
 """
 
 from __future__ import annotations
@@ -14,20 +15,31 @@ from typing import Any
 
 from attrs import define, evolve, frozen
 
-from models.events import NOT_ENABLED, Record
+from models.events import NOT_ENABLED, Persist, Record
 
 Names = frozenset[str]
 
 
 @frozen(cache_hash=True)
 class Entry:
-    """One entry: the membership from here on, written in `term`."""
+    """One entry: the membership from here on, written in `term`; `old`: joint with this one."""
 
     term: int
     members: Names
+    old: Names = frozenset()
 
     def __str__(self) -> str:
-        return f"{''.join(sorted(self.members))} in term {self.term}"
+        both = [one for one in (self.old, self.members) if one]
+        return f"{' and '.join(''.join(sorted(one)) for one in both)} in term {self.term}"
+
+    @property
+    def peers(self) -> Names:
+        return self.members | self.old
+
+    def is_carried_by(self, names: Names) -> bool:
+        """Say whether these are a majority; of a joint entry: of either membership."""
+        both = [one for one in (self.old, self.members) if one]
+        return all(2 * len(names & one) > len(one) for one in both)
 
 
 Log = tuple[Entry, ...]
@@ -67,15 +79,19 @@ class Copy:
 
 @frozen(cache_hash=True)
 class Change:
-    """To the leader: one replica more, or one less."""
+    """To the leader: one replica more, or one less; `joint`: one in the place of another."""
 
     more: Names = frozenset()
     fewer: Names = frozenset()
+    joint: bool = False
 
 
 @frozen
 class Shown:
-    """`kept`: who has the leader's whole log.  `permits`: a change would be accepted."""
+    """`kept`: who has the leader's whole log.  `permits`: a change would be accepted.
+
+    `again`: who counts as a member although the log says otherwise (mutants).
+    """
 
     name: str
     role: str
@@ -85,6 +101,11 @@ class Shown:
     votes: Names
     kept: Names
     permits: bool
+    again: Names = frozenset()
+
+    @property
+    def peers(self) -> Names:
+        return self.log[-1].peers if self.log else frozenset()
 
     @property
     def members(self) -> Names:
@@ -103,23 +124,35 @@ class Shown:
 class Replica:
     """A server of the group, or a node that has none yet (an empty log).
 
+    `stands`: it may be a candidate.  `restarts`: it may come back, and so it writes what it must
+    not forget before anybody hears of it.  `resigns`: it may cease to lead at any time.
+
     Mutants: `two-changes` accepts a change before the last one is committed; `applies-alone` takes
-    a change for committed at once (incident 12).
+    a change for committed at once (incident 12); `no-own-entry` lets a leader change members before
+    an entry of its own term is committed (the first rule of single changes); `joint-by-one` asks of
+    a joint entry a majority of the new members alone; `peer-file` reads its peers at a start from a
+    file that a removal did not rewrite (incident 13); `heard-again` takes whoever asks it for a
+    member (incident 14).
     """
 
-    persistent = ("term", "voted", "log")
+    persistent = ("term", "voted", "log", "file")
 
     name: str
     log: Log
     terms: int
     leads: bool = False
     mutant: str | None = None
+    stands: bool = True
+    restarts: bool = False
+    resigns: bool = False
     term: int = 1
     voted: str | None = None
     role: str = "follower"
     votes: Names = frozenset()
     kept: tuple[tuple[str, int], ...] = ()
     committed: int = 1
+    file: Names = frozenset()
+    again: Names = frozenset()
 
     def start(self) -> None:
         is_first = self.leads and self.term == 1 and self.voted is None and bool(self.log)
@@ -127,6 +160,7 @@ class Replica:
         if self.role == "leader":
             self.voted = self.name
         self.votes, self.kept, self.committed = frozenset(), (), 1
+        self.again = self.file
 
     def offline(self, event: Any) -> Any:
         """Lose the disk: the log, the term and the vote."""
@@ -137,15 +171,32 @@ class Replica:
 
     def choices(self) -> Iterator[str]:
         is_member = bool(self.log) and self.name in self.log[-1].members
-        if is_member and self.role != "leader" and self.term < self.terms:
+        if self.resigns and self.role == "leader":
+            yield "resign"
+        may = self.stands and is_member
+        if may and self.role != "leader" and self.term < self.terms:
             yield "stand"
 
     def receive(self, event: Any) -> Any:
+        before = self._disk
+        effects = self._receive(event)
+        if effects is NOT_ENABLED or not self.restarts or before == self._disk:
+            return effects
+        return [*(effects or ()), Persist()]
+
+    @property
+    def _disk(self) -> tuple[Any, ...]:
+        return (self.term, self.voted, self.log, self.file)
+
+    def _receive(self, event: Any) -> Any:
         match event:
             case "stand":
                 self._follow(self.term + 1)
                 self.role, self.voted = "candidate", self.name
                 self.votes = frozenset({self.name})
+                return None
+            case "resign":
+                self._follow(self.term)
                 return None
             case Granted(voter):
                 return self._granted(voter)
@@ -155,21 +206,24 @@ class Replica:
                 return self._copied(follower)
             case Copy():
                 return self._copy(event)
-            case Change(more, fewer):
-                return self._change(more, fewer)
+            case Change(more, fewer, joint):
+                return self._change(more, fewer, joint=joint)
         return NOT_ENABLED
 
     def _granted(self, voter: str) -> Any:
         if self.role != "candidate" or voter in self.votes:
             return NOT_ENABLED
         self.votes |= {voter}
-        members = self.log[-1].members
-        if 2 * len(self.votes & members) > len(members):
+        if self._is_majority(self.votes, self.log[-1]):
             self.role, self.votes, self.kept = "leader", frozenset(), ()
-            self.log = (*self.log, Entry(self.term, members))
+            if self.mutant != "no-own-entry":
+                self.log = (*self.log, evolve(self.log[-1], term=self.term))
         return None
 
     def _vote(self, asked: Vote) -> Any:
+        if self.mutant == "heard-again" and asked.candidate not in self.log[-1].peers | self.again:
+            self.again |= {asked.candidate}
+            return None
         if asked.term < self.term or asked.last < last_of(self.log):
             return NOT_ENABLED
         if asked.term == self.term and self.voted is not None:
@@ -183,11 +237,12 @@ class Replica:
             return NOT_ENABLED
         kept = {**dict(self.kept), follower: len(self.log)}
         self.kept = tuple(sorted(kept.items()))
-        members = self.log[-1].members
         for length in range(len(self.log), self.committed, -1):
-            have = {name for name, count in self.kept if count >= length} | {self.name}
-            if self.log[length - 1].term == self.term and 2 * len(have & members) > len(members):
+            have = frozenset(name for name, count in self.kept if count >= length) | {self.name}
+            if self.log[length - 1].term == self.term and self._is_majority(have, self.log[-1]):
                 self.committed = length
+                if self.log[-1].old and length == len(self.log):
+                    self.log = (*self.log, Entry(self.term, self.log[-1].members))
                 return [Record(self.log[:length])]
         return None
 
@@ -199,11 +254,19 @@ class Replica:
         self.committed = max(self.committed, told.committed)
         return None
 
-    def _change(self, more: Names, fewer: Names) -> Any:
+    def _is_majority(self, names: Names, entry: Entry) -> bool:
+        if self.mutant == "joint-by-one":
+            entry = evolve(entry, old=frozenset())
+        return entry.is_carried_by(names)
+
+    def _change(self, more: Names, fewer: Names, *, joint: bool) -> Any:
         members = (self.log[-1].members | more) - fewer
         if not self._permits() or members == self.log[-1].members or self.name not in members:
             return NOT_ENABLED
-        self.log = (*self.log, Entry(self.term, members))
+        old = self.log[-1].members if joint else frozenset()
+        self.log = (*self.log, Entry(self.term, members, old))
+        if self.mutant == "peer-file":
+            self.file = (self.file | fewer) - more
         if self.mutant == "applies-alone":
             self.committed = len(self.log)
             return [Record(self.log)]
@@ -214,7 +277,8 @@ class Replica:
             return False
         if self.mutant == "two-changes":
             return True
-        return self.committed == len(self.log) and self.log[-1].term == self.term
+        has_own = self.log[-1].term == self.term or self.mutant == "no-own-entry"
+        return self.committed == len(self.log) and has_own and not self.log[-1].old
 
     def _follow(self, term: int) -> None:
         if term > self.term:
@@ -233,6 +297,7 @@ class Replica:
             self.votes,
             kept,
             self._permits(),
+            self.again,
         )
 
 

@@ -13,11 +13,20 @@ from attrs import define, frozen
 
 from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.queue import Node, Placing, Queue, Settings, Situation, Target, Variant
-from joinproto.reconcile.tables import Action
+from joinproto.reconcile.tables import LOST, Action
 from models.events import NOT_ENABLED
 from models.faults import Faults
 from models.local import Offline
-from models.properties import Property, always, always_monitor, always_possible, sometimes
+from models.mutations.catalogue import MUTATIONS, mutation
+from models.mutations.mutation import Mutation, applied
+from models.properties import (
+    Property,
+    always,
+    always_monitor,
+    always_possible,
+    eventually,
+    sometimes,
+)
 from models.view import View
 from models.world import Together, World
 from models.worlds.reconcile.raft import (
@@ -39,12 +48,19 @@ TARGET = 3
 
 @frozen
 class Office:
-    """What the operator shows: the nodes of the cluster, and how often one may still add."""
+    """What the operator shows: the nodes of the cluster, and how often one may still add.
+
+    `drained`: who is in maintenance; `drains`: who may still be; `mistaken`: one of them was given
+    a replica.
+    """
 
     nodes: frozenset[str]
     adds: int
     removes: int
     wipes: int
+    drains: frozenset[str]
+    drained: frozenset[str]
+    mistaken: bool
 
 
 @define
@@ -56,6 +72,9 @@ class Operator:
     removes: int
     forgets: int
     wipes: int
+    drains: frozenset[str]
+    drained: frozenset[str] = frozenset()
+    mistaken: bool = False
 
     def receive(self, event: Any) -> Any:
         match event:
@@ -72,10 +91,28 @@ class Operator:
             case "wipe" if self.wipes:
                 self.wipes -= 1
                 return None
+            case ("drain", name) if name in self.drains:
+                self.drains -= {name}
+                self.drained |= {name}
+                return None
+            case ("undrain", name) if name in self.drained:
+                self.drained -= {name}
+                return None
+            case "given while drained":
+                self.mistaken = True
+                return None
         return NOT_ENABLED
 
     def shows(self) -> Office:
-        return Office(self.nodes, self.adds, self.removes, self.wipes)
+        return Office(
+            self.nodes,
+            self.adds,
+            self.removes,
+            self.wipes,
+            self.drains,
+            self.drained,
+            self.mistaken,
+        )
 
 
 def build(
@@ -92,13 +129,23 @@ def build(
     wipes: int = 0,
     restarts: bool = False,
     auto_remove: bool | None = None,
+    stands: str = "abcde",
+    removable: str = "abcde",
+    drains: str = "",
+    partitions: int = 0,
+    lost: str = "",
+    joint: bool = False,
 ) -> World:
     """A queue on the nodes `first` in a cluster of `members` (3 to 5); a leads at first.
 
     `terms`: elections stop there.  `adds`, `removes`, `forgets`: what the operator may do by
-    hand, and how often; `wipes`: disks that are lost while their node is down.
+    hand, and how often; `wipes`: disks that are lost while their node is down.  `stands`: who may
+    be a candidate; `drains`: nodes that the operator puts into maintenance and back; `partitions`:
+    the leader's side is cut off; `lost`: nodes that never run; `joint`: a lost replica is replaced
+    by one joint change instead of two single ones.
     """
     nodes = frozenset("abcde"[:members])
+    known = mutation(mutant) if mutant in MUTATIONS else None
     rules = Variant(variant)
     settings = Settings(auto_remove=auto_remove, placement=Placing.LEAST_LOADED)
     replicas: dict[str, Callable[[], Any]] = {
@@ -108,54 +155,89 @@ def build(
             (Entry(1, frozenset(first)),) if name in first else (),
             terms,
             name == "a",
-            mutant,
+            None if known else mutant,
+            name in stands,
+            restarts,
+            resigns=terms > 2 and name == "a",
         )
-        for name in sorted(nodes)
+        for name in sorted(nodes - set(lost))
     }
     return World(
         name="reconcile-repair",
         members={
             **replicas,
-            OPERATOR: partial(Operator, nodes, adds, removes, forgets, wipes),
+            OPERATOR: partial(Operator, nodes, adds, removes, forgets, wipes, frozenset(drains)),
         },
         beside=(OPERATOR,),
-        faults=Faults(crashes=crashes, restarts=restarts, spared=frozenset({OPERATOR})),
-        monitor=Committed,
-        together=partial(steps, rules, settings),
-        properties=list(
-            claims(rules, terms, adds=adds, removes=removes, forgets=forgets, crashes=crashes)
+        faults=Faults(
+            crashes=crashes,
+            restarts=restarts,
+            spared=frozenset({OPERATOR}),
+            partitions=partitions,
+            splits=(frozenset("a"), frozenset("ab")),
         ),
+        monitor=Committed,
+        together=partial(_mutated, known, partial(steps, rules, settings, joint, removable)),
+        properties=[
+            *claims(rules, terms, adds=adds, removes=removes, forgets=forgets, crashes=crashes),
+            *_more_claims(terms, drains=drains, lost=lost, joint=joint, partitions=partitions),
+        ],
         about="a replica is lost and replaced; nothing that was committed is lost",
     )
 
 
-def steps(variant: Variant, settings: Settings, view: View) -> Iterator[Together]:
+def _mutated(
+    mutation: Mutation | None, steps: Callable[[View], Iterator[Together]], view: View
+) -> list[Together]:
+    with applied(mutation):
+        return list(steps(view))
+
+
+def steps(
+    variant: Variant, settings: Settings, joint: bool, removable: str, view: View
+) -> Iterator[Together]:
     """Yield exchanges of replicas, evaluations by leaders, deeds of the operator."""
     office: Office = view[OPERATOR]
-    replicas = {name: shown for name, shown in view.up.items() if name != OPERATOR}
-    for name, shown in replicas.items():
+    everybody = {name: shown for name, shown in view.up.items() if name != OPERATOR}
+    for name, shown in everybody.items():
+        replicas = _reached(name, everybody, view.split)
         if shown.role == "candidate":
-            for voter in sorted(shown.members & replicas.keys() - shown.votes - {name}):
+            for voter in sorted((shown.peers | shown.again) & replicas.keys() - shown.votes):
+                if voter == name:
+                    continue
                 asked = Vote(name, shown.term, shown.last)
                 yield Together("votes", {voter: asked, name: Granted(voter)}, f"{voter} for {name}")
         if shown.leads:
-            for other in sorted(shown.members & replicas.keys() - shown.kept - {name}):
+            for other in sorted(shown.peers & replicas.keys() - shown.kept - {name}):
                 copy = Copy(shown.term, shown.log, shown.committed)
                 yield Together("copies", {other: copy, name: Copied(other)}, f"{name} to {other}")
-            yield from _evaluations(variant, settings, office, replicas, shown)
+            yield from _evaluations(variant, settings, office, replicas, shown, joint=joint)
             if office.adds:
                 for other in sorted(office.nodes & replicas.keys() - shown.members):
                     change = Change(more=frozenset({other}))
                     yield Together("adds by hand", {name: change, OPERATOR: "add"}, other)
             if office.removes:
-                for other in sorted(shown.members - {name}):
+                for other in sorted(shown.members & set(removable) - {name}):
                     change = Change(fewer=frozenset({other}))
                     yield Together("removes by hand", {name: change, OPERATOR: "remove"}, other)
-    for name in sorted(office.nodes - replicas.keys()):
+    for name in sorted(office.drains):
+        yield Together("drains", {OPERATOR: ("drain", name)}, name, fair=False, fault=True)
+    for name in sorted(office.drained):
+        yield Together("undrains", {OPERATOR: ("undrain", name)}, name)
+    for name in sorted(office.nodes - everybody.keys()):
         if office.wipes:
             events = {name: Offline("wipe"), OPERATOR: "wipe"}
             yield Together("loses its disk", events, name, fair=False, fault=True)
         yield Together("forgets", {OPERATOR: ("forget", name)}, name, fair=False, fault=True)
+
+
+def _reached(
+    name: str, everybody: dict[str, Shown], side: frozenset[str] | None
+) -> dict[str, Shown]:
+    """Return who is on the same side of a partition."""
+    if side is None:
+        return everybody
+    return {other: shown for other, shown in everybody.items() if (other in side) == (name in side)}
 
 
 def _evaluations(
@@ -164,6 +246,8 @@ def _evaluations(
     office: Office,
     replicas: dict[str, Any],
     leader: Shown,
+    *,
+    joint: bool,
 ) -> Iterator[Together]:
     """What the leader may find: who is down may be so for a moment, or for too long."""
     queue = Queue(
@@ -174,7 +258,10 @@ def _evaluations(
         behind=tuple(sorted(leader.members - leader.kept - {leader.name})),
         away=dict.fromkeys(leader.members - replicas.keys(), settings.failure_interval),
     )
-    nodes = tuple(Node(name=name, running=name in replicas) for name in sorted(office.nodes))
+    nodes = tuple(
+        Node(name=name, running=name in replicas, drained=name in office.drained)
+        for name in sorted(office.nodes)
+    )
     for dice in range(len(nodes) if variant is Variant.REAL else 1):
         asked = Situation(queue=queue, nodes=nodes, settings=settings, variant=variant, dice=dice)
         found = evaluate(asked)
@@ -184,7 +271,14 @@ def _evaluations(
         is_more = found.action is Action.ADD
         change = Change(more=which) if is_more else Change(fewer=which)
         said = f"{found.action.value} {' and '.join(found.nodes)} ({found.rule} {found.case.name})"
-        yield Together("evaluates", {leader.name: change}, said)
+        if joint and is_more:
+            gone = found.names(LOST)[:1]
+            change = Change(more=which, fewer=frozenset(gone), joint=True)
+            said += f", in the place of {gone[0]}" if gone else ""
+        events: dict[str, Any] = {leader.name: change}
+        if is_more and which & office.drained:
+            events[OPERATOR] = "given while drained"
+        yield Together("evaluates", events, said)
 
 
 def claims(
@@ -202,6 +296,51 @@ def claims(
         yield sometimes("scenario One: a, b and d", lambda view: _committed(view) == set("abd"))
     if adds and crashes:
         yield sometimes("scenario Two: a, b, d and e", lambda view: set("abde") <= _committed(view))
+
+
+def _more_claims(
+    terms: int, *, drains: str, lost: str, joint: bool, partitions: int
+) -> Iterator[Property]:
+    yield always("who was removed stays out", _stays_out)
+    if terms > 2:
+        yield always("who leads has what is committed", _is_complete)
+    if lost:
+        yield eventually("whoever may be repaired is repaired", partial(_repaired, terms))
+    if drains:
+        yield always("nobody in maintenance is given one", lambda view: not view[OPERATOR].mistaken)
+        yield sometimes(
+            "it waits for the end of a maintenance",
+            lambda view: bool(view[OPERATOR].drained) and not _others_take(view),
+        )
+    if joint:
+        yield sometimes("replaced by one change", lambda view: _committed(view) == set("abd"))
+    if partitions:
+        yield sometimes("a change is under way while its leader is cut off", _is_cut_off)
+
+
+def _stays_out(view: View) -> bool:
+    return all(name == OPERATOR or not one.again - one.peers for name, one in view.up.items())
+
+
+def _is_complete(view: View) -> bool:
+    log = view.monitor.log
+    leaders = [one for name, one in view.up.items() if name != OPERATOR and one.leads]
+    return all(one.log[: len(log)] == log for one in leaders if log and one.term >= log[-1].term)
+
+
+def _others_take(view: View) -> bool:
+    office = view[OPERATOR]
+    taken = office.drained.union(*(one.peers for one in _leaders(view)))
+    return bool(office.nodes & view.up.keys() - taken)
+
+
+def _is_cut_off(view: View) -> bool:
+    side = view.split
+    return side is not None and any(
+        not one.permits and not one.log[-1].is_carried_by(frozenset(side))
+        for one in _leaders(view)
+        if one.name in side
+    )
 
 
 def _leaders(view: View) -> list[Shown]:
@@ -240,5 +379,5 @@ def _repaired(terms: int, view: View) -> bool:
     newest = max(one.term for name, one in view.up.items() if name != OPERATOR)
     if newest == terms and all(one.term < terms for one in leaders):
         return True
-    running = set(view.up)
-    return all(2 * len(one.members & running) <= len(one.members) for one in leaders)
+    running = frozenset(view.up)
+    return all(not one.log[-1].is_carried_by(running) for one in leaders)
