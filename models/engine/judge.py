@@ -96,9 +96,12 @@ class Judge:
                     bits += 1
         if bits > 64:
             raise ModelProblem("more than 64 claims about the whole world", next="split the world")
-        self.local = [claim for claim in self.claims if claim.property.scope != "world"]
+        self.local = [
+            claim for claim in self.claims if claim.property.scope not in ("world", "step")
+        ]
         self.whole = [claim for claim in self.claims if claim.property.scope == "world"]
         self.combines = bool(self.whole) or world.together is not None
+        self.steps = [claim for claim in self.claims if claim.property.scope == "step"]
         # Members, monitor, environment: what a view is made of.
         self.parts = tables.queue_field
         self._budget = budget

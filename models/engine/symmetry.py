@@ -75,9 +75,10 @@ class Symmetry:
                     f"property {item.name!r} treats interchangeable members differently",
                     next="let `among` name all of them or none, or run with --no-symmetry",
                 )
-            if item.kind in ON_FAIR_RUNS:
+            if item.kind in ON_FAIR_RUNS or item.scope == "step":
+                about = "steps" if item.scope == "step" else "liveness"
                 raise ModelProblem(
-                    f"property {item.name!r} is about liveness, which renaming does not keep",
+                    f"property {item.name!r} is about {about}, which renaming does not keep",
                     next="run it with --no-symmetry",
                 )
         self.names = names
