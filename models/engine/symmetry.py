@@ -68,6 +68,11 @@ class Symmetry:
                 f"world {world.name} says of no two members that they are interchangeable",
                 next="run it with --no-symmetry, or name them: World(interchangeable=[...])",
             )
+        if world.show_links:
+            raise ModelProblem(
+                f"world {world.name} shows its links, which name members",
+                next="run it with --no-symmetry, or without show_links",
+            )
         for item in world.properties:
             among = set(item.among or names)
             if among & set(names) and not set(names) <= among:
