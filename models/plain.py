@@ -159,6 +159,7 @@ class _Small:
             tuple((code.shows(at), code.shows_disk(at) if disks else None) for code, at in members),
             state.monitor,
             state.around.split,
+            state.links if self.steps.world.show_links else None,
         )
 
     def _holds(self, item: Property, state: State) -> bool:

@@ -6,7 +6,7 @@ distinct combination.  `view` is a `models.view.View`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from attrs import frozen
@@ -23,8 +23,10 @@ Kind = Literal[
     "eventually always",
     "always possible",
     "no deadlock",
+    "always step",
+    "implements",
 ]
-Scope = Literal["world", "each", "pair", "beside", "monitor"]
+Scope = Literal["world", "each", "pair", "beside", "monitor", "step"]
 
 ON_FAIR_RUNS: tuple[Kind, ...] = (
     "eventually",
@@ -35,8 +37,28 @@ ON_FAIR_RUNS: tuple[Kind, ...] = (
 )
 """Kinds of claims that a fair run without end can break."""
 
-ON_RUNS: tuple[Kind, ...] = (*ON_FAIR_RUNS, "always possible", "no deadlock")
+ON_RUNS: tuple[Kind, ...] = (
+    *ON_FAIR_RUNS,
+    "always possible",
+    "no deadlock",
+    "always step",
+    "implements",
+)
 """Kinds of claims that are judged on the finished graph."""
+
+
+@frozen
+class Taken:
+    """A step, as claims about steps see it.
+
+    `action`: its word, as a run shows it; `receive` of a message.  `member`: who takes it, None:
+    several, or the network.  `event`: what the member received, such as a `Message`; of a joint
+    step, member to event; None where the network or a fault does it.
+    """
+
+    action: str
+    member: str | None
+    event: Any
 
 
 @frozen
@@ -44,7 +66,9 @@ class Property:
     """A named claim.
 
     `holds` takes a view, one member's observation, those of a pair, that of a member and the
-    monitor's, or the monitor's alone.  `meanwhile`: what must hold until `holds` does.
+    monitor's, or the monitor's alone; of a step the views before and after it, and a `Taken`
+    between.  `meanwhile`: what must hold until `holds` does.  `abstract`: a `World` that is
+    implemented; `holds` is then the mapping.
     """
 
     name: str
@@ -54,6 +78,7 @@ class Property:
     among: tuple[str, ...] | None = None
     premise: Callable[..., Any] | None = None
     meanwhile: Callable[..., Any] | None = None
+    abstract: Any = None
 
     @property
     def asks(self) -> tuple[Callable[..., Any], ...]:
@@ -166,3 +191,17 @@ def always_possible(name: str, holds: Callable[[View], Any]) -> Property:
 def no_deadlock(name: str, done: Callable[[View], Any] = lambda view: False) -> Property:
     """Every reachable state has a step that is no fault, unless `done(view)`."""
     return Property(name, "no deadlock", done)
+
+
+def always_step(name: str, holds: Callable[[View, Taken, View], Any]) -> Property:
+    """`holds(before, step, after)` of every step, faults among them."""
+    return Property(name, "always step", holds, "step")
+
+
+def implements(name: str, abstract: Any, mapping: Callable[[View], Mapping[str, Any]]) -> Property:
+    """Every run is one of the world `abstract`, seen through `mapping`, which may pause.
+
+    `mapping(view)`: what each member of `abstract` shows then.  Each step must be a step there, or
+    change nothing; fairness is not compared.
+    """
+    return Property(name, "implements", mapping, "step", abstract=abstract)

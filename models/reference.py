@@ -234,7 +234,10 @@ class Reference:
         monitor = None
         if codes.monitor is not None and state.monitor is not None:
             monitor = thaw(codes.monitor.shows(state.monitor))
-        return View(codes.names, shown, disks, monitor, state.around.split)
+        links = None
+        if world.show_links:
+            links = {link: tuple(map(thaw, held)) for link, held in state.links}
+        return View(codes.names, shown, disks, monitor, state.around.split, links)
 
     def holds(self, item: Property, state: State) -> bool:
         view = self.view(state)

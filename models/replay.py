@@ -5,7 +5,8 @@ from __future__ import annotations
 from models.properties import Property
 from models.reference import Reference, State
 from models.report import Step
-from models.steps import Move, to_step
+from models.step_claims import StepClaim
+from models.steps import Move, taken_of, to_step
 from models.world import World
 
 
@@ -85,7 +86,20 @@ class Replay:
 
     def _holds(self, name: str) -> list[bool]:
         claim = self._property(name)
+        if claim.scope == "step":
+            asked = StepClaim(claim)
+            return [self._last_step_holds(asked, run) for run in self._runs]
         return [self._reference.holds(claim, run[-1]) for run in self._runs]
+
+    def _last_step_holds(self, asked: StepClaim, run: list[State]) -> bool:
+        view = self._reference.view
+        if len(run) == 1:
+            return asked.begins(view(run[0]))
+        return all(
+            asked.holds(view(run[-2]), taken_of(move), view(run[-1]))
+            for move, after in self._reference.successors(run[-2])
+            if after == run[-1]
+        )
 
     def _property(self, name: str) -> Property:
         for item in self.world.properties:

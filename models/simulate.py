@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from attrs import field, frozen
 
 from joinproto.json_form import Count, Key, Merged, Seconds
-from models.properties import ON_FAIR_RUNS, Kind, Property
+from models.properties import ON_RUNS, Kind, Property
 from models.report import Coverage, Trace
 from models.world import World
 
@@ -166,5 +166,5 @@ def _claim(item: Property, found: Any) -> ClaimMet:
         (found.runs_broken if can_break else found.reached).get(name, 0),
         None if item.premise is None else found.premise.get(name, 0),
         None if broken is None else len(broken.infos),
-        judged=item.kind not in (*ON_FAIR_RUNS, "always possible"),
+        judged=item.kind == "no deadlock" or item.kind not in ON_RUNS,
     )

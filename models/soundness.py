@@ -48,6 +48,9 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
         value = getattr(world, name)
         if value is not None and not callable(value):
             yield f"{name} is {_a(value)}", "a function"
+    if world.show_links and isinstance(world.network, MessageSet):
+        found = "show_links with a MessageSet, in which everything stays under way"
+        yield found, "FifoLinks() or MessageBag(), or a monitor that hears what is sent"
     yield from unsound_fairness(world.fairness, world.members)
     if world.beginnings is not None:
         yield from unsound_beginnings(world.beginnings, world.members)

@@ -9,7 +9,8 @@ from attrs import frozen
 
 from models.events import Message, plain
 from models.freeze import thaw
-from models.local import Codes, LocalState, Offline, Outcome, thaw_event
+from models.local import Codes, Lifecycle, LocalState, Offline, Outcome, thaw_event
+from models.properties import Taken
 from models.report import MessageText, Step
 from models.world import Together
 
@@ -70,6 +71,19 @@ def words(move: Move) -> tuple[str, str]:
             return f"crash while {doing}", f"after effect {outcome.effects}"
         return base, ""
     return move.kind, ""
+
+
+def taken_of(move: Move) -> Taken:
+    """Return the step as claims see it."""
+    action, _ = words(move)
+    if move.together is not None:
+        return Taken(action, None, dict(move.together.events))
+    event = None
+    if move.kind in ("choice", "receive"):
+        event = thaw_event(move.event)
+        if isinstance(event, Lifecycle):
+            event = None
+    return Taken(action, move.member, event)
 
 
 def text_of(message: Sent) -> MessageText:

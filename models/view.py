@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from attrs import frozen
@@ -53,10 +53,11 @@ class View:
 
     `view[name]` is what that member shows, or `DOWN`; `view.up` has only the running ones;
     `view.disk[name]` what the world's `show_disk` gives; `view.monitor` what the monitor
-    shows; `view.split` one side of the present partition, or None.
+    shows; `view.split` one side of the present partition, or None.  With
+    `World(show_links=True)`, `view.links` holds what is under way.
     """
 
-    __slots__ = ("_names", "_shown", "disk", "monitor", "split", "up")
+    __slots__ = ("_links", "_names", "_shown", "disk", "monitor", "split", "up")
 
     def __init__(
         self,
@@ -65,8 +66,10 @@ class View:
         disks: tuple[Any, ...],
         monitor: Hashable,
         split: frozenset[str] | None,
+        links: Mapping[tuple[str, str], tuple[Any, ...]] | None = None,
     ) -> None:
         self._names = names
+        self._links = links
         self._shown = shown
         self.up: Mapping[str, Any] = {
             name: item for name, item in zip(names, shown, strict=True) if item is not DOWN
@@ -92,6 +95,41 @@ class View:
 
     def values(self) -> tuple[Any, ...]:
         return self._shown
+
+    @property
+    def links(self) -> Mapping[tuple[str, str], tuple[Any, ...]]:
+        """What is under way: (sender, addressee) to contents, in order in a queue."""
+        if self._links is None:
+            raise AttributeError(
+                "this view has no links; a world of queues or bags shows them: show_links=True"
+            )
+        return self._links
+
+    def under_way(
+        self,
+        wanted: Callable[[Any], Any] | type | None = None,
+        *,
+        sender: str | None = None,
+        to: str | None = None,
+    ) -> int:
+        """Return how many messages are under way, from `sender`, to `to`.
+
+        `wanted`: of that class, or those of whose content it is true.
+        """
+
+        def counts(content: Any) -> bool:
+            if wanted is None:
+                return True
+            return (
+                isinstance(content, wanted) if isinstance(wanted, type) else bool(wanted(content))
+            )
+
+        return sum(
+            counts(content)
+            for (one, other), held in self.links.items()
+            if sender in (None, one) and to in (None, other)
+            for content in held
+        )
 
     def connected(self, one: str, other: str) -> bool:
         """Return whether both stand on the same side of the partition."""

@@ -46,6 +46,7 @@ class World:
     `show`: what properties may see of a running member (default: its method `shows`, else
     all its attributes); `show_disk`: the same of durable attributes, running or not.
     `fairness`: what runs may not put off for ever; if none is given, each step by itself, weakly.
+    `show_links`: views hold what queues and bags have under way, so claims and joint steps see it.
     `together`: joint steps possible in a view.  `interchangeable`: names of members whose
     code treats them alike; `--symmetry` explores one state for each renaming of them.
     `expiry`: of what use a message of a set still is, by (sender, addressee or None for
@@ -68,6 +69,7 @@ class World:
     monitor: Callable[[], Any] | None = None
     show: Callable[[Any], Any] | None = None
     show_disk: Callable[[Any], Any] | None = None
+    show_links: bool = False
     together: Callable[[View], Iterable[Together]] | None = None
     expiry: Callable[[str, str | None, Any], Iterable[tuple[str, int]]] | None = None
     interchangeable: Sequence[str] = ()

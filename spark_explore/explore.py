@@ -70,6 +70,11 @@ def run(world: World, plan: Plan) -> Report:
             "--symmetry is for the local engine: executors do not know which members are alike",
             next="leave out --symmetry, or --engine spark",
         )
+    if world.show_links:
+        raise UsageProblem(
+            f"world {world.name} shows its links, which executors do not know",
+            next="leave out --engine spark, or show_links",
+        )
     if plan.out is not None:
         refuse_other_than_a_path(plan.out)
     with cost.Watch() as watch, _session(plan.master) as context:
@@ -172,6 +177,8 @@ def auto(world: World, plan: Plan) -> Report:
         ready()
         if plan.symmetry:
             raise UsageProblem("not with --symmetry", next="")
+        if world.show_links:
+            raise UsageProblem("not a world that shows its links", next="")
         if (numbered := sum(search.tables.value_counts())) * 2 > search.states.count:
             raise UsageProblem(
                 f"{numbered:,} values are numbered for {search.states.count:,} states, and these"

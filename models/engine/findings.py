@@ -126,6 +126,8 @@ def _broken_run(search: Search, graph: Graph, claim: Claim) -> Trace | None:
             return None
         lasso = run.loop_at, run.fairness, run.due_at
         return Trace(item.name, item.kind, run.initial, run.steps, *lasso)
+    if item.scope == "step":
+        return _broken_step(graph, claim)
     bad = graph.deadlocks(claim) if item.kind == "no deadlock" else graph.impossible(claim)
     if len(bad) == 0:
         return None
@@ -133,3 +135,9 @@ def _broken_run(search: Search, graph: Graph, claim: Claim) -> Trace | None:
     level = next(k for k in range(len(levels) - 1) if bad[0] < levels[k + 1])
     initial, steps, _ = path_to(search, bad[bad < levels[level + 1]], level)
     return Trace(item.name, item.kind, initial, steps)
+
+
+def _broken_step(graph: Graph, claim: Claim) -> Trace | None:
+    item = claim.property
+    run = graph.broken_step(claim)
+    return None if run is None else Trace(item.name, item.kind, run.initial, run.steps)

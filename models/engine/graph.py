@@ -14,10 +14,14 @@ to a state in which the claim is due, and stays from there on where it is not me
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from attrs import define
 
+from models.asking import ask, guard
 from models.engine.duties import Duties, duties_of, unheard
 from models.engine.fair_runs import Family, fair_parts
 from models.engine.faults import Faults
@@ -27,7 +31,8 @@ from models.engine.paths import move_of, states_text
 from models.engine.search import Search
 from models.memory import TooMany
 from models.report import Step
-from models.steps import Move, to_step
+from models.step_claims import StepClaim
+from models.steps import Move, order_of, taken_of, to_step
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -166,6 +171,67 @@ class Graph:
         if way is None:
             return None
         return self._told(way, [], "", lasso=False, has_premise=due is not None)
+
+    # -- steps -------------------------------------------------------------------------
+
+    def broken_step(self, claim: Claim) -> Run | None:
+        """Return the least of the shortest runs whose last step breaks a claim about steps."""
+        asked = StepClaim(claim.property)
+        view, item = self.search.judge.view, claim.property
+        begins = self.numbers[: self.search.begins]
+        wrong = [
+            row
+            for row, number in enumerate(begins.tolist())
+            if not ask(item, lambda at: asked.begins(view(at)), number)
+        ]
+        if wrong:
+            return self._told(Way(wrong[0], [], None), [], "", lasso=False, has_premise=False)
+        bad = self._bad_steps(asked)
+        source = np.zeros(self.count, np.bool_)
+        source[self.source[bad]] = True
+        way = shortest_way(self, Hunt(None, np.ones(len(self.source), np.bool_), source))
+        if way is None:
+            return None
+        at = int(self.target[way.edges[-1]]) if way.edges else way.begin
+        codes = self.search.tables.codes
+        last = min(
+            bad[self.source[bad] == at].tolist(),
+            key=lambda edge: (order_of(self.move(edge), codes), edge),
+        )
+        return self._told(way, [last], "", lasso=False, has_premise=False)
+
+    def _bad_steps(self, asked: StepClaim) -> Ints:
+        """Return the steps that break a claim, each kind between two combinations asked once."""
+        judge, item = self.search.judge, asked.item
+        if item.abstract is not None:
+            return self._bad_to(asked)
+        _, kind = np.unique(self.info, return_inverse=True)
+        triples = np.stack([self.numbers[self.source], kind, self.numbers[self.target]])
+        _, first, same = np.unique(triples, axis=1, return_index=True, return_inverse=True)
+        bad = np.zeros(len(first), np.bool_)
+        for at, edge in enumerate(first.tolist()):
+            taken = taken_of(self.move(edge))
+            before = judge.view(int(self.numbers[self.source[edge]]))
+            after = judge.view(int(self.numbers[self.target[edge]]))
+            bad[at] = not ask(item, asked.holds, before, taken, after)
+        return np.flatnonzero(bad[same.reshape(-1)])
+
+    def _bad_to(self, asked: StepClaim) -> Ints:
+        """Return the steps that an abstract world does not allow: by pairs of its states."""
+        judge, item = self.search.judge, asked.item
+        states: dict[Any, int] = {}
+        known = int(self.numbers.max()) + 1
+        stands_for = np.zeros(known, np.int64)
+        for number in np.unique(self.numbers).tolist():
+            view = judge.view(number)
+            key = guard(f"property {item.name!r}", partial(asked.abstract_of, view))
+            stands_for[number] = states.setdefault(key, len(states))
+        of = list(states)
+        one = stands_for[self.numbers[self.source]]
+        other = stands_for[self.numbers[self.target]]
+        pairs, same = np.unique(one * len(of) + other, return_inverse=True)
+        bad = [not asked.allows(*(of[i] for i in divmod(pair, len(of)))) for pair in pairs.tolist()]
+        return np.flatnonzero(np.array(bad, np.bool_)[same.reshape(-1)])
 
     def move(self, edge: int) -> Move:
         """Return a step as a value."""

@@ -96,11 +96,15 @@ class Judge:
                     bits += 1
         if bits > 64:
             raise ModelProblem("more than 64 claims about the whole world", next="split the world")
-        self.local = [claim for claim in self.claims if claim.property.scope != "world"]
+        self.local = [
+            claim for claim in self.claims if claim.property.scope not in ("world", "step")
+        ]
         self.whole = [claim for claim in self.claims if claim.property.scope == "world"]
         self.combines = bool(self.whole) or world.together is not None
+        self.steps = [claim for claim in self.claims if claim.property.scope == "step"]
         # Members, monitor, environment: what a view is made of.
-        self.parts = tables.queue_field
+        # And links, where the world shows them.
+        self.parts = tables.queue_field + tables.queue_count * world.show_links
         self._budget = budget
         self._combos = Combos(self.parts, budget)
         self.flags: npt.NDArray[np.uint64] = np.zeros(64, np.uint64)
@@ -280,7 +284,16 @@ class Judge:
         if tables.monitor >= 0:
             monitor = tables.shown[tables.monitor][fields[tables.monitor]].shown
         split = tables.shown[tables.env_field].values[fields[tables.env_field]][0]
-        return View(tables.names, tuple(item.shown for item in seen), disks, monitor, split)
+        links = None
+        if tables.world.show_links:
+            links = {}
+            for queue, at in enumerate(fields[tables.queue_field :]):
+                held = tables.shown[tables.queue_field + queue][at].shown
+                if held:
+                    sender, to = divmod(queue, tables.members)
+                    links[tables.names[sender], tables.names[to]] = held
+        shown = tuple(item.shown for item in seen)
+        return View(tables.names, shown, disks, monitor, split, links)
 
     def _is_fixed(self, number: int) -> bool:
         shown = self.tables.shown

@@ -68,6 +68,11 @@ class Symmetry:
                 f"world {world.name} says of no two members that they are interchangeable",
                 next="run it with --no-symmetry, or name them: World(interchangeable=[...])",
             )
+        if world.show_links:
+            raise ModelProblem(
+                f"world {world.name} shows its links, which name members",
+                next="run it with --no-symmetry, or without show_links",
+            )
         for item in world.properties:
             among = set(item.among or names)
             if among & set(names) and not set(names) <= among:
@@ -75,9 +80,10 @@ class Symmetry:
                     f"property {item.name!r} treats interchangeable members differently",
                     next="let `among` name all of them or none, or run with --no-symmetry",
                 )
-            if item.kind in ON_FAIR_RUNS:
+            if item.kind in ON_FAIR_RUNS or item.scope == "step":
+                about = "steps" if item.scope == "step" else "liveness"
                 raise ModelProblem(
-                    f"property {item.name!r} is about liveness, which renaming does not keep",
+                    f"property {item.name!r} is about {about}, which renaming does not keep",
                     next="run it with --no-symmetry",
                 )
         self.names = names

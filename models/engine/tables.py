@@ -276,6 +276,10 @@ class Tables(Arrays):
             self.take["rest"].append(rest)
             self.take_queue.append(queue)
         at = self.per_value.off[field] + number
+        if self.world.show_links:
+            held = tuple(self.messages.values[m] for m in content)
+            held = held if self.fifo else tuple(sorted(held, key=repr))
+            self.per_value.arrays["shown"][at] = self.shown[field].add((held, None))[0]
         self.per_value.arrays["take_first"][at] = first
         self.per_value.arrays["take_count"][at] = len(entries)
         return number

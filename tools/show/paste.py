@@ -85,7 +85,7 @@ def _asserts(trace: Trace) -> Iterator[str]:
         yield f"assert run.loops_to({trace.loop_at})"
     name = [literal(trace.property)]
     match trace.kind:
-        case "always":
+        case "always" | "always step" | "implements":
             yield from _call("assert run.violates", name)
         case "sometimes":
             yield from _call("assert run.shows", name)
