@@ -95,3 +95,14 @@ def test_an_example_misses_what_the_text_takes_out(name: str, old: str, tmp_path
     broken.write_text(text.replace(old, old.replace("Persist(), ", "") * ("Persist" in old)))
 
     assert check(load_world(str(broken))).result == "violated"
+
+
+def test_a_claim_that_was_not_judged_is_open_and_not_empty(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A search that ends at a violation says nothing of premises."""
+    main(["check", str(EXAMPLES / "from_p.py"), "--set", "careless=true"])
+    told = capsys.readouterr().out
+
+    assert "“who asks is answered” is open" in told
+    assert "premise" not in told

@@ -93,13 +93,18 @@ def not_exercised(report: Report) -> Iterator[str]:
     """Yield what the search never touched: what holds there, holds for want of a trial."""
     for item in report.properties:
         name = f"“{visible(item.name)}”"
-        if item.premise_met is False:
+        if is_empty(item):
             yield f"{name} says nothing here: its premise was never met"
         if item.result == "not-reached":
             yield f"{name} was not reached"
         if item.result == "unknown":
             yield f"{name} is open: the search ended before it could be said"
     yield from map(visible, report.coverage.never)
+
+
+def is_empty(item: PropertyResult) -> bool:
+    """Return whether it says nothing: its premise was never true in all that was judged."""
+    return item.premise_met is False and item.result != "unknown"
 
 
 def ended_early(report: Report) -> str:
@@ -117,7 +122,7 @@ def remark(item: PropertyResult) -> str:
     words = []
     if item.trace_length is not None:
         words.append(f"in {plural(item.trace_length, 'step')}")
-    if item.premise_met is False:
+    if is_empty(item):
         words.append("premise NEVER met")
     return "; ".join(words)
 
