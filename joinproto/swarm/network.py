@@ -147,7 +147,7 @@ class Network:
             self._carry(connection, sender, to, content)
             return
         if self.scenario.as_bytes:
-            content = _encoded(content)  # type: ignore[arg-type]
+            content = _encoded(content)
         chance, it = self._chance(sender, to), self.scenario
         plain = self.is_mended
         if plain or chance.random() >= it.loss:
