@@ -59,7 +59,7 @@ def _owe(oracle: Oracle, tip: View | None, group: list[Up]) -> bool:
         accepted = [one.record.accepted.view for one in group if one.record.accepted is not None]
         # One that was accepted may have been chosen, by a disk that is lost now.
         return set(it.electors) <= names and all(view.is_majority(seats) for view in accepted)
-    if tip.options_digest != default:
+    if not (it.outside or _can_know(oracle, tip, group)) or tip.options_digest != default:
         return False
     line = _in_line(oracle, tip)
     fit = [one for one in group if one.seat in line and _has_all(oracle, one)]
@@ -68,6 +68,13 @@ def _owe(oracle: Oracle, tip: View | None, group: list[Up]) -> bool:
     if it.outside:
         return any(not one.record.transient for one in fit)
     return tip.is_majority({one.seat for one in fit})
+
+
+def _can_know(oracle: Oracle, tip: View, group: list[Up]) -> bool:
+    """Return whether one has learned the tip, or those are left who can find that it was chosen."""
+    if tip.parent is None or any(one.record.lineage.length >= tip.number for one in group):
+        return True
+    return oracle.views[tip.parent].is_majority({one.seat for one in group})
 
 
 def _in_line(oracle: Oracle, tip: View) -> frozenset[Seat]:

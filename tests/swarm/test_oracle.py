@@ -234,6 +234,28 @@ def test_a_founding_that_nobody_has_learned_of_waits_for_its_founders() -> None:
     assert "abc" == who_must_serve(watching, up, set())
 
 
+def test_a_view_that_nobody_left_has_learned_waits_for_those_who_chose_it() -> None:
+    """Seed 22000044: `c` accepted it, too, and its disk is lost: `a` cannot know that it won."""
+    first = founded()
+    middle = changed(first, "abc", electors="ac")
+    tip = changed(middle, "ab", electors="a")
+    chain = Lineage().append(first).append(middle)
+    ballot = Ballot(1, "c1")
+    accepted = StoreRecord(
+        store_id="a1", lineage=chain, promised=ballot, accepted=Accepted(ballot, tip)
+    )
+    watching = oracle(records={"a": accepted, "c": evolve(accepted, store_id="c1")})
+    for view in (first, middle, tip):
+        watching.chosen(view)
+    up = {"a": _up("a", accepted), "b": _up("b", StoreRecord(store_id="b1", lineage=chain))}
+
+    assert "" == who_must_serve(watching, up, set())
+
+    up["b"] = _up("b", StoreRecord(store_id="b1", lineage=chain.append(tip)))
+
+    assert "ab" == who_must_serve(watching, up, set())
+
+
 def test_who_lacks_a_committed_frame_owes_nothing() -> None:
     """The data is part of the condition."""
     watching, first = oracle(), founded()

@@ -27,7 +27,7 @@ _JSON = json.JSONDecoder()
 
 @frozen
 class Run:
-    """One process.  `parts`: its files; `is_cut`: inside its last line; `started`: in ns.
+    """One process.  `parts`: its files; `is_cut`: inside its last line; `started`: `t`, in ns.
 
     `version`: of joinproto, None: it does not say.
     """
