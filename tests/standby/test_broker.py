@@ -18,7 +18,8 @@ import pytest
 
 pytest.importorskip("proton", reason="the extra `standby` is not installed")
 
-from proton import ConnectionException, symbol
+from proton import ConnectionException, Message, symbol
+from proton.utils import LinkDetached, SendException
 
 from joinproto.standby.serving.agent import Exit
 from tests.recovery.asking import ask_json
@@ -211,6 +212,17 @@ def test_a_primary_that_was_stopped_follows_the_younger_generation(pair: Manager
     assert ["1", "2"] == [body for body, _ in consume(pair.urls(), 2)]
 
 
+def _refused_links(urls: list[str]) -> None:
+    """See that a link which cannot be is refused with the reason, and nothing else ends."""
+    with connected(urls) as connection:
+        with pytest.raises(LinkDetached, match="printable characters"):
+            connection.create_sender("q" * 300)
+        with pytest.raises(LinkDetached, match="without a queue's name"):
+            connection.create_receiver(None)
+        with pytest.raises(SendException):
+            connection.create_sender("q").send(Message(body="x" * 1_000_000))
+
+
 def test_metrics_and_health_say_what_a_broker_is(tmp_path: Path) -> None:
     """Who serves is healthy; its numbers are those of its clients."""
     (port,) = free_ports(1)
@@ -220,6 +232,7 @@ def test_metrics_and_health_say_what_a_broker_is(tmp_path: Path) -> None:
         before = httpx.get(f"http://127.0.0.1:{port}/health")
         manager.promote("a")
         publish(manager.urls(), "1", "2")
+        _refused_links(manager.urls())
         after = httpx.get(f"http://127.0.0.1:{port}/health")
         metrics = httpx.get(f"http://127.0.0.1:{port}/metrics").text
 

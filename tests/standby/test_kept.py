@@ -136,6 +136,7 @@ def test_a_flipped_byte_is_found(tmp_path: Path) -> None:
         at.write_bytes(whole)
 
 
+@pytest.mark.slow
 def test_a_long_journal_is_made_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is gone from the queues goes from the disk; what is there stays."""
     monkeypatch.setattr(keeping, "COMPACT_BYTES", 40_000)
@@ -260,6 +261,7 @@ for number in range(1, 100_000):
 """
 
 
+@pytest.mark.slow
 def test_what_was_told_survives_a_kill(tmp_path: Path) -> None:
     """A real process, and kill -9: nothing that it told of is gone."""
     with subprocess.Popen(

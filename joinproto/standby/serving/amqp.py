@@ -26,6 +26,7 @@ from proton import (
     Event,
     Link,
     ProtonException,
+    Terminus,
     Transport,
     symbol,
 )
@@ -290,13 +291,15 @@ class ClientPort(asyncio.Protocol):
         refusal = self.service.refusal()
         if refusal is not None:
             self._no_link(link, refusal.why)
+        elif link.is_receiver and link.remote_target.type == Terminus.COORDINATOR:
+            self._no_link(link, "there are no transactions here", "amqp:not-implemented")
         elif not address:
             self._no_link(link, "a link without a queue's name")
         else:
             self.service.queue(address, lambda found: self._linked(link, found))
 
-    def _no_link(self, link: Link, why: str) -> None:
-        link.condition = Condition("amqp:not-found", why)
+    def _no_link(self, link: Link, why: str, condition: str = "amqp:not-found") -> None:
+        link.condition = Condition(condition, why)
         link.open()
         link.close()
         self.soon()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("joinproto.standby")
 
+NAME_MAX = 200
 COUNTS = ("confirmed", "acknowledged", "promotions", "refused_clients")
 
 
@@ -116,6 +117,9 @@ class Clients:
             return
         if name in self.live:
             done(self.live[name])
+            return
+        if not name.isprintable() or len(name) > NAME_MAX:
+            done(f"a queue's name is 1 to {NAME_MAX} printable characters")
             return
         said = self.core.settings.queues.get(name)
         if said is None and not self.core.settings.creates:
