@@ -508,10 +508,7 @@ class Search:
             for claim in judge.local:
                 if claim.property.kind != "always":
                     continue
-                broken = np.array(
-                    [r for r in bad.tolist() if judge.breaks(claim, self.rows()[r])], np.int64
-                )
-                self._hit(claim, level, broken)
+                self._hit(claim, level, judge.breaking(claim, self.rows(), bad))
         for claim in judge.local:
             if claim.property.kind == "sometimes" and self._is_open(claim):
                 self._hit(claim, level, judge.reached(claim, self.rows(), begin, end))
