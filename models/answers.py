@@ -18,6 +18,7 @@ import pickle
 import random
 import sys
 import tempfile
+import time
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -32,6 +33,7 @@ from attrs import Factory, define, field
 import joinproto
 import models
 from models.folders import cache_folder, can_write
+from models.memory import resident_bytes
 
 if TYPE_CHECKING:
     from models.local import Codes, MemberCode
@@ -43,6 +45,9 @@ NEW_MIN = 2_000
 
 SAMPLES = 50
 """So many answers of each kind and member are asked for again."""
+
+TIMES_LARGER = 16
+"""So much more than in a file answers take in memory, at most."""
 
 BYTES_MAX = 1 << 28
 FILES_MAX = 12
@@ -76,21 +81,31 @@ _NOT_THERE = object()
 class Answers:
     """The answers of all members of one world.  `tell` hears why a file is not used.
 
+    `memory_bytes`: what the process may hold; answers that would not fit are not taken.
     `taken`: how many answers the file had; `tried`: how many of them were asked for again.
     """
 
     file: Path
     code: bytes
     tell: Callable[[str], None]
+    memory_bytes: int | None = None
     taken: int = field(default=0, init=False)
     tried: int = field(default=0, init=False)
     _members: dict[str, Known] = field(factory=dict, init=False)
 
     @classmethod
     def of(
-        cls, name: str, options: Mapping[str, Any], tell: Callable[[str], None]
+        cls,
+        name: str,
+        options: Mapping[str, Any],
+        tell: Callable[[str], None],
+        memory_bytes: int | None = None,
     ) -> Answers | None:
-        """Return those of a world that ships; None where nothing can be kept."""
+        """Return those of a world that ships; None where nothing can be kept.
+
+        Nothing is kept of code that was edited since this process began: what was imported is
+        then not what lies on disk.
+        """
         place = cache_folder()
         if place is None or not can_write(place / "answers"):
             return None
@@ -98,8 +113,10 @@ class Answers:
             code = _code_of(said := repr((name, sorted(options.items()))))
         except (OSError, PackageNotFoundError):
             return None
+        if code is None:
+            return None
         title = f"{name}-{hashlib.sha256(said.encode()).hexdigest()[:16]}"
-        return cls(place / "answers" / title, code, tell)
+        return cls(place / "answers" / title, code, tell, memory_bytes)
 
     def give(self, codes: Codes) -> None:
         """Let members' code answer with what is known of it."""
@@ -151,6 +168,8 @@ class Answers:
                 held = os.fstat(opened.fileno())
                 if hasattr(os, "geteuid") and (held.st_uid != os.geteuid() or held.st_mode & 0o022):
                     return self._refuse("others may write to it")
+                if not self._fits(held.st_size):
+                    return self._refuse("its answers would not fit under the memory limit")
                 content = opened.read(BYTES_MAX + 128)
         except FileNotFoundError:
             return {}
@@ -170,6 +189,10 @@ class Answers:
         except Exception as error:  # noqa: BLE001  whatever a file holds, the search goes on
             return self._refuse(f"it cannot be read: {error}")
         return found if isinstance(found, dict) else self._refuse("it is of another kind")
+
+    def _fits(self, size: int) -> bool:
+        limit = self.memory_bytes
+        return limit is None or resident_bytes() + TIMES_LARGER * size <= limit
 
     def _refuse(self, why: str) -> dict[str, Any]:
         self.tell(f"{self.file} is not used: {why}")
@@ -212,8 +235,9 @@ def _every(codes: Codes) -> Iterator[MemberCode]:
         yield codes.monitor
 
 
-def _code_of(said: str) -> bytes:
-    """Return a hash of all that decides what members answer."""
+def _code_of(said: str) -> bytes | None:
+    """Return a hash of all that decides what members answer; None: some was edited just now."""
+    began = _began()
     found = hashlib.sha256(FORMAT + said.encode() + sys.version.encode())
     for package in ("attrs", "transitions"):
         found.update(f"{package} {version(package)}\n".encode())
@@ -221,8 +245,24 @@ def _code_of(said: str) -> bytes:
         top = Path(str(room.__file__)).parent
         for path in sorted(top.rglob("*.py")):
             content = path.read_bytes()
+            if path.stat().st_mtime >= began:
+                return None
             found.update(f"{path.relative_to(top)} {len(content)}\n".encode() + content)
     return found.digest()
+
+
+_IMPORTED = time.time()
+
+
+def _began() -> float:
+    """Return when this process began, by the clock of files, not later than that."""
+    try:
+        # The 22nd field, behind the name in brackets: ticks since the machine was started.
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return _IMPORTED
+    return time.time() - age - 0.01
 
 
 @contextmanager

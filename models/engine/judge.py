@@ -167,7 +167,7 @@ class Judge:
         return self.tables.shown[field][number].shown
 
     def watch(self, rows: npt.NDArray[np.uint64], begin: int, end: int) -> npt.NDArray[np.int64]:
-        """Return rows that break a claim about one member or a pair (at most 65,536)."""
+        """Return the rows that break a claim about one member or a pair."""
         self.refresh()
         bad, seen = watch(self.tables, self.fears, rows, begin, end, self.crew)
         self.mark(self.fears.by_field(seen))
@@ -224,6 +224,21 @@ class Judge:
                 shown = tables.per_value.arrays["shown"][first + local.astype(np.int64)]
                 found.append(at + np.flatnonzero(np.isin(shown, wanted)))
         return np.unique(np.concatenate(found))
+
+    def breaking(
+        self, claim: Claim, rows: npt.NDArray[np.uint64], bad: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Return those of the rows numbered `bad` that break this claim about one or two."""
+        tables, layout = self.tables, self.tables.layout
+        shown = np.empty((len(bad), self.watched), np.int32)
+        for field in range(self.watched):
+            values = (rows[bad, layout.word[field]] >> layout.shift[field]) & layout.mask[field]
+            at = tables.per_value.off[field] + values.astype(np.int64)
+            shown[:, field] = tables.per_value.arrays["shown"][at]
+        # Asked once for all that show the same.
+        _, first, which = np.unique(shown, axis=0, return_index=True, return_inverse=True)
+        broken = np.array([self.breaks(claim, rows[bad[at]]) for at in first.tolist()], np.bool_)
+        return bad[broken[which.reshape(-1)]]
 
     def breaks(self, claim: Claim, row: npt.NDArray[np.uint64]) -> bool:
         """Return whether this row breaks a claim about one member or a pair."""

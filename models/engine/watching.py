@@ -13,7 +13,11 @@ from numba import njit
 from models.engine.arrays import Arrays
 from models.engine.workers import Crew
 
-_BAD_MAX = 1 << 16
+_BAD_MOST = 1 << 16
+"""Room for so many rows that break a claim, at first."""
+
+_SHARED_LEAST = 1 << 16
+"""Fewer rows are looked at by one alone."""
 
 
 @frozen
@@ -59,7 +63,7 @@ def watch(
     end: int,
     crew: Crew | None = None,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Return rows that break a claim (at most 65,536), and which observations were seen."""
+    """Return the rows that break a claim, and which observations were seen."""
     layout, off, watched = arrays.layout, arrays.per_value.off, len(fears.counts)
     shown, values = arrays.per_value.arrays["shown"], arrays.value_counts()
     total = len(fears.conflicts)
@@ -71,21 +75,25 @@ def watch(
         bit[here] = np.uint64(1) << numbers
         feared[here] = fears.conflicts[numbers.astype(np.int64), 0]
 
-    def piece(begin: int, end: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        bad = np.empty(_BAD_MAX, np.int64)
+    def piece(
+        begin: int, end: int, room: int = _BAD_MOST
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        bad = np.empty(room, np.int64)
         where = (rows, begin, end, layout.word, layout.shift, layout.mask, off)
         if is_few:
             mask, found = watch_few(*where, watched, bit, feared, bad)
             bits = np.uint64(mask) >> np.arange(total, dtype=np.uint64)
-            return bad[: min(found, len(bad))], (bits & np.uint64(1)) != 0
-        seen = np.zeros(total, np.bool_)
-        found = watch_many(*where, shown, fears.base, watched, fears.conflicts, seen, bad)
-        return bad[: min(found, len(bad))], seen
+            seen = (bits & np.uint64(1)) != 0
+        else:
+            seen = np.zeros(total, np.bool_)
+            found = watch_many(*where, shown, fears.base, watched, fears.conflicts, seen, bad)
+        # Seldom: again, with room for all.  Some alone would depend on the rows' order.
+        return (bad[:found], seen) if found <= room else piece(begin, end, int(found))
 
-    if crew is None or end - begin < _BAD_MAX:
+    if crew is None or end - begin < _SHARED_LEAST:
         return piece(begin, end)
     pieces = crew.over(begin, end, piece)
-    bad = np.concatenate([rows for rows, _ in pieces])[:_BAD_MAX]
+    bad = np.concatenate([rows for rows, _ in pieces])
     return bad, np.logical_or.reduce([seen for _, seen in pieces])
 
 

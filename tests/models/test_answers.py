@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -84,12 +85,48 @@ def test_the_code_is_every_module_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_p
     """A line in any of them makes other code."""
     (tmp_path / "deep").mkdir()
     module = tmp_path / "deep" / "rules.py"
-    module.write_text("LIMIT = 1\n")
+    write_long_ago(module, "LIMIT = 1\n")
     monkeypatch.setattr(models, "__file__", str(tmp_path / "__init__.py"))
     before = room._code_of("w")
+    write_long_ago(module, "LIMIT = 2\n")
+
+    found = room._code_of("w")
+    assert found is not None
+    assert found not in (before, room._code_of("v"))
+
+
+def write_long_ago(file: Path, text: str) -> None:
+    file.write_text(text)
+    os.utime(file, (1e9, 1e9))
+
+
+def test_nothing_is_kept_of_code_that_was_edited_since_it_was_imported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Else the old code's answers would be kept as those of the new one."""
+    module = tmp_path / "rules.py"
+    write_long_ago(module, "LIMIT = 1\n")
+    monkeypatch.setattr(models, "__file__", str(tmp_path / "__init__.py"))
+    assert room._code_of("w") is not None
+
     module.write_text("LIMIT = 2\n")
 
-    assert room._code_of("w") not in (before, room._code_of("v"))
+    assert room._code_of("w") is None
+    assert Answers.of("w", {}, print) is None
+
+
+def test_answers_that_would_not_fit_are_not_taken(cache: Path) -> None:
+    """A limit of memory is for them, too."""
+    searched()
+    world = load_world(WORLD)
+    told: list[str] = []
+
+    report = check(world, answers=Answers.of(WORLD, world.source, told.append, 1 << 20))
+
+    assert ["its answers would not fit under the memory limit"] == [
+        line.partition(" is not used: ")[2] for line in told
+    ]
+    assert ("holds", ()) == (report.result, report.notes)
 
 
 def damaged(file: Path) -> None:

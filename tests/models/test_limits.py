@@ -17,6 +17,7 @@ from models import Broadcast, Message, MessageBag, World, always, eventually, no
 from models.catalogue import load_world
 from models.check import check
 from models.engine.progress import Tick
+from models.engine.search import Limits, Search, TooFar
 from models.memory import parse_size, resident_bytes
 from models.properties import always_pair
 
@@ -75,6 +76,36 @@ def test_a_bound_on_seconds_ends_the_search_as_incomplete() -> None:
     assert "incomplete" == report.result
     assert "the limit of 0.2 seconds" == report.stopped_by
     assert report.seconds < 20
+
+
+def test_a_bound_on_seconds_is_of_all_that_was_begun_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A search that begins again, as rows became too wide, has no more time for that."""
+    began, now = [0], [0.0]
+    begin = Search._begin
+
+    def slow_to_begin(search: Search) -> None:
+        began[0] += 1
+        now[0] += 10.0
+        if began[0] == 1:
+            search.limits = Limits(seconds=15.0)
+        begin(search)
+
+    def first_time_too_far(search: Search) -> None:
+        if began[0] == 1:
+            now[0] += 10.0
+            raise TooFar
+
+    monkeypatch.setattr(Search, "_begin", slow_to_begin)
+    monkeypatch.setattr(Search, "_refuse_far", first_time_too_far)
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+
+    search = Search(load_world("two-phase-commit", members=4))
+    found = search.run()
+
+    assert 2 == began[0]
+    assert "the limit of 15 seconds" == found.stopped_by
 
 
 def test_a_bound_on_memory_ends_the_search_as_incomplete() -> None:

@@ -6,18 +6,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve
+from attrs import define, evolve
 from hypothesis import assume, given
 
 from models import load_world
 from models.catalogue import ENTRIES
 from models.check import check
-from models.engine import rowset
+from models.engine import rowset, watching
 from models.engine import workers as room
 from models.engine.rowset import RowSet
 from models.engine.search import Limits, Search
 from models.memory import Budget
+from models.properties import always_each, always_pair
 from models.report import Report
+from models.world import World
 from tests.models.random_models import Plan, build, plans
 from tests.models.test_answers import without_costs
 
@@ -129,3 +131,46 @@ def test_limits_end_it(limits: Limits) -> None:
 
     assert found.stopped_by.startswith("the limit of")
     assert search.states.count < 290_000
+
+
+@define
+class _Digit:
+    """Any digit, chosen once."""
+
+    digit: int = -1
+
+    def choices(self) -> list[int]:
+        return list(range(10)) if self.digit < 0 else []
+
+    def receive(self, event: int) -> None:
+        self.digit = event
+
+
+def _digits() -> World:
+    """Two claims, of which a level breaks the first in many rows and the second in one."""
+    return World(
+        name="digits",
+        members=dict.fromkeys("abc", _Digit),
+        properties=[
+            always_each("small", lambda shown: shown.digit < 2),
+            always_pair("not nine twice", lambda one, other: one.digit + other.digit < 18),
+        ],
+    )
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_more_broken_rows_than_there_is_room_for_are_all_told(
+    monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    """Which of them come first depends on the number of workers."""
+    wanted = Search(_digits(), stop_at_violation=False).run()
+    monkeypatch.setattr(watching, "_BAD_MOST", 2)
+    monkeypatch.setattr(watching, "_SHARED_LEAST", 2)
+
+    found = Search(_digits(), stop_at_violation=False, workers=workers).run()
+
+    told = [[(hit.claim.property.name, hit.level) for hit in one.hits] for one in (wanted, found)]
+    assert [("small", 1), ("not nine twice", 2)] == told[0] == told[1]
+    assert (
+        [len(hit.rows) for hit in wanted.hits] == [len(hit.rows) for hit in found.hits] == [24, 3]
+    )

@@ -143,7 +143,8 @@ class Checked:
 @click.option(
     "--cache/--no-cache",
     default=True,
-    help="Take members' answers from the last run of the same code, and keep them.",
+    help="Take members' answers from the last run of the same code, and keep them;"
+    " a tier never does.",
 )
 @click.option("--tier", type=click.Choice(["quick", "long"]), help="Check every world of a tier.")
 @click.option("--estimate/--no-estimate", default=None, help="Say first how long it may take.")
@@ -387,7 +388,7 @@ def _answers(loaded: Loaded, settings: Settings, tell: Callable[[str], None]) ->
     """Return what is kept of members' answers; None for a world of somebody's own."""
     if not settings.cache or loaded.file is not None:
         return None
-    return Answers.of(loaded.target, loaded.world.source, tell)
+    return Answers.of(loaded.target, loaded.world.source, tell, settings.memory_bytes)
 
 
 @contextmanager
@@ -469,15 +470,19 @@ def _plan(loaded: Loaded, settings: Settings, progress: Progress, interrupt: Int
 
 def _check_tier(tier: Literal["quick", "long"], settings: Settings) -> int:
     from models.check import check as search_world
+    from models.engine.workers import cores
     from models.memory import resident_bytes
 
     _refuse_too_little(settings.memory_bytes, resident_bytes())
+    workers = settings.workers or min(cores(), WORKERS_MOST)
     with _watched() as (progress, _):
-        warm_up()
+        warm_up(workers=workers)
 
         def search(item: Entry, mutant: str | None) -> Report:
             loaded = catalogue.load(item.name, {"mutant": mutant} if mutant else {})
-            report = search_world(loaded.world, progress=progress, **settings.limits())
+            report = search_world(
+                loaded.world, progress=progress, workers=workers, **settings.limits()
+            )
             progress.close()
             return report
 
