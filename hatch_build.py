@@ -33,6 +33,7 @@ STAYS = (
     "tools/spark_archive.py",
     "tools/torture",
     "tools/torture.py",
+    "tools/torture_clusterer.py",
 )
 
 

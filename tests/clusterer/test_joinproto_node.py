@@ -1,4 +1,4 @@
-"""`joinproto node` under the Clusterer: formed, grown, shrunk, reset, brought back by configs alone.
+"""`joinproto node` under the Clusterer: formed, grown, shrunk, reset, back by configs alone.
 
 Real: all processes, kill -9, frames that clients write and read.
 """

@@ -98,9 +98,7 @@ def rabbits(tmp_path: Path) -> Iterator[Rabbits]:
         )
 
     epmd = subprocess.Popen(["epmd", "-port", str(epmd_port), "-address", "127.0.0.1"])
-    fleet = Fleet(
-        tmp_path, named("abcd"), service=service, timing=TIMING, environment=environment
-    )
+    fleet = Fleet(tmp_path, named("abcd"), service=service, timing=TIMING, environment=environment)
     try:
         yield Rabbits(fleet, sbin, environment)
     finally:

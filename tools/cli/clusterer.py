@@ -98,7 +98,9 @@ def compare(a: str, b: str, release: str, as_json: bool) -> int:
     return 0
 
 
-@clusterer.command(epilog="Example: joinproto clusterer plan cluster.config new.config --status status.json")
+@clusterer.command(
+    epilog="Example: joinproto clusterer plan cluster.config new.config --status status.json"
+)
 @options
 @click.option("--status", metavar="FILE", help="JSON: node to ready, off or reset; else ready.")
 @click.argument("current")
