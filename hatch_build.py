@@ -35,6 +35,7 @@ STAYS = (
     "tools/spark_archive.py",
     "tools/torture",
     "tools/torture.py",
+    "tools/torture_clusterer.py",
 )
 
 

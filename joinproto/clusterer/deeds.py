@@ -69,7 +69,11 @@ def _config(sim: Sim, deed: Deed) -> Config | None:
         return None
     try:
         return of_json(deed.config, sim.story.release).config
-    except NotConfig:
+    except NotConfig as error:
+        if deed.op is Op.START:
+            sim.replies[deed.node or ""] = (
+                f"started without the given config: {error.found}; write {error.write}"
+            )
         return None
 
 

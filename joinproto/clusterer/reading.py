@@ -4,7 +4,7 @@ All three become terms (`terms.py`) first, so one set of checks reads them.  An 
 line, what was found there, and what to write.
 
 Source: Clusterer, U2; the real one's order of checks: the form, keys that are missing, version,
-nodes, gospel, shutdown_timeout, node_ids.
+nodes, gospel, shutdown_timeout, node_ids; last, and ours alone, a key that means nothing.
 """
 
 from __future__ import annotations
@@ -51,6 +51,10 @@ KEYS = {
     Release.SEED: ("version", "nodes", "gospel", "shutdown_timeout"),
     Release.HEAD: ("version", "nodes", "gospel"),
 }
+
+
+MEANT = (*KEYS[Release.SEED], "node_ids", "node_id", "since")
+"""All keys that mean something; the last ones stand in stored configs."""
 
 
 class NotConfig(Exception):
@@ -120,6 +124,10 @@ def checked(term: Term, release: Release, note: str = "") -> Read:
     timeout = _timeout(there["shutdown_timeout"]) if release is Release.SEED else None
     ids = _ids(there.get("node_ids"))
     own = there.get("node_id")
+    for name, found in there.items():
+        if name not in MEANT:
+            known = ", ".join(KEYS[release])
+            raise NotConfig(found.line, f"there is no key {Atom(name)}", f"one of {known}", name)
     return Read(
         Held(Config(version, disc, ram, gospel, timeout), ids, _since(there.get("since"))),
         own.text if isinstance(own, Binary | Text) else None,

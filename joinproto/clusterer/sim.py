@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
+from heapq import heappop, heappush
 from typing import Any
 
 from attrs import Factory, define, frozen
@@ -119,6 +120,10 @@ class Sim:
         self.replies: dict[str, str] = {}
         self.events: list[str] = []
         self.deeds_when = Deeds.FIRST
+        # In the plain order: numbers of the links that hold something, the first one on top.
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._keys: list[tuple[str, str]] = []
+        self._full: list[int] = []
         for name in story.nodes:
             self.create(name)
 
@@ -164,13 +169,13 @@ class Sim:
         if acts and self.deeds_when is Deeds.FIRST:
             return acts
         deeds, acts = acts, []
+        if self.choose is None and (full := self._first_full()) is not None:
+            return [Act(f"{full[0]} to {full[1]}", self.deliver, full)]
         acts += [
             Act(f"{key[0]} to {key[1]}", self.deliver, key)
-            for key, link in self.links.items()
+            for key, link in (self.links.items() if self.choose is not None else ())
             if link
         ]
-        if self.choose is None and acts:
-            return acts
         up = [machine for _, machine in sorted(self.machines.items()) if machine.is_up]
         acts += [Act(f"boot {one.name}", self._boot, (one,)) for one in up if one.boots is not None]
         if self.choose is None and acts:
@@ -235,9 +240,24 @@ class Sim:
 
     def _send(self, sender: str, to: str, content: Any) -> None:
         if self._answers(sender, to):
-            self.links.setdefault((sender, to), deque()).append(content)
+            link = self.links.setdefault((sender, to), deque())
+            if self.choose is None and not link:
+                number = self._numbers.setdefault((sender, to), len(self._keys))
+                if number == len(self._keys):
+                    self._keys.append((sender, to))
+                heappush(self._full, number)
+            link.append(content)
         else:
             self._lost(sender, to, content)
+
+    def _first_full(self) -> tuple[str, str] | None:
+        """Return the link that was made first of those that hold something."""
+        while self._full:
+            key = self._keys[self._full[0]]
+            if self.links[key]:
+                return key
+            heappop(self._full)
+        return None
 
     def _lost(self, sender: str, to: str, content: Any) -> None:
         """Tell whoever has asked that no answer comes, and whoever tells that nobody heard."""

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from attrs import frozen
 
 from joinproto.ask.strict import DoesNotFit, reader_of
+from joinproto.clusterer.reading import MEANT as CONFIG_KEYS
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.variants import Variant
 from joinproto.json_form import AtLeast
@@ -81,7 +82,33 @@ def story_of(value: Any) -> Story:
     return story
 
 
+MEANT = {
+    "node": NAMES_A_NODE,
+    "config": (Op.START, Op.APPLY),
+    "between": (Op.CUT, Op.HEAL),
+    "seconds": (Op.WAIT,),
+}
+"""To which deeds a field says something."""
+
+
+def _check_meant(place: str, deed: Deed) -> None:
+    for name, ops in MEANT.items():
+        if getattr(deed, name) and deed.op not in ops:
+            said = ", ".join(one.value for one in ops)
+            raise DoesNotFit(
+                f"{place}.{name}", f"{deed.op.value} has no {name}", next=f"{name} is for {said}"
+            )
+    for key in deed.config or {}:
+        if key not in CONFIG_KEYS:
+            raise DoesNotFit(
+                f"{place}.config.{key}",
+                "there is no such key",
+                next=f"keys of a config: {', '.join(CONFIG_KEYS[:4])}",
+            )
+
+
 def _check(place: str, deed: Deed, known: set[str]) -> None:
+    _check_meant(place, deed)
     if deed.op in NAMES_A_NODE and deed.node is None:
         raise DoesNotFit(f"{place}.node", f"{deed.op.value} needs a node", next="name a machine")
     if deed.op in NAMES_A_NODE and deed.node not in known:

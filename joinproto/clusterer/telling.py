@@ -49,7 +49,10 @@ class StepTold:
     wiped: Annotated[
         tuple[str, ...], "whose data, held when the step began, the protocol threw away"
     ]
-    replies: Annotated[Mapping[str, str], "what each apply was answered, by node"]
+    replies: Annotated[
+        Mapping[str, str],
+        "by node: what each apply was answered, and a start whose config is not valid",
+    ]
 
 
 def told(sim: Sim) -> StepTold:

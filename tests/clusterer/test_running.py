@@ -15,6 +15,9 @@ from joinproto.clusterer.config import Config
 from joinproto.clusterer.messages import AskLock
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.running import wire
+from tests.tools.running import run_here
+from tests.tools.schemas import faults
+from tools.cli import schema
 from tools.faults.clusterer import Fleet
 
 pytestmark = pytest.mark.slow
@@ -145,3 +148,30 @@ def test_what_is_not_a_node_is_refused_and_hurts_nobody(fleet: Fleet) -> None:
     assert "Traceback" not in out
     assert "refused" in out
     assert 0 == fleet.stop("a")
+
+
+def test_apply_asks_before_data_are_lost(
+    fleet: Fleet, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Without a terminal and without --yes: exit code 2, and nothing is sent."""
+    for name in "ab":
+        fleet.start(name)
+    fleet.until_ready("ab", 0)
+    file = tmp_path / "new.config"
+    file.write_text("[{version, 1}, {nodes, [a, b]}, {gospel, {node, a}}, {shutdown_timeout, 9}].")
+    words = ("clusterer", "apply", str(file), "--to", str(fleet.ports["a"]))
+
+    refused = run_here(capsys, *words)
+    assert 2 == refused.code
+    assert "its data are LOST" in refused.out
+    assert "the data of b would be lost; nothing was sent" in refused.err
+    assert fleet.is_ready("a", 0)
+
+    done = run_here(capsys, *words, "--yes", "--wait", "60", "--json")
+    assert 0 == done.code
+    assert (["b"], True) == (done.object["plan"]["wiped"], done.object["ready"])
+    assert 1 == run_here(capsys, *words, "--yes").code  # already applied
+    status = run_here(capsys, "clusterer", "status", "--to", str(fleet.ports["b"]), "--json")
+    assert [] == list(faults(status.object, schema.SCHEMAS["clusterer-status"]))
+    assert [] == list(faults(done.object, schema.SCHEMAS["applied"]))
+    assert ("ready", 1) == (status.object["status"], status.object["version"])

@@ -7,8 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from joinproto.ask.strict import DoesNotFit
+from joinproto.clusterer.config import Held, Notes
+from joinproto.clusterer.coordinator import step
+from joinproto.clusterer.messages import Record, Start
+from joinproto.clusterer.reading import of_json
+from joinproto.clusterer.state import State, Who
+from joinproto.clusterer.status import Status
 from joinproto.clusterer.story import story_of
 from joinproto.json_form import encoded
 from tests.clusterer.stories import apply, config, deed, orders_of, seen, start, steps_of, story
@@ -126,6 +133,7 @@ def test_a_config_that_is_not_valid_is_as_if_none_was_given() -> None:
     steps = steps_of(story([start("a", bad)], [apply("a", bad)], nodes="a"))
 
     assert {"a": "ready 0 a/1"} == seen(steps[0])
+    assert steps[0].replies["a"].startswith("started without the given config: nodes has ram")
     assert {"a": "refused: not a valid config"} == steps[1].replies
 
 
@@ -138,6 +146,18 @@ def test_an_empty_story_has_no_steps() -> None:
 
 
 BAD: list[tuple[Any, str]] = [
+    (
+        {"nodes": ["a"], "steps": [{"do": [{"op": "stop", "node": "a", "seconds": 1}]}]},
+        "steps[0].do[0].seconds",
+    ),
+    ({"nodes": ["a"], "steps": [{"do": [{"op": "wait", "node": "a"}]}]}, "steps[0].do[0].node"),
+    (
+        {
+            "nodes": ["a"],
+            "steps": [{"do": [{"op": "start", "node": "a", "config": {"verson": 1}}]}],
+        },
+        "steps[0].do[0].config.verson",
+    ),
     ([], ""),
     ({}, ""),
     ({"steps": [{"do": [{"op": "jump"}]}]}, "steps[0].do[0].op"),
@@ -201,3 +221,31 @@ def test_the_same_seed_is_the_same_run() -> None:
     told = story([start("a", AB), start("b")], [apply("a", config(2, "ab", None))], nodes="ab")
 
     assert encoded(orders_of(told, 5)) == encoded(orders_of(told, 5))
+
+
+def test_a_gospel_that_never_came_is_not_known() -> None:
+    """{a, b} grow by c, which is off, and then name c the gospel: they wait for its data."""
+    never = [
+        [start("a", AB), start("b")],
+        [apply("a", config(2, "abc", "a"))],
+        [apply("b", config(3, "abc", "c"))],
+        [start("c")],
+    ]
+    steps = steps_of(story(*never, nodes="abc"))
+    real = steps_of(story(*never, nodes="abc", variant="real"))
+
+    assert {"a": "joining 3 a/1", "b": "joining 3 a/1"} == seen(steps[2])
+    assert ("c",) == steps[2].nodes["a"].waits_for
+    assert {"ready 3 c/1"} == set(seen(steps[3]).values())
+    assert 2 == len({one.data for one in real[3].nodes.values()})
+
+
+def test_who_gave_its_data_up_and_was_stopped_before_others_came_joins_again() -> None:
+    """The stored config does not count as achieved: there is nothing that would go with it."""
+    record = Record(stored=Held(of_json(AB).config, Notes.of({"a": "x", "b": "y"})), identity="y")
+    begun = Start(record=record, given=None, fresh="z")
+
+    kept = step(State(who=Who("b")), begun).state.status
+    blank = step(State(who=Who("b")), evolve(begun, record=evolve(record, blank=True))).state.status
+
+    assert (Status.REJOINING, Status.JOINING) == (kept, blank)

@@ -69,7 +69,7 @@ def options(command: Any) -> Any:
     )
 
 
-@clusterer.command()
+@clusterer.command(epilog="Example: joinproto clusterer validate cluster.config")
 @options
 @click.argument("file")
 def validate(file: str, release: str, as_json: bool) -> int:
@@ -85,7 +85,7 @@ def validate(file: str, release: str, as_json: bool) -> int:
     return 1
 
 
-@clusterer.command()
+@clusterer.command(epilog="Example: joinproto clusterer compare cluster.config new.config")
 @options
 @click.argument("a")
 @click.argument("b")
@@ -98,7 +98,9 @@ def compare(a: str, b: str, release: str, as_json: bool) -> int:
     return 0
 
 
-@clusterer.command()
+@clusterer.command(
+    epilog="Example: joinproto clusterer plan cluster.config new.config --status status.json"
+)
 @options
 @click.option("--status", metavar="FILE", help="JSON: node to ready, off or reset; else ready.")
 @click.argument("current")
@@ -138,7 +140,7 @@ def statuses_of(file: str, nodes: frozenset[str]) -> dict[str, Up]:
 # -- stories -------------------------------------------------------------------------------
 
 
-@clusterer.command()
+@clusterer.command(epilog="Example: joinproto clusterer run two-younger-at-once --seeds 20")
 @click.argument("story")
 @click.option("--seeds", type=click.IntRange(min=0), default=0, help="Try so many other orders.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -158,7 +160,7 @@ def run(story: str, seeds: int, as_json: bool) -> int:
     return 0
 
 
-@clusterer.command()
+@clusterer.command(epilog="Example: joinproto clusterer stories")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def stories(as_json: bool) -> int:
     """List the stories that ship."""

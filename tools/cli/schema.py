@@ -24,6 +24,7 @@ from tools.at_scale.many import Asked
 from tools.at_scale.results import Compared
 from tools.cli.check import Checked
 from tools.cli.clusterer import Stories, Validated
+from tools.cli.clusterer_run import Applied, StatusShown
 from tools.cli.decide import Decided
 from tools.cli.discovery import Booted, Lint, Split
 from tools.cli.draw import Drawings, Drawn
@@ -78,6 +79,8 @@ SCHEMAS = {
     "clusterer-plan": schema_of(ClustererPlan),
     "played": schema_of(Played),
     "stories": schema_of(Stories),
+    "applied": schema_of(Applied),
+    "clusterer-status": schema_of(StatusShown),
     "lint": schema_of(Lint),
     "booted": schema_of(Booted),
     "listed": schema_of(Listing, "`discovery list --json`: who is there."),

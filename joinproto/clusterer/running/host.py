@@ -18,11 +18,11 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
-from attrs import Factory, define, evolve, field, frozen
+from attrs import Factory, define, field, frozen
 
 from joinproto.clusterer import coordinator
 from joinproto.clusterer.config import Config
-from joinproto.clusterer.keeping.members import Members, MembersFile
+from joinproto.clusterer.keeping.members import Members
 from joinproto.clusterer.keeping.stored import StoredConfig
 from joinproto.clusterer.messages import (
     Answer,
@@ -36,7 +36,6 @@ from joinproto.clusterer.messages import (
     BootFailed,
     Down,
     Keep,
-    NewConfig,
     Off,
     Poke,
     Receive,
@@ -50,6 +49,7 @@ from joinproto.clusterer.messages import (
     TimeUp,
     Wipe,
 )
+from joinproto.clusterer.running.memory import Memory
 from joinproto.clusterer.running.network import Network, Timing
 from joinproto.clusterer.running.peering import Peering
 from joinproto.clusterer.running.service import Booting, Service, ServiceFailed, ServiceStatus
@@ -91,7 +91,7 @@ class Host:
 
     who: Who
     stored: StoredConfig
-    remembered: MembersFile
+    memory: Memory
     service: Service
     timing: Timing
     events: EventLog
@@ -103,7 +103,6 @@ class Host:
     failure: str = ""
     runs: bool = False
     peering: Peering = field(init=False)
-    _members: Members = field(init=False)
     _inbox: asyncio.Queue[Any] = Factory(asyncio.Queue)
     _tokens: count[int] = Factory(lambda: count(1))
     _timer: asyncio.TimerHandle | None = None
@@ -114,7 +113,6 @@ class Host:
 
     def __attrs_post_init__(self) -> None:
         self.state = State(who=self.who)
-        self._members = Members()
         self.peering = Peering(self._send)
 
     def post(self, event: Any) -> None:
@@ -125,17 +123,17 @@ class Host:
         """Run until the node has ended; raises `StoreError` of the disk, `ServiceFailed` of a
         service that cannot be stopped or wiped."""
         kept = self.stored.load()
-        self._members = self.remembered.load()
+        self.memory.load()
         # A node that was killed may have left its service running.
         await self._service("stop", lambda: self.service.stop(leaves=False))
-        if self._members.given_up:
+        if self.memory.now.given_up:
             await self._service("wipe", self.service.wipe)
         record = Record(
             stored=None if kept is None else kept.held,
             identity=None if kept is None else kept.identity,
-            members=frozenset(self._members.members),
-            ran=frozenset(self._members.ran),
-            blank=self._members.given_up,
+            members=frozenset(self.memory.now.members),
+            ran=frozenset(self.memory.now.ran),
+            blank=self.memory.now.given_up,
         )
         clock = asyncio.ensure_future(self._clock())
         try:
@@ -174,7 +172,8 @@ class Host:
             case Receive(_, ServiceTold()):
                 self.peering.told(event.sender, event.content)
             case _:
-                self._saw(event)
+                if self.runs:
+                    self.memory.saw(event, self.state.config_now.config)
                 await self._step(event)
 
     @property
@@ -194,30 +193,6 @@ class Host:
             return {}
         return found.says
 
-    # -- who runs ----------------------------------------------------------------------------
-
-    def _saw(self, event: Any) -> None:
-        """Remember who runs with this node's service; after its own end that stays as it is."""
-        if not self.runs:
-            return
-        match event:
-            case Receive(sender, NewConfig(held, achieved)):
-                coeval = held.config == self.state.config_now.config
-                self._remember(sender, runs=achieved and coeval)
-            case Receive(sender, AskStatus()) | Down(sender):
-                self._remember(sender, runs=False)
-
-    def _remember(self, node: str, *, runs: bool) -> None:
-        before = self._members
-        ran = {*before.ran, node} if runs else {*before.ran} - {node}
-        members = {*before.members, node} if runs else {*before.members}
-        self._keep(evolve(before, ran=tuple(sorted(ran)), members=tuple(sorted(members))))
-
-    def _keep(self, members: Members) -> None:
-        if members != self._members:
-            self.remembered.keep(members)
-            self._members = members
-
     # -- a step ------------------------------------------------------------------------------
 
     async def _step(self, event: Any) -> None:
@@ -236,7 +211,7 @@ class Host:
         elif after.waits_for != before.waits_for and after.waits_for:
             log.info("waits for %s: %s", ", ".join(sorted(after.waits_for)), after.why.case)
         if any(isinstance(one, Wipe) for one in step.effects):
-            self._keep(Members(given_up=True))
+            self.memory.keep(Members(given_up=True))
         leaves = after.held is not None and self.who.me not in after.held.config.nodes
         for effect in step.effects:
             await self._perform(effect, leaves=leaves)
@@ -267,11 +242,8 @@ class Host:
 
     async def _changed(self, config: Config) -> None:
         """Forget who the config does without; adopted in silence, the service runs on."""
-        before = self._members
-        members = tuple(sorted(config.nodes.intersection(before.members)))
-        ran = tuple(sorted(config.nodes.intersection(before.ran)))
-        self._keep(evolve(before, members=members, ran=ran))
-        left = frozenset(before.members) - config.nodes
+        left = self.memory.only(config.nodes)
+        ran = self.memory.now.ran
         # One is enough to strike them from the service's own list.
         if left and self.who.me == min(ran, default=self.who.me):
             self._forgetting = asyncio.ensure_future(self._forget(left))
@@ -327,7 +299,7 @@ class Host:
             nodes=boot.nodes,
             ram=config.ram,
             running=running,
-            members=frozenset(self._members.members),
+            members=frozenset(self.memory.now.members),
             forget=boot.forget,
         )
         self.events.write("boot", how=boot.how.value, running=sorted(running))
@@ -344,9 +316,9 @@ class Host:
             self._boot = None
         self.failure = ""
         own = {self.who.me}
-        former = set() if boot.how is boot.how.FOUND else {*self._members.members} & boot.nodes
+        former = set() if boot.how is boot.how.FOUND else {*self.memory.now.members} & boot.nodes
         members = (former | own | set(running)) - boot.forget
-        self._keep(Members(members=tuple(sorted(members)), ran=tuple(sorted({*running} | own))))
+        self.memory.booted(members, {*running} | own)
         self.runs = True
         self.events.write("booted", how=boot.how.value)
         self.post(Booted())
@@ -371,10 +343,7 @@ class Host:
             elapsed += self.timing.poll
             state = self.state
             if state.waits and state.round is None and self._inbox.empty():
-                record = Record(
-                    members=frozenset(self._members.members), ran=frozenset(self._members.ran)
-                )
-                self.post(Tick(next(self._tokens), record))
+                self.post(Tick(next(self._tokens), self.memory.record))
             if elapsed >= self.timing.poke:
                 elapsed = 0.0
                 if state.status is Status.READY and state.dead:

@@ -25,6 +25,7 @@ from joinproto.clusterer.keeping.stored import StoredConfig
 from joinproto.clusterer.messages import Reply
 from joinproto.clusterer.reading import NotConfig, read
 from joinproto.clusterer.running.host import Asked, Host, Stopped
+from joinproto.clusterer.running.memory import Memory
 from joinproto.clusterer.running.network import Heard, Network
 from joinproto.clusterer.running.settings import Settings
 from joinproto.clusterer.running.wire import Hello
@@ -82,7 +83,7 @@ async def _run(settings: Settings, given: Config | None) -> int:
     host = Host(
         who=Who(settings.node, release=settings.release),
         stored=StoredConfig(settings.data, settings.release),
-        remembered=MembersFile(settings.data),
+        memory=Memory(MembersFile(settings.data)),
         service=settings.service(),
         timing=settings.timing,
         events=events,
