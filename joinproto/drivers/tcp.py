@@ -30,7 +30,7 @@ from joinproto.errors import EnvironmentProblem
 log = logging.getLogger(__name__)
 
 BACKOFF_SECONDS = (0.05, 0.5)
-OUT_OF_TURN_SECONDS = 3.0
+OUT_OF_TURN_SECONDS = 8.0
 """After which a member calls one that ought to call it: that one may not know of it."""
 FAREWELL_SECONDS = 1.0
 

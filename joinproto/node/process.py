@@ -201,7 +201,7 @@ class Node:
                 await cluster.wait_active(timeout=max(left, 0.0))
             except NotActive:
                 if cluster.ended is None and not self.is_anew:
-                    raise
+                    raise NotActive.because(cluster.phase, cluster.engine.waiting, wait) from None
         ended = await cluster.wait_ended()
         if isinstance(ended, Stop):
             log.info("stopped in order; its store is %s", "clean" if ended.is_clean else "dirty")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +17,10 @@ from attrs import define, field
 from joinproto.discovery.answers import Failed, Listed
 from joinproto.discovery.aws import Aws, AwsBackend, Endpoint, Names
 from joinproto.discovery.aws_metadata import Metadata
+from joinproto.discovery.clients.conform_file import conform_file
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Signing
+from joinproto.discovery.lint import Given
 from tests.discovery.asking import ask
 from tools.boots.recorded import Answer, Recorded, serving
 
@@ -209,3 +212,31 @@ def test_an_instance_in_no_group_is_an_error_and_an_empty_list_of_real(
         real = backend(port, state.port, variant=Variant.REAL, use_autoscaling_group=True)
         assert isinstance(ask(ours, lambda it: it.list_nodes()), Failed)
         assert Listed(()) == ask(real, lambda it: it.list_nodes())
+
+
+@pytest.mark.slow
+def test_a_real_api_conforms_with_the_keys_of_a_profile(
+    port: int,
+    instances: dict[str, list[dict[str, Any]]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The conformance suite, asked by a file; keys and region from AWS's own places."""
+    (tmp_path / "credentials").write_text(
+        "[boots]\naws_access_key_id = testing\naws_secret_access_key = testing\n"
+    )
+    (tmp_path / "config").write_text(f"[profile boots]\nregion = {REGION}\n")
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION", "DEFAULT_REGION"):
+        monkeypatch.delenv(f"AWS_{name}", raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_PROFILE", "boots")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
+    text = (
+        "cluster_formation.peer_discovery_backend = aws\n"
+        "cluster_formation.aws.instance_tags.service = rabbitmq\n"
+    )
+    mine = hosts(instances["tagged"][1:])[0]
+
+    assert conform_file(text, Given(), node=mine).conforms
+    assert not conform_file(text, Given(), node="rabbit@not.there").conforms

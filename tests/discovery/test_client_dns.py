@@ -10,9 +10,11 @@ import pytest
 
 from joinproto.discovery import dns
 from joinproto.discovery.answers import Answer, Failed, Listed
+from joinproto.discovery.clients.conform_file import StandIns, conform_file
 from joinproto.discovery.clients.port import Dns
 from joinproto.discovery.clients.resolver import Resolver
 from joinproto.discovery.contract import Variant
+from joinproto.discovery.lint import Given
 from tools.boots.servers import dnsmasq
 from tools.faults.ports import free_ports
 
@@ -83,3 +85,19 @@ def test_a_server_that_is_down_is_an_error_in_time() -> None:
 def test_a_name_that_no_server_can_have_is_an_error(port: int, name: str) -> None:
     """No traceback."""
     assert isinstance(listed(port, name), Failed)
+
+
+def test_a_real_dns_conforms_and_a_name_without_records_does_not(port: int) -> None:
+    """The conformance suite, asked by a file."""
+    stand_ins = StandIns(resolver=Resolver(servers=("127.0.0.1",), port=port, seconds=2.0))
+
+    def conforms(name: str) -> bool:
+        text = (
+            "cluster_formation.peer_discovery_backend = dns\n"
+            f"cluster_formation.dns.hostname = {name}.eng.example.local\n"
+        )
+        return conform_file(text, Given(node="rabbit@a.b"), stand_ins=stand_ins).conforms
+
+    assert conforms("discovery")
+    assert not conforms("empty")
+    assert not conforms("partly")

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import anyio
 import pytest
 
 from joinproto.discovery import k8s_lease
 from joinproto.discovery.answers import Failed, Listed, Selected
+from joinproto.discovery.clients.conform_file import conform_file
 from joinproto.discovery.clients.conformance import conformance
 from joinproto.discovery.clients.http import Http
 from joinproto.discovery.clients.port import Served
@@ -21,6 +23,8 @@ from joinproto.discovery.consul import ConsulBackend
 from joinproto.discovery.consul_settings import Consul
 from joinproto.discovery.contract import Done, Held, Variant
 from joinproto.discovery.k8s import EndpointsBackend, K8s
+from joinproto.discovery.lint import Given
+from joinproto.discovery.releases import release
 from tests.discovery.asking import ask
 from tests.discovery.rude import Manner, rude
 from tools.boots.recorded import Answer, ConsulServer, K8sServer, serving
@@ -223,3 +227,26 @@ def test_a_dead_holder_is_followed_once_it_was_silent(monkeypatch: pytest.Monkey
     with serving(state):
         anyio.run(story)
     assert [True, True] == [isinstance(one, Held) for one in got]
+
+
+def test_kubernetes_of_the_recorded_shapes_conforms(tmp_path: Path) -> None:
+    """The conformance suite, asked by a file, with a Lease of its own that is removed."""
+    (tmp_path / "token").write_text("a-token")
+    state = K8sServer(endpoints={"mine": [{"addresses": [{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]}]})
+    keys = {
+        "host": "127.0.0.1",
+        "scheme": "http",
+        "service_name": "mine",
+        "token_path": tmp_path / "token",
+        "namespace_path": tmp_path / "token",
+    }
+    with serving(state):
+        lines = [f"cluster_formation.k8s.{key} = {value}" for key, value in keys.items()]
+        lines.append(f"cluster_formation.k8s.port = {state.port}")
+        lines.append("cluster_formation.peer_discovery_backend = kubernetes")
+        done = conform_file("\n".join(lines), Given(release=release("4.0")), node="rabbit@10.0.0.1")
+
+        assert done.conforms, done
+        assert any("lock" in one.name for one in done.checks)
+        state.endpoints["mine"] = []
+        assert not conform_file("\n".join(lines), Given(release=release("4.0"))).conforms

@@ -23,10 +23,9 @@ from joinproto.errors import EnvironmentProblem
 from joinproto.node.control import ask_control
 from tools.boots.places import Found, Place
 from tools.boots.running import run
-from tools.faults.namespaces import Namespaces
 from tools.faults.ports import free_ports
 
-SERVES_WITHIN = 60.0
+SERVES_WITHIN = 180.0
 ASKED_EVERY = 0.1
 PRELOAD = ["joinproto.node.process", "joinproto.node.discovering", "tools.boots.running"]
 TIMING = "patience = 0.4\nheartbeat = 0.25\nsilence = 2.0"
@@ -65,7 +64,6 @@ class Boot:
     register: str = "votes"
     storm: float = 0.0
     chance: random.Random = field(factory=random.Random)
-    inside: Namespaces | None = None
     processes: dict[str, BaseProcess] = field(factory=dict)
 
     def run(self) -> Booted:

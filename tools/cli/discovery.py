@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
 import click
@@ -167,17 +168,25 @@ def list_command(file: BinaryIO, at: str, node: str | None, real: bool, as_json:
 
 
 @discovery.command("conformance")
-@click.argument("url")
+@click.argument("server")
+@click.option("--release", "at", default="4.0", help="Of a file: whose settings.")
+@click.option("--node", help="Of a file: this node's name, which is to be listed.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def conformance(url: str, as_json: bool) -> int:
+def conformance(server: str, at: str, node: str | None, as_json: bool) -> int:
     """Say whether a server answers as a backend must.
 
-    URL is consul+http://HOST:PORT, etcd2+http://HOST:PORT or etcd3+http://HOST:PORT.  Records
-    are written under a name of their own, and removed.  Exit code 1 where it does not conform.
+    SERVER is consul+http://HOST:PORT, etcd2+http://HOST:PORT or etcd3+http://HOST:PORT; records
+    are written there under a name of their own, and removed.  For DNS, AWS and Kubernetes it is
+    a rabbitmq.conf, with the names and keys that they take.  Exit code 1 where it does not conform.
     """
+    from joinproto.discovery.clients.conform_file import conform_file
     from joinproto.discovery.clients.conformance import conformance as asked
 
-    found = asked(url)
+    file = Path(server)
+    if file.is_file():
+        found = conform_file(file.read_bytes(), _given(at, node), node=node)
+    else:
+        found = asked(server)
     if as_json:
         click.echo(printed(found))
     else:

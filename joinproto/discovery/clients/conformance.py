@@ -96,11 +96,12 @@ async def conform(server: str, make: Make) -> Conformance:
                 await two.unregister()
         await lists("after all have unregistered, the list is empty again")
     if one.locks:
-        checks += await _locks(one, two)
+        checks += await locks(one, two)
     return Conformance(server=server, checks=tuple(checks))
 
 
-async def _locks(one: Port, two: Port) -> list[Check]:
+async def locks(one: Port, two: Port) -> list[Check]:
+    """Return what holds of the lock that both ask for; nobody holds it afterwards."""
     checks: list[Check] = []
 
     def told(name: str, holds: bool, found: object) -> None:
