@@ -94,7 +94,7 @@ class Judge:
                 if claim.property.meanwhile is not None:
                     claim.meanwhile_bit = bits
                     bits += 1
-        if bits > 64:
+        if bits + (world.within is not None) > 64:
             raise ModelProblem("more than 64 claims about the whole world", next="split the world")
         self.local = [
             claim for claim in self.claims if claim.property.scope not in ("world", "step")
@@ -105,6 +105,8 @@ class Judge:
         # Members, monitor, environment: what a view is made of.
         # And links, where the world shows them.
         self.parts = tables.queue_field + tables.queue_count * world.show_links
+        self.within_bit = bits
+        self.combines |= world.within is not None
         self._budget = budget
         self._combos = Combos(self.parts, budget)
         self.flags: npt.NDArray[np.uint64] = np.zeros(64, np.uint64)
@@ -327,6 +329,9 @@ class Judge:
                             next="make it the same for interchangeable members, "
                             "or run with --no-symmetry",
                         )
+            within = self.tables.world.within
+            if within is not None and guard("within(view)", partial(within, self.view(number))):
+                flags |= 1 << self.within_bit
             self.flags[number] = flags
             if together is not None:
                 steps = guard("together(view)", partial(_listed, together, view))
