@@ -94,7 +94,7 @@ class Reference:
             move = Move(kind, split=around.split)  # type: ignore[arg-type]
             yield move, evolve(state, around=around)
         if self.world.together is not None:
-            for step in self.world.together(self.view(state)):
+            for step in self.world.joint_steps(self.view(state)):
                 yield from self._together(state, step)
 
     def _run(

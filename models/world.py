@@ -49,7 +49,8 @@ class World:
     `show_links`: views hold what queues and bags have under way, so claims and joint steps see it.
     `within`: where it is not true of a state, that state is judged and counted, and no step is
     taken from it: a bound for worlds without one of their own.
-    `together`: joint steps possible in a view.  `interchangeable`: names of members whose
+    `together`: joint steps possible in a view, or a list of those that are tried in every state,
+    which is much faster.  `interchangeable`: names of members whose
     code treats them alike; `--symmetry` explores one state for each renaming of them.
     `expiry`: of what use a message of a set still is, by (sender, addressee or None for
     all others, content): pairs of a member and a number.  The message is dropped for good
@@ -73,7 +74,7 @@ class World:
     show_disk: Callable[[Any], Any] | None = None
     show_links: bool = False
     within: Callable[[View], Any] | None = None
-    together: Callable[[View], Iterable[Together]] | None = None
+    together: Callable[[View], Iterable[Together]] | Sequence[Together] | None = None
     expiry: Callable[[str, str | None, Any], Iterable[tuple[str, int]]] | None = None
     interchangeable: Sequence[str] = ()
     labels: Sequence[str] = ()
@@ -122,6 +123,12 @@ class World:
                         f"property {item.name!r} is among {name!r}, which is not a member",
                         next=f"members are {', '.join(self.members)}",
                     )
+
+    def joint_steps(self, view: View) -> Iterable[Together]:
+        """Return the joint steps to be tried in a state that shows `view`."""
+        if self.together is None:
+            return ()
+        return self.together(view) if callable(self.together) else self.together
 
     @property
     def size(self) -> int:

@@ -301,6 +301,19 @@ class Judge:
         shown = self.tables.shown
         return all(shown[f][n].is_fixed for f, n in enumerate(self._combos.shown(number)))
 
+    def _fix_joint(self, times: int) -> None:
+        """Give so many combinations more the joint steps that are the same in all."""
+        tables = self.tables
+        if tables.joint["first"].count == 0 and times:
+            # No view is needed to list them; which one it is makes no difference.
+            steps = guard("together", partial(_listed, tables.world.joint_steps, self.view(0)))
+            tables.add_joint(steps)
+            times -= 1
+        if times:
+            for name in ("first", "count"):
+                same = tables.joint[name]
+                same.extend(np.full(times, same.array[0], same.array.dtype))
+
     def _ask_new(self) -> None:
         count = self._combos.count
         if len(self.flags) < count:
@@ -308,6 +321,13 @@ class Judge:
             grown[: self._known] = self.flags[: self._known]
             self.flags = grown
         together = self.tables.world.together
+        fixed = together is not None and not callable(together)
+        listed = self.tables.world.joint_steps
+        if fixed and self.renamed is None:
+            self._fix_joint(count - self._known)
+            if not self.whole and self.tables.world.within is None:
+                self._known = count
+                return
         for number in range(self._known, count):
             view = self.view(number)
             flags = 0
@@ -333,11 +353,11 @@ class Judge:
             if within is not None and guard("within(view)", partial(within, self.view(number))):
                 flags |= 1 << self.within_bit
             self.flags[number] = flags
-            if together is not None:
-                steps = guard("together(view)", partial(_listed, together, view))
+            if together is not None and not (fixed and self.renamed is None):
+                steps = guard("together(view)", partial(_listed, listed, view))
                 self.tables.add_joint(steps)
                 for names, other in self.renamed(view) if self.renamed is not None else ():
-                    moved = guard("together(view)", partial(_listed, together, other))
+                    moved = guard("together(view)", partial(_listed, listed, other))
                     if _deeds(steps, names) != _deeds(moved, {}):
                         raise ModelProblem(
                             "together(view) gives other joint steps when members are renamed",
