@@ -32,6 +32,7 @@ from models.worlds.fair.entries import ENTRIES as FAIR
 from models.worlds.note_worlds import FAIL, HOLD
 from models.worlds.reconcile.entries import ENTRIES as RECONCILE
 from models.worlds.standby.entries import ENTRIES as STANDBY
+from models.worlds.view_register_entries import ENTRIES as REGISTERS
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(
@@ -221,7 +222,7 @@ ENTRIES += (
 
 ENTRIES += join_entries.ENTRIES + join_entries_special.ENTRIES
 ENTRIES += join_entries_live.ENTRIES + join_entries_deep.ENTRIES
-ENTRIES += CLUSTERER + DISCOVERY + FAIR + RECONCILE + STANDBY
+ENTRIES += CLUSTERER + DISCOVERY + FAIR + RECONCILE + REGISTERS + STANDBY
 
 
 def entry(name: str) -> Entry:

@@ -84,6 +84,7 @@ def conclude(search: Any, *, began: float, cpu: float, witnesses: bool = False) 
         cpu_seconds=time.process_time() - cpu,
         peak_rss_bytes=memory.peak_bytes(),
         numbered_bytes=search.numbered_bytes,
+        beyond=search.beyond,
         bytes_per_state=(search.states.bytes_used + search.judge.bytes_used) / search.states.count,
     )
 

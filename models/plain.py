@@ -47,7 +47,7 @@ def check_small(
 
     That is so of a model that goes wrong, too: the engine says what is wrong with it.
     """
-    if any(item.kind not in KINDS for item in world.properties):
+    if world.within is not None or any(item.kind not in KINDS for item in world.properties):
         return None
     began, cpu = time.perf_counter(), time.process_time()
     try:

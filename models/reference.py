@@ -94,7 +94,7 @@ class Reference:
             move = Move(kind, split=around.split)  # type: ignore[arg-type]
             yield move, evolve(state, around=around)
         if self.world.together is not None:
-            for step in self.world.together(self.view(state)):
+            for step in self.world.joint_steps(self.view(state)):
                 yield from self._together(state, step)
 
     def _run(
@@ -270,7 +270,8 @@ class Reference:
 class Explored:
     """Everything reachable.  `level_of`: state to depth, those at the outset at 0.
 
-    `edges`: (number, move, number) where `keep_edges` was asked for.
+    `edges`: (number, move, number) where `keep_edges` was asked for.  `beyond`: states that the
+    world's `within` leaves without steps.
     """
 
     reference: Reference
@@ -278,6 +279,7 @@ class Explored:
     generated: int = 1
     edges: list[tuple[int, Move, int]] = Factory(list)
     stopped: bool = False
+    beyond: int = 0
 
     @property
     def distinct(self) -> int:
@@ -304,6 +306,9 @@ def explore(world: World, *, states_max: int | None = None, keep_edges: bool = F
             found.stopped = True
             break
         level = found.level_of[state]
+        if world.within is not None and not world.within(reference.view(state)):
+            found.beyond += 1
+            continue
         for move, after in reference.successors(state):
             found.generated += 1
             if after not in found.level_of:

@@ -141,6 +141,7 @@ class Report:
         Digits(1),
         "memory for a state: its row, and its place in what finds it",
     ] = 0.0
+    beyond: Annotated[Count, "states from which the world's `within` lets no step be taken"] = 0
     numbered_bytes: Annotated[
         Count, "bytes for what is numbered: tables, and values behind numbers"
     ] = 0

@@ -12,7 +12,7 @@ from models.fairness import EACH_STEP, Fair
 from models.faults import Faults
 from models.network import MessageSet, Network
 from models.problems import ModelProblem
-from models.properties import Property
+from models.properties import ON_RUNS, Property
 from models.soundness import unsound
 from models.view import View
 
@@ -47,7 +47,10 @@ class World:
     all its attributes); `show_disk`: the same of durable attributes, running or not.
     `fairness`: what runs may not put off for ever; if none is given, each step by itself, weakly.
     `show_links`: views hold what queues and bags have under way, so claims and joint steps see it.
-    `together`: joint steps possible in a view.  `interchangeable`: names of members whose
+    `within`: where it is not true of a state, that state is judged and counted, and no step is
+    taken from it: a bound for worlds without one of their own.
+    `together`: joint steps possible in a view, or a list of those that are tried in every state,
+    which is much faster.  `interchangeable`: names of members whose
     code treats them alike; `--symmetry` explores one state for each renaming of them.
     `expiry`: of what use a message of a set still is, by (sender, addressee or None for
     all others, content): pairs of a member and a number.  The message is dropped for good
@@ -70,7 +73,8 @@ class World:
     show: Callable[[Any], Any] | None = None
     show_disk: Callable[[Any], Any] | None = None
     show_links: bool = False
-    together: Callable[[View], Iterable[Together]] | None = None
+    within: Callable[[View], Any] | None = None
+    together: Callable[[View], Iterable[Together]] | Sequence[Together] | None = None
     expiry: Callable[[str, str | None, Any], Iterable[tuple[str, int]]] | None = None
     interchangeable: Sequence[str] = ()
     labels: Sequence[str] = ()
@@ -103,6 +107,11 @@ class World:
                 f"property {twice[0]!r} is there twice", next="give each its own name"
             )
         for item in self.properties:
+            if self.within is not None and item.kind in ON_RUNS and item.scope != "step":
+                raise ModelProblem(
+                    f"property {item.name!r} is about whole runs, and `within` cuts them",
+                    next="bound the members themselves, or leave out `within`",
+                )
             if item.scope in ("beside", "monitor") and self.monitor is None:
                 raise ModelProblem(
                     f"property {item.name!r} asks the monitor, and there is none",
@@ -114,6 +123,12 @@ class World:
                         f"property {item.name!r} is among {name!r}, which is not a member",
                         next=f"members are {', '.join(self.members)}",
                     )
+
+    def joint_steps(self, view: View) -> Iterable[Together]:
+        """Return the joint steps to be tried in a state that shows `view`."""
+        if self.together is None:
+            return ()
+        return self.together(view) if callable(self.together) else self.together
 
     @property
     def size(self) -> int:

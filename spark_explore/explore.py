@@ -70,10 +70,10 @@ def run(world: World, plan: Plan) -> Report:
             "--symmetry is for the local engine: executors do not know which members are alike",
             next="leave out --symmetry, or --engine spark",
         )
-    if world.show_links:
+    if world.show_links or world.within is not None:
         raise UsageProblem(
-            f"world {world.name} shows its links, which executors do not know",
-            next="leave out --engine spark, or show_links",
+            f"world {world.name} has show_links or within, which executors do not know",
+            next="leave out --engine spark, or these",
         )
     if plan.out is not None:
         refuse_other_than_a_path(plan.out)
@@ -177,8 +177,8 @@ def auto(world: World, plan: Plan) -> Report:
         ready()
         if plan.symmetry:
             raise UsageProblem("not with --symmetry", next="")
-        if world.show_links:
-            raise UsageProblem("not a world that shows its links", next="")
+        if world.show_links or world.within is not None:
+            raise UsageProblem("not a world with show_links or within", next="")
         if (numbered := sum(search.tables.value_counts())) * 2 > search.states.count:
             raise UsageProblem(
                 f"{numbered:,} values are numbered for {search.states.count:,} states, and these"

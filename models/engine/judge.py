@@ -94,7 +94,7 @@ class Judge:
                 if claim.property.meanwhile is not None:
                     claim.meanwhile_bit = bits
                     bits += 1
-        if bits > 64:
+        if bits + (world.within is not None) > 64:
             raise ModelProblem("more than 64 claims about the whole world", next="split the world")
         self.local = [
             claim for claim in self.claims if claim.property.scope not in ("world", "step")
@@ -105,6 +105,8 @@ class Judge:
         # Members, monitor, environment: what a view is made of.
         # And links, where the world shows them.
         self.parts = tables.queue_field + tables.queue_count * world.show_links
+        self.within_bit = bits
+        self.combines |= world.within is not None
         self._budget = budget
         self._combos = Combos(self.parts, budget)
         self.flags: npt.NDArray[np.uint64] = np.zeros(64, np.uint64)
@@ -314,6 +316,19 @@ class Judge:
         shown = self.tables.shown
         return all(shown[f][n].is_fixed for f, n in enumerate(self._combos.shown(number)))
 
+    def _fix_joint(self, times: int) -> None:
+        """Give so many combinations more the joint steps that are the same in all."""
+        tables = self.tables
+        if tables.joint["first"].count == 0 and times:
+            # No view is needed to list them; which one it is makes no difference.
+            steps = guard("together", partial(_listed, tables.world.joint_steps, self.view(0)))
+            tables.add_joint(steps)
+            times -= 1
+        if times:
+            for name in ("first", "count"):
+                same = tables.joint[name]
+                same.extend(np.full(times, same.array[0], same.array.dtype))
+
     def _ask_new(self) -> None:
         count = self._combos.count
         if len(self.flags) < count:
@@ -321,6 +336,13 @@ class Judge:
             grown[: self._known] = self.flags[: self._known]
             self.flags = grown
         together = self.tables.world.together
+        fixed = together is not None and not callable(together)
+        listed = self.tables.world.joint_steps
+        if fixed and self.renamed is None:
+            self._fix_joint(count - self._known)
+            if not self.whole and self.tables.world.within is None:
+                self._known = count
+                return
         for number in range(self._known, count):
             view = self.view(number)
             flags = 0
@@ -342,12 +364,15 @@ class Judge:
                             next="make it the same for interchangeable members, "
                             "or run with --no-symmetry",
                         )
+            within = self.tables.world.within
+            if within is not None and guard("within(view)", partial(within, self.view(number))):
+                flags |= 1 << self.within_bit
             self.flags[number] = flags
-            if together is not None:
-                steps = guard("together(view)", partial(_listed, together, view))
+            if together is not None and not (fixed and self.renamed is None):
+                steps = guard("together(view)", partial(_listed, listed, view))
                 self.tables.add_joint(steps)
                 for names, other in self.renamed(view) if self.renamed is not None else ():
-                    moved = guard("together(view)", partial(_listed, together, other))
+                    moved = guard("together(view)", partial(_listed, listed, other))
                     if _deeds(steps, names) != _deeds(moved, {}):
                         raise ModelProblem(
                             "together(view) gives other joint steps when members are renamed",

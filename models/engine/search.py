@@ -242,7 +242,12 @@ class Search:
         self._bytes_before = resident_bytes()
         self.tables.bound_by(self.budget)
         self.judge = Judge(self.tables, self.budget)
-        if self.workers > 1 and not self.symmetry:
+        if self.world.within is not None and self.symmetry:
+            raise ModelProblem(
+                f"world {self.world.name} has a bound, within, which may tell members apart",
+                next="run it with --no-symmetry, or without within",
+            )
+        if self.workers > 1 and not self.symmetry and self.world.within is None:
             self._crew = self.judge.crew = Crew(self.workers)
         if self.symmetry:
             self.renaming = Symmetry(self.tables)
@@ -309,6 +314,20 @@ class Search:
     def rows(self) -> npt.NDArray[np.uint64]:
         return self.states.rows
 
+    def _within(self, begin: int, end: int) -> npt.NDArray[np.int64]:
+        """Return which of these rows the world's `within` lets go on."""
+        numbers = self.judge.number(self.rows(), begin, end)
+        flags = self.judge.flags[numbers]
+        inside = (flags >> np.uint64(self.judge.within_bit)) & np.uint64(1)
+        return begin + np.flatnonzero(inside)
+
+    @property
+    def beyond(self) -> int:
+        """How many of the states found have no steps, because they are not `within`."""
+        if self.world.within is None:
+            return 0
+        return self.states.count - len(self._within(0, self.states.count))
+
     def joint_of(
         self, begin: int, end: int, picked: npt.NDArray[np.int64] | None = None
     ) -> npt.NDArray[np.int64] | None:
@@ -325,6 +344,11 @@ class Search:
         self, begin: int, end: int, picked: npt.NDArray[np.int64] | None = None
     ) -> Iterator[Batch]:
         """Yield canonical successors of rows begin to end (of `picked`, where given)."""
+        if picked is None and self.world.within is not None:
+            picked = self._within(begin, end)
+            begin, end = 0, len(picked)
+            if end == 0:
+                return
         joint = self.joint_of(begin, end, picked)
         if joint is not None:
             self.expander.refresh()
@@ -466,6 +490,13 @@ class Search:
             return
         self.expander.quiet = True
         try:
+            if self.world.within is not None:
+                picked = self._within(begin, end)
+                rows = 0, len(picked), numbers, picked, begin
+                for batch in self.expander.successors(self.rows, *rows):
+                    self.states.insert(batch.rows, len(batch.rows))
+                    yield len(batch.rows)
+                return
             if self._together is not None:
                 yield from self._together.level(begin, end, numbers)
                 return

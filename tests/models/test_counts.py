@@ -24,7 +24,7 @@ NOTE = "models.worlds.note:build"
 JOIN = "models.worlds.join:build"
 PICK = "models.worlds.join_pick:build"
 SYSTEMS = ("clusterer", "discovery", "fair", "reconcile", "standby")
-OF_SYSTEMS = tuple(f"models.worlds.{name}." for name in SYSTEMS)
+OF_SYSTEMS = (*(f"models.worlds.{name}." for name in SYSTEMS), "models.worlds.view_register:")
 """Pinned in files of their own."""
 
 CLASSICS = [

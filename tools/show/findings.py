@@ -65,6 +65,8 @@ def costs(report: Report) -> Iterator[Fact]:
         f"{count(report.distinct)} distinct, {count(report.generated)} generated,"
         f" depth {count(report.depth)}",
     )
+    if report.beyond:
+        yield Fact("bound", f"{plural(report.beyond, 'state')} beyond it: judged, no step taken")
     yield Fact("time", f"{duration(report.seconds)}, CPU {duration(report.cpu_seconds)}")
     memory = f"{size(report.peak_rss_bytes)} at most"
     if report.bytes_per_state:
