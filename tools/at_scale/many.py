@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-from attrs import asdict, evolve, frozen
+from attrs import asdict, evolve, fields, frozen
 
 from joinproto.errors import UsageProblem
 from joinproto.json_form import Count, Seconds
@@ -185,6 +185,13 @@ def ask(session: Any, folder: Path) -> Asked:
         raise UsageProblem(
             f"{folder} has no {OUTCOMES}", next="joinproto reconcile simulate --out DIR"
         )
-    session.read.parquet(str(folder / OUTCOMES)).createOrReplaceTempView(OUTCOMES)
+    told = session.read.parquet(str(folder / OUTCOMES))
+    lacking = sorted({one.name for one in fields(Outcome)} - set(told.columns))
+    if lacking:
+        raise UsageProblem(
+            f"{folder} was made by another version: it has no {lacking[0]}",
+            next="make it anew: joinproto reconcile simulate --out DIR",
+        )
+    told.createOrReplaceTempView(OUTCOMES)
     found = session.sql(QUESTION).collect()
     return Asked(summaries=tuple(Summary(**row.asDict()) for row in found))
