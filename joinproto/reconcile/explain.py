@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from joinproto.reconcile.evaluate import Decision
 from joinproto.reconcile.queue import Variant
-from joinproto.reconcile.tables import AWAY, CATCHING_UP, GONE, LOST, Action
+from joinproto.reconcile.tables import AWAY, CANDIDATES, CATCHING_UP, GONE, LOST, Action
 
 WHY = {
     "the nodes are not known": "the nodes of the cluster are not known: the question failed",
@@ -41,7 +41,7 @@ CHANGES = {
     "a change is under way": "the commit of that change, or its failure",
     "no majority": "{missing} more of {down} running",
     "one catches up": "{behind} being caught up, or lost",
-    "enough": "a higher number, or the loss of a replica",
+    "enough": "{not_enough}",
     "nobody takes it": "a running node without a replica that is not in maintenance{or_full}",
     "it would be even": "a second node that can take a replica",
     "a member is down": "{down} running again{or_forgotten}",
@@ -102,8 +102,26 @@ def _words(decision: Decision) -> dict[str, object]:
         "although": f", as {listed(gone)} counts, which left the cluster"
         if gone and counts_all
         else "",
+        "not_enough": _not_enough(decision, counted, down, gone),
         "or_full": " and has room" if situation.variant is Variant.OURS else "",
     }
+
+
+def _not_enough(decision: Decision, counted: int, down: Sequence[str], gone: Sequence[str]) -> str:
+    """Return what would make it add or remove where enough are there."""
+    spare = counted - decision.wanted.count
+    more = f"a number over {counted}" if spare else "a higher number"
+    if decision.situation.variant is not Variant.REAL:
+        return f"{more}, or the loss of " + (f"{spare + 1} replicas" if spare else "a replica")
+    if gone:
+        # Who left counts, and does not run: no number helps before it is out.
+        return f"auto_remove, or {listed(gone)} removed from the queue by hand"
+    takes, needs = len(decision.names(CANDIDATES)), 2 if counted % 2 else 1
+    if down:
+        more += f", once {listed(down)} runs"
+    if takes < needs:
+        more += f", and {needs - takes} more to take a replica"
+    return f"{more}; or a node of it leaving the cluster" if decision.situation.removes else more
 
 
 def listed(names: Sequence[str]) -> str:

@@ -38,7 +38,8 @@ COUNTS = {
 }
 """Distinct states, steps and depth."""
 
-SLOW = {"reconcile-two", "reconcile-by-hand", "reconcile-restarted", "reconcile-own-entry"}
+SLOW = {"reconcile-two", "reconcile-by-hand", "reconcile-restarted"}
+MARKS = {**dict.fromkeys(SLOW, pytest.mark.slow), "reconcile-own-entry": pytest.mark.huge}
 
 
 def test_every_world_is_listed_here() -> None:
@@ -48,7 +49,7 @@ def test_every_world_is_listed_here() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in COUNTS],
+    [pytest.param(name, marks=MARKS.get(name, ())) for name in COUNTS],
 )
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
     """Every *sometimes* is reached, too: scenarios One and Two, a replaced replica."""

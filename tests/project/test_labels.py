@@ -23,6 +23,7 @@ DOCUMENTS = {
     "note": "protocol.md",  # its rules are the first section there
     "qpid": "note.md",
     "recover": "recovery.md",
+    **{name: f"{name}.md" for name in ("clusterer", "discovery", "reconcile", "standby")},
 }
 
 NUMBER = re.compile(r"\b\d(?:\.\d)?\b")

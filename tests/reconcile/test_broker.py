@@ -21,6 +21,8 @@ from joinproto.reconcile.broker.loop import Loop
 from joinproto.reconcile.broker.telling import Teller
 from joinproto.reconcile.keeper import Keeper, Rules
 from joinproto.reconcile.plan import Limits
+from joinproto.reconcile.queue import Kind
+from joinproto.reconcile.reading import caught_up, replicas_of
 from joinproto.reconcile.timers import Pace
 from tests.reconcile.scripted import Broker, scripted
 from tests.tools.running import ROOT
@@ -297,6 +299,33 @@ def test_killed_during_a_change_it_begins_nothing_twice(broker: Broker, effect: 
     assert {"intents": []} == json.loads((broker.room / "state.json").read_text())
 
 
+def test_a_change_that_changed_the_list_alone_is_decided_anew_from_the_leader(
+    broker: Broker,
+) -> None:
+    """Incident 30: the call ends, the list looks well, and the group has no new replica."""
+    broker.runs("abd")
+    broker.has("q", "abc", online="ab")
+    listed = broker.queues["q"]
+    keep(broker)
+    assert ["add_member q d"] == broker.calls
+    broker.queues["q"] = {**listed, "members": list("abd"), "online": list("abd")}
+
+    assert 0 == keep(broker, "--settle", "0").returncode
+    assert ["add_member q d"] * 2 == broker.calls
+
+
+def test_a_status_of_4_x_is_read(broker: Broker) -> None:
+    """The index is called otherwise, and a replica that is to be promoted is not caught up."""
+    rows: list[dict[str, object]] = [
+        {"Node Name": one, "Raft State": state, "Membership": votes, "Last Log Index": 9}
+        for one, state, votes in (("a", "leader", "voter"), ("d", "follower", "promotable"))
+    ]
+    told = replicas_of(Kind.QUORUM, [{**row, "Commit Index": 9} for row in rows])
+
+    assert [True, True] == [one.answers for one in told]
+    assert {"a"} == caught_up(told)
+
+
 def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker) -> None:
     """Two keepers with one file; a file that nobody wrote."""
     file = broker.room / "state.json"
@@ -318,7 +347,7 @@ def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker) -> None:
         (("--url", CLOSED, "--apply"), 2, "--apply without --state"),
         (("--url", CLOSED, "--zone", "a"), 2, "expected NODE=ZONE"),
         (("--url", CLOSED, "--password-file", "/no/such"), 2, "--password-file"),
-        (("--url", "nonsense", "--once"), 1, "problem"),
+        (("--url", "nonsense", "--once"), 2, "--url nonsense"),
     ],
 )
 def test_what_cannot_be_run_is_said(words: tuple[str, ...], code: int, says: str) -> None:

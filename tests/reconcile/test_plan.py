@@ -41,6 +41,20 @@ def test_a_node_copies_no_more_than_it_may() -> None:
         assert len(together) <= 2
 
 
+def test_all_nodes_together_copy_no_more_than_they_may_and_the_smallest_first() -> None:
+    """Q5: of queues with as much to spare the one that is done soonest is the first."""
+    asked = [queue(f"q{at}", "AB", "ABCDE", leader="AB"[at % 2]) for at in range(4)]
+    asked = [
+        evolve(one, queue=evolve(one.queue, size=size))
+        for one, size in zip(asked, (900, 300, 600, 100), strict=True)
+    ]
+    found = plan(asked, Limits(copies_at_once=9, copies_in_all=1, bytes_per_second=100))
+
+    assert [("q3", 0, 1), ("q1", 1, 4), ("q2", 4, 10), ("q0", 10, 19)] == [
+        (one.queue, one.starts, one.ends) for one in found.changes
+    ]
+
+
 def test_who_can_lose_least_goes_first() -> None:
     """Q4: two of three are nearer to no majority than three of four."""
     asked = [queue("safe", "ABC", "ABCD", target=4), queue("poor", "AB", "ABCD")]

@@ -41,6 +41,48 @@ def test_each_variant_does_what_its_worked_table_says(
     assert list(does) == found
 
 
+@pytest.mark.parametrize(
+    ("row", "said", "change"),
+    [
+        (0, "a second node that can take a replica", {"nodes": "ABC", "running": "ABC"}),
+        (2, "a second node that can take a replica", {"drained": ""}),
+        (4, "auto_remove, or C removed from the queue by hand", {"auto_remove": True}),
+        (4, "auto_remove, or C removed from the queue by hand", {"members": "AB"}),
+        (5, "a higher number, once C runs", {"target": 5, "running": "ABCDE"}),
+        (
+            7,
+            "a number over 4, and 1 more to take a replica",
+            {"target": 5, "nodes": "ABCDE", "running": "ABCDE"},
+        ),
+    ],
+)
+def test_what_the_shipped_code_would_change_its_mind_for_does(
+    row: int, said: str, change: dict[str, object]
+) -> None:
+    """Explaining: each noop of the worked table says what would change it, and that does."""
+    members, nodes, running, drained, removes, _ = WORKED[row]
+    told: dict[str, object] = {
+        "members": members,
+        "nodes": nodes,
+        "running": running,
+        "drained": drained,
+        "auto_remove": removes,
+        "variant": Variant.REAL,
+    }
+    asked = evaluate(situation(**told))  # type: ignore[arg-type]
+
+    assert (Action.NOTHING, said) == (asked.action, would_change(asked))
+    assert evaluate(situation(**{**told, **change})).nodes  # type: ignore[arg-type]
+
+
+def test_enough_says_how_many_may_be_lost() -> None:
+    """Explaining, ours: of four where three are wanted the loss of one changes nothing."""
+    four, three = situation("ABDE", "ABDE"), situation("ABD", "ABDE")
+
+    assert "a number over 4, or the loss of 2 replicas" == would_change(evaluate(four))
+    assert "a higher number, or the loss of a replica" == would_change(evaluate(three))
+
+
 def test_real_drops_all_that_left_at_once_and_ours_one_by_one() -> None:
     """Q4: one change of one queue at a time."""
     real = situation("ABCDE", "ABC", auto_remove=True, variant=Variant.REAL)

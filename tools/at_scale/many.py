@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-from attrs import asdict, evolve, frozen
+from attrs import asdict, evolve, fields, frozen
 
 from joinproto.errors import UsageProblem
 from joinproto.json_form import Count, Seconds
@@ -24,6 +24,7 @@ OUTCOMES, MOMENTS = "outcomes", "moments"
 _NUMBERS = {
     **dict.fromkeys(("below_hours", "below_mean", "below_longest"), "double"),
     **dict.fromkeys(("beyond_interval_mean", "bytes_copied", "peak_bytes"), "double"),
+    **dict.fromkeys(("below_least",), "double"),
     **dict.fromkeys(("peak_bytes_of_a_node", "cpu_seconds", "bytes_mean", "rate"), "double"),
     **dict.fromkeys(("failure_interval", "interval", "trigger_interval"), "double"),
     **dict.fromkeys(("way", "story"), "string"),
@@ -71,7 +72,8 @@ def played(job: Job) -> tuple[Run, Outcome]:
     until = job.days * 24 * HOUR
     run = Run(job.shape, job.way, job.copies_at_once, until, job.copies_in_all)
     run.play(list(blows(job.story, job.shape, job.days)))
-    return run, Outcome.of(run, time.process_time() - began)
+    spent = time.process_time() - began
+    return run, Outcome.of(run, spent, is_one_blow=job.story is Story.RACK)
 
 
 def rows(job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -82,11 +84,15 @@ def rows(job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return told, [{**{name: told[name] for name in same}, **asdict(one)} for one in run.moments]
 
 
-def make(session: Any, asked: list[Job], folder: Path) -> None:
-    """Play all runs on Spark, a task each, and write them; refuses a folder with results."""
+def refuse_old(folder: Path) -> None:
+    """Raise `UsageProblem` for a folder with results: nothing is written over."""
     for name in (OUTCOMES, MOMENTS):
         if (folder / name).exists():
             raise UsageProblem(f"{folder / name} is there already", next="name a new folder")
+
+
+def make(session: Any, asked: list[Job], folder: Path) -> None:
+    """Play all runs on Spark, a task each, and write them."""
     made = session.sparkContext.parallelize(asked, len(asked)).map(rows).persist()
     try:
         first, moments = made.first()
@@ -126,6 +132,7 @@ QUESTION = """
          and periodic.interval = ours.interval and periodic.bytes_mean = ours.bytes_mean)
     select story, queues, nodes, interval, way, copies_at_once, copies_in_all,
            count(*) as runs, avg(below_mean) as below_mean, max(below_longest) as below_longest,
+           avg(below_least) as below_least,
            avg(beyond_interval_mean) as beyond_mean, max(beyond_interval_mean) as beyond_worst,
            avg(share) as share_of_periodic, max(share) as share_worst,
            max(peak_bytes_of_a_node) as peak_of_a_node, max(peak_bytes) as peak_of_all,
@@ -150,6 +157,9 @@ class Summary:
     runs: Annotated[Count, "of different seeds"]
     below_mean: Annotated[Seconds, "that a queue was below, mean of the runs"]
     below_longest: Annotated[Seconds, "of any queue of any run"]
+    below_least: Annotated[
+        float | None, "the mean that no order goes below at these peaks; null: not one blow"
+    ]
     beyond_mean: Annotated[Seconds, "below, without the failure interval, mean of the runs"]
     beyond_worst: Annotated[Seconds, "of the worst run"]
     share_of_periodic: Annotated[
@@ -175,6 +185,13 @@ def ask(session: Any, folder: Path) -> Asked:
         raise UsageProblem(
             f"{folder} has no {OUTCOMES}", next="joinproto reconcile simulate --out DIR"
         )
-    session.read.parquet(str(folder / OUTCOMES)).createOrReplaceTempView(OUTCOMES)
+    told = session.read.parquet(str(folder / OUTCOMES))
+    lacking = sorted({one.name for one in fields(Outcome)} - set(told.columns))
+    if lacking:
+        raise UsageProblem(
+            f"{folder} was made by another version: it has no {lacking[0]}",
+            next="make it anew: joinproto reconcile simulate --out DIR",
+        )
+    told.createOrReplaceTempView(OUTCOMES)
     found = session.sql(QUESTION).collect()
     return Asked(summaries=tuple(Summary(**row.asDict()) for row in found))

@@ -52,6 +52,7 @@ class Run:
     cancelled: int = 0
     unmended: int = 0
     bytes_copied: float = 0.0
+    copied: list[float] = field(factory=list)
     peak_of_a_node: int = 0
     peak: int = 0
     now: float = 0.0
@@ -201,6 +202,7 @@ class Run:
         self.cluster.loaded(copy.target, 1)
         self.changes += 1
         self.bytes_copied += self.cluster.sizes[queue]
+        self.copied.append(self.cluster.sizes[queue])
         if self.cluster.live[queue] >= self.shape.replicas:
             self.for_nothing += 1
         self.cluster.add(queue, copy.target)
