@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from joinproto.errors import UsageProblem
-from proofs import chain, reconcile, register, serving
+from proofs import chain, reconcile, register, serving, standby
 from proofs.layer import Claim, Layer
 
-LAYERS: tuple[Layer, ...] = (register.LAYER, chain.LAYER, serving.LAYER, reconcile.LAYER)
+LAYERS: tuple[Layer, ...] = (
+    register.LAYER,
+    chain.LAYER,
+    serving.LAYER,
+    reconcile.LAYER,
+    standby.LAYER,
+)
 """From the bottom: what a layer claims, the next ones assume."""
 
 
