@@ -162,7 +162,7 @@ FORGET = Step(
     "forget",
     "H4: only then the primary goes on without it",
     (g, x),
-    (Guard("it is not in the view", ~listed(g, x)), _NOT_ITSELF),
+    (Guard("it is not in the view", ~listed(g, x)),),
     {counts: Update((k, q), counts(k, q) & ~(same(k, g) & same(q, x)))},
 )
 CONFIRM = Step(
@@ -170,9 +170,7 @@ CONFIRM = Step(
     "H4: what all that count have is confirmed",
     (g, p, m),
     (
-        _LEADS,
-        _STILL,
-        Guard("it has it itself", told(g, p, m)),
+        Guard("it is there", told(g, p, m)),
         Guard("all that count have said so", every(x, counts(g, x) >> told(g, x, m))),
     ),
     {confirmed: Update((k, n), confirmed(k, n) | (same(k, g) & same(n, m)))},
