@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from joinproto.errors import UsageProblem
-from proofs import chain, clusterer, reconcile, register, serving
+from proofs import chain, clusterer, reconcile, register, serving, standby
 from proofs.layer import Claim, Layer
 
 LAYERS: tuple[Layer, ...] = (
@@ -12,6 +12,7 @@ LAYERS: tuple[Layer, ...] = (
     serving.LAYER,
     reconcile.LAYER,
     clusterer.LAYER,
+    standby.LAYER,
 )
 """From the bottom: what a layer claims, the next ones assume."""
 

@@ -1,0 +1,104 @@
+"""What happens in a world of hot standby: brokers, clients' deeds, a manager, and how much fails.
+
+Source: hot standby, H2 to H11.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import frozen
+
+from joinproto.standby.broker import Variant
+from joinproto.standby.catch_up import Order
+from joinproto.standby.leading import Keeper
+from joinproto.standby.messages import Kind, Thing
+from joinproto.standby.replicates import Level
+
+QUEUE = Thing(kind=Kind.QUEUE, name="q", id="q1")
+OTHER = Thing(kind=Kind.QUEUE, name="r", id="r1")
+AGAIN = Thing(kind=Kind.QUEUE, name="r", id="r2")
+SCRATCH = Thing(kind=Kind.QUEUE, name="s", id="s1", says=Level.NONE)
+EXCHANGE = Thing(kind=Kind.EXCHANGE, name="e", id="e1")
+BINDING = Thing(kind=Kind.BINDING, name="e to q", id="b1")
+
+
+class Manager(Enum):
+    """Who promotes.  Of those outside only some fence: they promote while no primary runs."""
+
+    BUILT_IN = "built in"  # promotes members of the last view, whether the primary runs or not
+    CAREFUL = "careful"  # fences, and promotes nobody who has only just started, but the first one
+    CARELESS = "careless"  # fences, and promotes whoever accepts
+    UNFENCED = "unfenced"  # promotes whoever accepts, at any moment
+    LAST = "last"  # fences, and promotes only once all have failed
+
+    @property
+    def keeper(self) -> Keeper:
+        return Keeper.BUILT_IN if self is Manager.BUILT_IN else Keeper.OUTSIDE
+
+
+@frozen
+class Op:
+    """What a client does, as a whole: messages put and taken, a thing declared or deleted.
+
+    `passes`: so many messages come and go meanwhile, and leave nothing but their numbers.
+    """
+
+    puts: tuple[tuple[str, str], ...] = ()  # queue, identity
+    takes: tuple[tuple[str, str], ...] = ()
+    declares: Thing | None = None
+    deletes: Thing | None = None
+    passes: int = 0
+
+    @property
+    def is_transaction(self) -> bool:
+        return len(self.puts) + len(self.takes) > 1
+
+    def __str__(self) -> str:
+        words = [f"puts {one}" for _, one in self.puts] + [f"takes {one}" for _, one in self.takes]
+        if self.declares is not None:
+            words.append(f"declares {self.declares.name}")
+        if self.deletes is not None:
+            words.append(f"deletes {self.deletes.name}")
+        if self.passes:
+            words.append(f"{self.passes} messages come and go")
+        return ", ".join(words)
+
+
+def put(*ids: str) -> Op:
+    return Op(puts=tuple(("q", one) for one in ids))
+
+
+def take(*ids: str) -> Op:
+    return Op(takes=tuple(("q", one) for one in ids))
+
+
+@frozen(kw_only=True)
+class Story:
+    """`warm`: of the names, the first is primary already, and so many others are up to date.
+
+    `before`: done before it begins, and everywhere.  `ops`: what clients do then, in this order.
+    `deaths`, `starts`, `cuts`, `promotions`: how many there may be; a cut parts one broker from
+    the others, for good or (`heals`) until it heals.  `marks`: an operator marks dirty stores
+    clean: `best` only the one that is proven to be the last, `any` whichever.  `apart`: what
+    answers a backup's query travels beside what happens (LC6).  `patient`: a new primary waits
+    for those that it expects without end.  `succeeded`: the first was cut off, the second was
+    promoted and the third follows it; the network is whole again, and the first serves.
+    """
+
+    names: str = "ab"
+    warm: int = 1
+    before: tuple[Op, ...] = ()
+    ops: tuple[Op, ...] = ()
+    manager: Manager = Manager.CAREFUL
+    variant: Variant = Variant.OURS
+    order: Order = Order.LIFO
+    deaths: int = 0
+    starts: int = 0
+    cuts: int = 0
+    heals: bool = True
+    promotions: int = 0
+    marks: str = ""
+    apart: bool = False
+    patient: bool = False
+    succeeded: bool = False
