@@ -86,7 +86,7 @@ class Walk(Reference):
             kind: Kind = "split" if action == "split" else "heal"
             yield Move(kind, split=around.split), evolve(state, around=around)
         if self.world.together is not None:
-            for step in self.world.together(self.view(state)):
+            for step in self.world.joint_steps(self.view(state)):
                 yield from self._together(state, step)
 
     def _text_of(self, message: Sent) -> str:
