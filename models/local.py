@@ -183,7 +183,7 @@ class MemberCode:
         self.persistent = tuple(persistent)
         for item in self.persistent:
             if item not in self.names:
-                raise self._problem(f"persistent names {item!r}, which is no attribute")
+                raise self._problem(f"persistent names {item!r}, which is not an attribute")
         self._plain = not hasattr(fresh, "__dict__")
         self._has_choices = callable(getattr(fresh, "choices", None))
         self._has_start = callable(getattr(fresh, "start", None))
@@ -332,7 +332,7 @@ class MemberCode:
         for name, value in values.items():
             if name not in self.names:
                 raise self._problem(
-                    f"a beginning sets {name!r}, which is no attribute",
+                    f"a beginning sets {name!r}, which is not an attribute",
                     next="attributes are " + ", ".join(self.names),
                 )
             if not self._begins_up and name not in self.persistent:
@@ -495,7 +495,7 @@ class MemberCode:
                         continue
                     else:
                         raise self._problem(
-                            f"{effect!r} is no effect",
+                            f"{effect!r} is not an effect",
                             next="yield Send, Broadcast, Persist, Record or Rule",
                             method=what,
                             place=_place_of(answer),
@@ -552,7 +552,7 @@ class MemberCode:
     def _addressee(self, name: str, what: str, answer: Any) -> str:
         if name != self.name and name not in self.others:
             raise self._problem(
-                f"a message is sent to {name!r}, which is no member",
+                f"a message is sent to {name!r}, which is not a member",
                 next="members are " + ", ".join((self.name, *self.others)),
                 method=what,
                 place=_place_of(answer),

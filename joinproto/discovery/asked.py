@@ -95,7 +95,7 @@ def _told(result: object, requests: list[Request], waits: list[float], rule: str
             outcome, why = Outcome.NODE, "the backend selects one node for all"
             more["nodes"] = (node,)
         case Failed(error):
-            outcome, why = Outcome.ERROR, "what was asked for is not known, so it is no list"
+            outcome, why = Outcome.ERROR, "what was asked for is not known, so it is not a list"
             more["error"] = error
         case Held():
             outcome, why = Outcome.HELD, "nobody else holds the lock"

@@ -162,7 +162,7 @@ def answer_hostnames(asked: AskHostnames) -> HostnamesAnswer:
         found = tuple(one for page in asked.pages for one in hosts(page, asked.paths, states))
     except Refused as refused:
         return HostnamesAnswer(
-            hosts=None, nodes=None, error=refused.why, rule="D1", why="an error is no list"
+            hosts=None, nodes=None, error=refused.why, rule="D1", why="an error is not a list"
         )
     paths = ", ".join(".".join(path) for path in asked.paths)
     why = f"what stands at {paths}; what leads nowhere is skipped"
@@ -202,7 +202,7 @@ def answer_group(asked: AskGroup) -> GroupAnswer:
             next_token=None,
             error=refused.why,
             rule="D1",
-            why="an error is no list",
+            why="an error is not a list",
         )
     why = "no page names the instance" if group is None else f"{asked.instance} is in {group}"
     return GroupAnswer(group=group, instances=ids, next_token=token, error=None, rule="D1", why=why)

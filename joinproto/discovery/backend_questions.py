@@ -103,7 +103,7 @@ def answer_dns(asked: AskDns) -> DnsAnswer:
             path = f"answers[{len(asked.answers) - len(left)}]"
             raise DoesNotFit(path, "nothing asks for it", next="leave it out") from None
         if isinstance(end.value, Failed):
-            why = "what was asked for is not known, so it is no list"
+            why = "what was asked for is not known, so it is not a list"
             return DnsAnswer(lookups=tuple(lookups), error=end.value.why, rule="D1", why=why)
         why = "the names of all addresses that were found"
         return DnsAnswer(lookups=tuple(lookups), nodes=end.value.nodes, rule="D1", why=why)
@@ -140,7 +140,7 @@ def answer_pod(asked: k8s.Pod) -> PodAnswer:
                 why = "this pod is the seed itself"
             return PodAnswer(nodes=(node,), error=None, rule="D1", why=why)
         case Failed(error):
-            return PodAnswer(nodes=None, error=error, rule="D1", why="an error is no list")
+            return PodAnswer(nodes=None, error=error, rule="D1", why="an error is not a list")
 
 
 @frozen(kw_only=True)

@@ -73,7 +73,7 @@ OURS = Table(
     (
         Case("D4", "all are seen", UNSEEN.is_empty, Deed.NOTHING),
         Case("D1", "the backend failed", _here("it failed", failed=True), Deed.WARN),
-        Case("D4", "one node is no list", _here("it selects", selects=True), Deed.WARN),
+        Case("D4", "one node is not a list", _here("it selects", selects=True), Deed.WARN),
         Case("D4", "no majority", _here("no majority is seen", has_majority=False), Deed.WARN),
         Case("D4", "all unseen are listed", CANDIDATES.is_empty, Deed.WARN),
         Case("D4", "it only warns", _WARNS, Deed.WARN),
@@ -87,7 +87,7 @@ WHY = {
     "all are seen": "every member answers",
     "the backend failed": "the backend failed, so nobody knows who is meant to be there",
     "one node where a list is read": "the release reads a list, and the backend named one node",
-    "one node is no list": "the backend named one node, which says nothing of the others",
+    "one node is not a list": "the backend named one node, which says nothing of the others",
     "no majority": "fewer than a majority answer: those that do may be the ones that are cut off",
     "all unseen are listed": "all that do not answer are still listed",
     "it only warns": "the setting says to warn only",

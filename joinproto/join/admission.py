@@ -109,7 +109,9 @@ def admission() -> Table[Admit]:
             Case(
                 "3.3", "ahead", _it("its chain goes on where ours ends", is_ahead=True), Admit.ASK
             ),
-            Case("I1", "no open view", _it("our tip is no open view", is_open=False), Admit.WAIT),
+            Case(
+                "I1", "no open view", _it("our tip is not an open view", is_open=False), Admit.WAIT
+            ),
             Case("I8", "a member", _it("it is in our tip", is_member=True), Admit.KNOWN),
             # It is not there to come back: it waits until the members know that it has left.
             Case("3.4", "has left", _it("it asks to be left out", leaves=True), Admit.KNOWN),

@@ -156,7 +156,7 @@ def test_beginnings_of_another_kind_are_refused(beginnings: Any, said: str) -> N
 
 
 def test_a_beginning_sets_what_there_is() -> None:
-    with pytest.raises(ModelProblem, match="sets 'speed', which is no attribute"):
+    with pytest.raises(ModelProblem, match="sets 'speed', which is not an attribute"):
         check(counters(beginnings=[{"a": {"speed": 1}}]))
     with pytest.raises(ModelProblem, match="not durable, of a member that begins down"):
         check(counters(beginnings=[{"a": {"at": 1}}], start="down"))

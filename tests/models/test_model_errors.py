@@ -154,7 +154,7 @@ class Durable(Quiet):
 def test_a_durable_attribute_that_does_not_exist_is_refused() -> None:
     problem = problem_of(world(Durable))
 
-    assert "persistent names 'steps', which is no attribute" in problem.message
+    assert "persistent names 'steps', which is not an attribute" in problem.message
 
 
 # -- effects ---------------------------------------------------------------------------
@@ -193,10 +193,10 @@ class RecordsAnObject(Quiet):
 @pytest.mark.parametrize(
     ("kind", "said", "hint"),
     [
-        (SendsAway, "a message is sent to 'c', which is no member", "members are a, b"),
-        (AnswersText, "'hello' is no effect", "yield Send, Broadcast, Persist, Record or Rule"),
+        (SendsAway, "a message is sent to 'c', which is not a member", "members are a, b"),
+        (AnswersText, "'hello' is not an effect", "yield Send, Broadcast, Persist, Record or Rule"),
         (AnswersNumber, "receive() returned 3", "return effects, None or NOT_ENABLED"),
-        (ForgetsTheCall, "is no effect", "yield Send, Broadcast, Persist, Record or Rule"),
+        (ForgetsTheCall, "is not an effect", "yield Send, Broadcast, Persist, Record or Rule"),
         (SendsAnObject, "builtins.object cannot be part of a state", "frozen attrs"),
         (RecordsAnObject, "builtins.object cannot be part of a state", "frozen attrs"),
     ],

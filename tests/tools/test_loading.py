@@ -147,7 +147,7 @@ BAD = {
         RECEIVE,
     ),
     "a new attribute": (("self.count += 1", "self.other = 1"), "comes or goes", RECEIVE),
-    "no effect": (("self.count += 1", "return [5]"), "5 is no effect", RECEIVE),
+    "no effect": (("self.count += 1", "return [5]"), "5 is not an effect", RECEIVE),
     "no choices": (('yield "count on"', "return 5"), "choices() raised TypeError", ""),
     "a claim that raises": (("count <= 3", "count.x"), "property 'low' raised", "count.x"),
     "a claim that exits": (("return 3", "exit(0) or 3"), "SystemExit: 0", "exit(0)"),
