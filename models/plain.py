@@ -32,8 +32,9 @@ STEPS_MAX = 20_000
 CALLS_MAX = 1_500
 """Whatever has more is for the engine, and was looked at for a few tenths of a second."""
 
-KINDS = ("always", "sometimes")
-"""Claims about whole runs need the finished graph, and are for the engine, too."""
+ON_RUNS = ("no deadlock", "always possible")
+KINDS = ("always", "sometimes", *ON_RUNS)
+"""Claims about fair runs and about steps are for the engine, too."""
 
 
 class _TooLarge(Exception):
@@ -104,6 +105,9 @@ class _Small:
             if self.violated:
                 return
             level = self._next(level)
+        for item in self.steps.world.properties:
+            if item.kind in ON_RUNS:
+                self._judge_runs(item)
 
     def _next(self, level: list[State]) -> list[State]:
         found = []
@@ -138,13 +142,33 @@ class _Small:
                 premise = item.premise
                 if any(ask(item, premise, self._view(state)) for state in level):
                     self.premises.add(item.name)
-            if item.name in self.hits:
+            if item.name in self.hits or item.kind in ON_RUNS:
                 continue
             wanted = item.kind == "sometimes"
             found = [state for state in level if self._holds(item, state) is wanted]
             if found:
                 self.hits[item.name] = depth, found
                 self.violated |= not wanted
+
+    def _judge_runs(self, item: Property) -> None:
+        """Judge a claim about whole runs: all states are there, and the steps out of each."""
+        done = {state for state in self._seen if self._holds(item, state)}
+        onward = {
+            state: [after for move, after in steps if not move.is_fault]
+            for state, steps in self.out_of.items()
+        }
+        if item.kind == "no deadlock":
+            done |= {state for state, after in onward.items() if after}
+        else:
+            more = done
+            while more:
+                more = {s for s, after in onward.items() if s not in done and more & {*after}}
+                done |= more
+        for depth, level in enumerate(self.levels):
+            bad = [state for state in level if state not in done]
+            if bad:
+                self.hits[item.name] = depth, bad
+                return
 
     def _view(self, state: State) -> View:
         shown = self._shown(state)
@@ -201,11 +225,12 @@ class _Small:
 
     def _result(self, item: Property, witnesses: bool) -> PropertyResult:
         level, trace = None, None
-        result: Result = "holds" if item.kind == "always" else "not-reached"
+        fails = item.kind != "sometimes"
+        result: Result = "holds" if fails else "not-reached"
         if item.name in self.hits:
             level, states = self.hits[item.name]
-            result = "violated" if item.kind == "always" else "reached"
-            if item.kind == "always" or witnesses:
+            result = "violated" if fails else "reached"
+            if fails or witnesses:
                 trace = self._way_to(item, level, states)
         elif self.violated:
             result = "unknown"
