@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from joinproto.errors import UsageProblem
 from models.mutations.choosing import ANSWERING, CHOOSING
 from models.mutations.clusterer import CLUSTERER
 from models.mutations.discovering import DISCOVERING
-from models.mutations.mutation import Mutation
 from models.mutations.note import NOTE
 from models.mutations.picking import LOGGING, PICKING
 from models.mutations.promoting import PROMOTING
@@ -37,14 +35,3 @@ MUTATIONS = {
         *RECONCILING,
     )
 }
-
-
-def mutation(name: str | None) -> Mutation | None:
-    """Return the mutation of this name, None for None; raises `UsageProblem` for another one."""
-    if name is None:
-        return None
-    if name not in MUTATIONS:
-        raise UsageProblem(
-            f"there is no mutation {name!r}", next="name one of " + ", ".join(MUTATIONS)
-        )
-    return MUTATIONS[name]

@@ -43,8 +43,8 @@ from joinproto.join.view import Facts, Seat, View, change, found
 from models.events import NOT_ENABLED, Message, Persist, Record, Rule, Send
 from models.faults import Faults
 from models.local import Offline
-from models.mutations.catalogue import mutation
 from models.mutations.mutation import inside
+from models.mutations.named import mutation
 from models.properties import always, always_pair, sometimes, sometimes_one
 from models.view import View as Seen
 from models.world import Together, World

@@ -36,8 +36,8 @@ from joinproto.join.view import Position, Seat, View
 from models.events import NOT_ENABLED, Broadcast, Maybe, Persist, Record, Send
 from models.events import Message as Arrived
 from models.events import Rule as Took
-from models.mutations.catalogue import mutation
 from models.mutations.mutation import inside
+from models.mutations.named import mutation
 from models.worlds.join_alone import wrong
 from models.worlds.join_expiry import name_of
 from models.worlds.join_host import Host, row

@@ -27,8 +27,9 @@ from joinproto.join.view import Position
 from joinproto.pick.candidate import Candidate, State
 from joinproto.pick.pick import pick
 from joinproto.pick.table import Verdict
-from models.mutations.catalogue import OF_PICK, mutation
+from models.mutations.catalogue import OF_PICK
 from models.mutations.mutation import applied
+from models.mutations.named import mutation
 from models.properties import Property, always, sometimes
 from models.view import Seen, View
 from models.world import World

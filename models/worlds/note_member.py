@@ -20,8 +20,8 @@ from joinproto.reference.qpid.member import QpidMember
 from joinproto.reference.tabled import Identity, TabledMember
 from joinproto.tables.vocabulary import Phase, Signature, Status, Store
 from models.events import NOT_ENABLED, Maybe, Persist, Record, Rule
-from models.mutations.catalogue import mutation
 from models.mutations.mutation import inside
+from models.mutations.named import mutation
 
 mutated = inside(lambda broker: mutation(broker.mutation))
 

@@ -38,8 +38,8 @@ from joinproto.join.store import Ballot
 from joinproto.join.view import Kind, Position, Seat, View
 from joinproto.store.handle import open_store
 from joinproto.tables.vocabulary import Store
-from models.mutations.catalogue import mutation
 from models.mutations.mutation import applied
+from models.mutations.named import mutation
 from tests.join.bus import Bus, Crashed, Host
 
 NAMES = "abcd"

@@ -19,8 +19,9 @@ from joinproto.join.succession import founding, going_on, reopening
 from joinproto.reference.note.machine import note_machine
 from models.catalogue import ENTRIES, load_world
 from models.check import check
-from models.mutations.catalogue import MUTATIONS, mutation
+from models.mutations.catalogue import MUTATIONS
 from models.mutations.mutation import Mutation, Patch, applied, changing, inside, without
+from models.mutations.named import mutation
 from models.worlds import join_member
 from tools.torture import MUTANTS
 

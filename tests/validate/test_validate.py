@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from joinproto.json_form import encoded
-from models.mutations.catalogue import mutation
 from models.mutations.mutation import applied
+from models.mutations.named import mutation
 from tests.tools.running import run_here
 from tests.tools.schemas import faults, unexplained
 from tests.validate.conftest import live

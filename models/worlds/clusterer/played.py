@@ -15,8 +15,8 @@ from joinproto.clusterer.identities import of_node
 from joinproto.clusterer.messages import AskAwaited, AskStatus, Awaited, Boot, Told
 from joinproto.clusterer.sim import Sim, queued
 from models.events import NOT_ENABLED
-from models.mutations.catalogue import mutation
 from models.mutations.mutation import inside
+from models.mutations.named import mutation
 from models.worlds.clusterer.scenes import scene
 from models.worlds.clusterer.snapshot import Snapshot, queues_of, restored, taken
 

@@ -19,8 +19,8 @@ from joinproto.discovery.answers import Answer
 from joinproto.discovery.boot import Rules, Step
 from joinproto.discovery.round import Properties, Round, decide, majority_of, named
 from models.events import NOT_ENABLED, Rule
-from models.mutations.catalogue import mutation
 from models.mutations.mutation import inside
+from models.mutations.named import mutation
 
 mutated = inside(lambda node: mutation(node.mutant))
 

@@ -21,8 +21,8 @@ from joinproto.reconcile.reading import Key, Replica, facts_of, replicas_of
 from joinproto.reconcile.tables import Action
 from models.events import NOT_ENABLED, Persist
 from models.faults import Faults
-from models.mutations.catalogue import mutation
 from models.mutations.mutation import Mutation, applied
+from models.mutations.named import mutation
 from models.properties import always, always_possible, eventually, sometimes
 from models.view import View
 from models.world import Together, World

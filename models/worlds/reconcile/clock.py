@@ -14,8 +14,8 @@ from attrs import define, evolve, frozen
 from joinproto.reconcile.queue import Variant
 from joinproto.reconcile.timers import Clock, Happens, Pace
 from models.events import NOT_ENABLED
-from models.mutations.catalogue import mutation
 from models.mutations.mutation import inside
+from models.mutations.named import mutation
 from models.properties import always_each, eventually, sometimes_one
 from models.world import World
 

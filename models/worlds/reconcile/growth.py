@@ -15,8 +15,8 @@ from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.queue import Node, Queue, Situation, Target, Variant
 from joinproto.reconcile.tables import Action
 from models.events import NOT_ENABLED
-from models.mutations.catalogue import mutation
 from models.mutations.mutation import inside
+from models.mutations.named import mutation
 from models.properties import always_each, sometimes_one
 from models.world import World
 

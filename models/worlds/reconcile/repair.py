@@ -17,8 +17,8 @@ from joinproto.reconcile.tables import LOST, Action
 from models.events import NOT_ENABLED
 from models.faults import Faults
 from models.local import Offline
-from models.mutations.catalogue import MUTATIONS, mutation
 from models.mutations.mutation import Mutation, applied
+from models.mutations.named import is_mutation, mutation
 from models.properties import (
     Property,
     always,
@@ -145,7 +145,7 @@ def build(
     by one joint change instead of two single ones.
     """
     nodes = frozenset("abcde"[:members])
-    known = mutation(mutant) if mutant in MUTATIONS else None
+    known = mutation(mutant) if is_mutation(mutant) else None
     rules = Variant(variant)
     settings = Settings(auto_remove=auto_remove, placement=Placing.LEAST_LOADED)
     replicas: dict[str, Callable[[], Any]] = {

@@ -19,8 +19,8 @@ from joinproto.reconcile.queue import Node, Placing, Queue, Settings, Situation,
 from joinproto.reconcile.tables import Action
 from joinproto.reconcile.timers import Clock, Happens, Pace
 from models.events import NOT_ENABLED
-from models.mutations.catalogue import mutation
 from models.mutations.mutation import inside
+from models.mutations.named import mutation
 from models.properties import Property, always_each, eventually, sometimes_one
 from models.world import World
 

@@ -14,8 +14,8 @@ from joinproto.standby.broker import Mark, Role, Variant
 from joinproto.standby.promote import Peer, Promotion, promote
 from joinproto.standby.tables import Verdict
 from models.events import NOT_ENABLED, Rule
-from models.mutations.catalogue import mutation
 from models.mutations.mutation import inside
+from models.mutations.named import mutation
 
 mutated = inside(lambda broker: mutation(broker.mutant))
 

@@ -14,8 +14,8 @@ from attrs import define, frozen
 from joinproto.standby.broker import Role, Variant
 from joinproto.standby.clients import Entrance, Search, admit, sent_away
 from models.events import Maybe
-from models.mutations.catalogue import mutation
 from models.mutations.mutation import inside
+from models.mutations.named import mutation
 from models.properties import always_each, eventually, sometimes_one
 from models.view import View
 from models.world import World

@@ -50,8 +50,8 @@ from joinproto.standby.promote import Peer
 from joinproto.standby.stock import Stock, with_queue
 from joinproto.standby.tables import Verdict
 from models.events import NOT_ENABLED, Maybe
-from models.mutations.catalogue import mutation
 from models.mutations.mutation import inside
+from models.mutations.named import mutation
 from models.worlds.standby.story import QUEUE, Manager, Op, Story
 
 mutated = inside(lambda played: mutation(played.mutant))
