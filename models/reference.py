@@ -97,6 +97,11 @@ class Reference:
             for step in self.world.joint_steps(self.view(state)):
                 yield from self._together(state, step)
 
+    def is_beyond(self, state: State) -> bool:
+        """Return whether the world's `within` leaves this state without steps."""
+        within = self.world.within
+        return within is not None and not within(self.view(state))
+
     def _run(
         self, state: State, kind: Any, name: str, event: Hashable, message: Sent | None = None
     ) -> Iterator[tuple[Move, State]]:
@@ -306,7 +311,7 @@ def explore(world: World, *, states_max: int | None = None, keep_edges: bool = F
             found.stopped = True
             break
         level = found.level_of[state]
-        if world.within is not None and not world.within(reference.view(state)):
+        if reference.is_beyond(state):
             found.beyond += 1
             continue
         for move, after in reference.successors(state):
@@ -332,7 +337,9 @@ def shortest(found: Explored, item: Property, *, wanted: bool) -> Trace | None:
         before = {
             s
             for s, at in found.level_of.items()
-            if at == level and any(t in towards[0] for _, t in reference.successors(s))
+            if at == level
+            and not reference.is_beyond(s)
+            and any(t in towards[0] for _, t in reference.successors(s))
         }
         towards.insert(0, before)
     state = next(first for first in reference.initials() if first in towards[0])
