@@ -106,7 +106,7 @@ CONTENTS = [
 ]
 
 
-@pytest.mark.parametrize("content", CONTENTS, ids=repr)
+@pytest.mark.parametrize("content", CONTENTS, ids=lambda one: type(one).__name__)
 def test_a_message_is_read_as_it_was_written(content: Any) -> None:
     assert content == wire.taken(wire.put(content)[LENGTH_BYTES:], Release.SEED)
 
