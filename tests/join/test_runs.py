@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from joinproto.join.choice_messages import Accept, Prepare
+from joinproto.join.choice_messages import Accept, Prepare, Voted
 from joinproto.join.config import TotalFailure
 from joinproto.join.messages import Waiting
 from joinproto.join.phases import Phase
@@ -304,6 +304,23 @@ def test_a_shutdown_ends_an_elector_that_was_left_out() -> None:
     bus.wait()
     assert "a active, b active, c joining" == bus.phases()
     bus.tell("a", lambda member: member.shutdown_cluster(bus.now))
+    bus.wait()
+
+    assert "a stopped, b stopped, c stopped" == bus.phases()
+
+
+def test_a_shutdown_ends_a_member_that_does_not_hear_who_had_it_chosen() -> None:
+    """S2: `b` votes not, and whoever learned of the CLOSE told members nothing, before it ended."""
+    bus = cluster(electors="ac")
+    bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
+    for _ in range(200):
+        # `a` alone counts the votes, and has no connection to `b` yet.
+        apart = [one for one in bus.wire if {one.sender, one.to} == {"a", "b"}]
+        for letter in apart + _letters(bus, "c", Voted):
+            bus.wire.remove(letter)
+        if bus["c"].runs:
+            bus.step()
+    assert not bus["a"].runs
     bus.wait()
 
     assert "a stopped, b stopped, c stopped" == bus.phases()
