@@ -30,7 +30,7 @@ def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
         m.closes_until = None
     if m.leaves and m.seat in tip.members and m.leave_told:
         m.leaves = False
-        m.say(Refusal(m.config.member, "it may not leave: no store would stay"))
+        m.say(Refusal(m.config.member, "it may not leave: no store would stay, or too few"))
     m.leave_told = False
     if m.leaves and m.seat not in tip.members and before is not None:
         # It stays until the others know: see `hear_ready`.

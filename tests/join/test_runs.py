@@ -10,7 +10,7 @@ from attrs import evolve
 
 from joinproto.join.choice_messages import Accept, Prepare, Voted
 from joinproto.join.config import TotalFailure
-from joinproto.join.messages import Waiting
+from joinproto.join.messages import Refusal, Waiting
 from joinproto.join.phases import Phase
 from joinproto.join.wire import decode
 from joinproto.tables.vocabulary import Reason
@@ -215,6 +215,27 @@ def test_who_reaches_no_majority_leaves_by_stopping() -> None:
     bus.wait()
 
     assert "a active, b active, c active" == bus.phases()
+
+
+def test_who_is_needed_for_n_may_not_leave_before_it_serves_again() -> None:
+    """W1: both had failed, `a` waited for N = 2, and `b` to be left out, for ever."""
+    automatic = TotalFailure.AUTOMATIC
+    bus = cluster("ab", electors="ab", total_failure=automatic)
+    for name in "ab":
+        bus.crash(name)
+    for name in "ab":
+        bus.start(config(name, electors="ab", total_failure=automatic))
+    bus.tell("b", lambda member: member.leave(bus.now))
+    bus.wait()
+
+    assert "a active, b active" == bus.phases()
+    said = [event.what for event in bus["b"].seen if isinstance(event, Refusal)]
+    assert ["it may not leave: no store would stay, or too few"] == said
+
+    bus.tell("b", lambda member: member.leave(bus.now))
+    bus.wait()
+
+    assert "a active, b stopped" == bus.phases()
 
 
 # -- a sole elector --------------------------------------------------------------------------------
