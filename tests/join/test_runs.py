@@ -399,6 +399,35 @@ def test_a_shutdown_does_not_outlive_that_the_others_have_gone_on_for_long() -> 
     assert "a active, b active, c active, d active" == bus.phases()
 
 
+def test_a_shutdown_outlives_that_its_member_is_cut_off_for_a_moment() -> None:
+    """S2: `a`, one of two electors, was just started again, and left `b` out of one view."""
+    bus = cluster(electors="ac")
+    bus.crash("a")
+    bus.tell("b", lambda member: member.shutdown_cluster(bus.now))
+    bus.start(config("a", electors="ac"))
+    _unheard(bus, "b", 12)
+    assert {"CHANGE 2 of a c"} == {str(bus[name].member.view).split(" (")[0] for name in "ac"}
+
+    bus.wait()
+
+    assert "a stopped, b stopped, c stopped" == bus.phases()
+
+
+def test_a_shutdown_does_not_outlive_that_its_member_is_cut_off() -> None:
+    """S2: the others went on, and are not stopped by what it was told before; it says so."""
+    bus = cluster()
+    bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
+    bus.partition("ab", "c")
+    bus.wait(10)
+    assert "a active, b active, c frozen" == bus.phases()
+    bus.partition()
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    said = [event.what for event in bus["c"].seen if isinstance(event, Refusal)]
+    assert ["it may not stop the others: they went on without it"] == said
+
+
 def test_who_was_away_at_the_shutdown_takes_part_in_the_restart() -> None:
     """P2: it learns of the CLOSE from members that have been started since, and does not stop."""
     bus = cluster()

@@ -43,6 +43,7 @@ ONCE_FAILED = (
     1_000_636,  # one that was about to be taken in was not told of the CLOSE
     21_001_153,  # a member that did not hear who had the CLOSE chosen was not told of it
     21_000_908,  # without the one that was told to leave they were fewer than N
+    21_001_817,  # who was told to close was cut off for a moment, and forgot it
 )
 
 
