@@ -168,10 +168,11 @@ def take(m: Draft, now: float, step: Step) -> None:
 
 
 def _tell_of_the_end(m: Draft, tip: View) -> None:
-    """A CLOSE is for who is not in the view, too: whoever ends now cannot tell it later."""
+    """A CLOSE is for all in reach: whoever ends now cannot tell it later."""
     if m.is_done and not tip.is_open:
-        members = {seat.member for seat in tip.members}
-        for name in sorted(m.heard.in_reach - members):
+        # Members may have no connection to whoever had it chosen; a register they ask themselves.
+        asking = {seat.member for seat in tip.members} if m.config.outside else set()
+        for name in sorted(m.heard.in_reach - asking):
             if tip.parent is not None and m.ready_in == tip.parent:
                 # Or it takes itself for one that was started after the CLOSE.
                 m.send(name, Ready(tip.parent, m.seat))

@@ -26,11 +26,14 @@ def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
     # later learns of it from others that were, and takes part in the restart.
     if not tip.is_open and (m.ready_in is not None or m.saw_it_run or m.closes):
         m.is_done = True
-    if not tip.is_open or _went_on_without(m, now, before, views):
+    if not tip.is_open:
         m.closes_until = None
+    elif _went_on_without(m, now, before, views):
+        m.closes_until = None
+        m.say(Refusal(m.config.member, "it may not stop the others: they went on without it"))
     if m.leaves and m.seat in tip.members and m.leave_told:
         m.leaves = False
-        m.say(Refusal(m.config.member, "it may not leave: no store would stay"))
+        m.say(Refusal(m.config.member, "it may not leave: no store would stay, or too few"))
     m.leave_told = False
     if m.leaves and m.seat not in tip.members and before is not None:
         # It stays until the others know: see `hear_ready`.

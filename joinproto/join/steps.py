@@ -105,7 +105,11 @@ def start(
 def peer_up(m: Draft, now: float, peer: str) -> None:
     if peer == m.config.member:
         return
+    asks_in_vain = m.closes_until is not None and now < m.closes_until and _is_cut_off(m)
     m.heard = m.heard.up(peer)
+    if asks_in_vain and not _is_cut_off(m):
+        # For less than their patience, so the others have not given it up.
+        m.closes_until = now + shutdown_patience(m)
     # Ballots in vain say nothing about one with this peer; nor does its answer to one that was
     # begun while it was away tell how long messages take.
     m.tries = 0
@@ -127,9 +131,9 @@ def peer_down(m: Draft, now: float, peer: str) -> None:
     m.pace = m.pace.without(peer)
     if m.source == peer:
         m.source = None
-    if m.closes and _is_cut_off(m):
-        # The others may go on without it: it may not stop them when it is back.
-        m.closes_until = now
+    if m.closes_until is not None and _is_cut_off(m):
+        # The others give it up after their patience: it may not stop them when it is back.
+        m.closes_until = min(m.closes_until, now + pause(m))
     if m.phase in RUNNING:
         settle(m, now)
 
@@ -219,7 +223,7 @@ def leave(m: Draft, now: float) -> None:
 
 def shutdown_cluster(m: Draft, now: float) -> None:
     if _is_in_open_view(m):
-        m.closes_until = now if _is_cut_off(m) else now + shutdown_patience(m)
+        m.closes_until = now + (pause(m) if _is_cut_off(m) else shutdown_patience(m))
         m.patience_until = now
     else:
         _end(m, now)

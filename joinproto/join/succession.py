@@ -95,7 +95,8 @@ MANUAL = SEATS.fact("total failure is manual here", is_automatic=False)
 NOBODY_PERMITS = A.where(is_marked=True).is_empty & MANUAL
 
 STAYING = A.where(leaves=False).named("those of A who stay")
-TOO_FEW = STAYING.fewer_than(N) | A.where(is_elector=True).fewer_than(MAJORITY)
+# Nobody leaves where fewer than N would stay, or all wait for it.
+TOO_FEW = A.fewer_than(N) | A.where(is_elector=True).fewer_than(MAJORITY)
 
 
 @cache

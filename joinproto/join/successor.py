@@ -182,7 +182,7 @@ class Proposer:
         sources = clean or [
             item for item in answers if evidence.covers(item) and not item.transient
         ]
-        stays = self._staying(tip, answers, sources)
+        stays = self._staying(tip, answers, sources, self.config.wait_for)
         members = frozenset(item.seat for item in stays)
         if not clean:
             position = self._covering(evidence, self._sources(answers, stays))
@@ -201,16 +201,16 @@ class Proposer:
         )
 
     def _staying(
-        self, tip: View, answers: Sequence[Answer], sources: Sequence[Answer]
+        self, tip: View, answers: Sequence[Answer], sources: Sequence[Answer], least: int = 0
     ) -> list[Answer]:
         """Return who is in the next view: all but those who leave, unless they are needed.
 
-        A source must stay, to feed the others, and so must somebody with a store.
+        A source must stay, to feed the others, and so must somebody with a store, and `least`.
         """
         stays = [item for item in answers if not item.leaves]
         has_source = any(item in sources for item in stays)
         has_store = any(map(_keeps, stays)) or keeps_nothing(tip, answers)
-        return stays if has_source and has_store else list(answers)
+        return stays if has_source and has_store and len(stays) >= least else list(answers)
 
     def _together(
         self,

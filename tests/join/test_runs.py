@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from joinproto.join.choice_messages import Accept, Prepare
+from joinproto.join.choice_messages import Accept, Prepare, Voted
 from joinproto.join.config import TotalFailure
-from joinproto.join.messages import Waiting
+from joinproto.join.messages import Refusal, Waiting
 from joinproto.join.phases import Phase
 from joinproto.join.wire import decode
 from joinproto.tables.vocabulary import Reason
@@ -217,6 +217,27 @@ def test_who_reaches_no_majority_leaves_by_stopping() -> None:
     assert "a active, b active, c active" == bus.phases()
 
 
+def test_who_is_needed_for_n_may_not_leave_before_it_serves_again() -> None:
+    """W1: both had failed, `a` waited for N = 2, and `b` to be left out, for ever."""
+    automatic = TotalFailure.AUTOMATIC
+    bus = cluster("ab", electors="ab", total_failure=automatic)
+    for name in "ab":
+        bus.crash(name)
+    for name in "ab":
+        bus.start(config(name, electors="ab", total_failure=automatic))
+    bus.tell("b", lambda member: member.leave(bus.now))
+    bus.wait()
+
+    assert "a active, b active" == bus.phases()
+    said = [event.what for event in bus["b"].seen if isinstance(event, Refusal)]
+    assert ["it may not leave: no store would stay, or too few"] == said
+
+    bus.tell("b", lambda member: member.leave(bus.now))
+    bus.wait()
+
+    assert "a active, b stopped" == bus.phases()
+
+
 # -- a sole elector --------------------------------------------------------------------------------
 
 
@@ -309,6 +330,23 @@ def test_a_shutdown_ends_an_elector_that_was_left_out() -> None:
     assert "a stopped, b stopped, c stopped" == bus.phases()
 
 
+def test_a_shutdown_ends_a_member_that_does_not_hear_who_had_it_chosen() -> None:
+    """S2: `b` votes not, and whoever learned of the CLOSE told members nothing, before it ended."""
+    bus = cluster(electors="ac")
+    bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
+    for _ in range(200):
+        # `a` alone counts the votes, and has no connection to `b` yet.
+        apart = [one for one in bus.wire if {one.sender, one.to} == {"a", "b"}]
+        for letter in apart + _letters(bus, "c", Voted):
+            bus.wire.remove(letter)
+        if bus["c"].runs:
+            bus.step()
+    assert not bus["a"].runs
+    bus.wait()
+
+    assert "a stopped, b stopped, c stopped" == bus.phases()
+
+
 def test_a_shutdown_ends_a_guest_that_never_saw_the_view_run() -> None:
     """S2: it was to be taken in, so nobody had told it who was ready; it stayed."""
     bus = cluster()
@@ -359,6 +397,35 @@ def test_a_shutdown_does_not_outlive_that_the_others_have_gone_on_for_long() -> 
     bus.wait()
 
     assert "a active, b active, c active, d active" == bus.phases()
+
+
+def test_a_shutdown_outlives_that_its_member_is_cut_off_for_a_moment() -> None:
+    """S2: `a`, one of two electors, was just started again, and left `b` out of one view."""
+    bus = cluster(electors="ac")
+    bus.crash("a")
+    bus.tell("b", lambda member: member.shutdown_cluster(bus.now))
+    bus.start(config("a", electors="ac"))
+    _unheard(bus, "b", 12)
+    assert {"CHANGE 2 of a c"} == {str(bus[name].member.view).split(" (")[0] for name in "ac"}
+
+    bus.wait()
+
+    assert "a stopped, b stopped, c stopped" == bus.phases()
+
+
+def test_a_shutdown_does_not_outlive_that_its_member_is_cut_off() -> None:
+    """S2: the others went on, and are not stopped by what it was told before; it says so."""
+    bus = cluster()
+    bus.tell("c", lambda member: member.shutdown_cluster(bus.now))
+    bus.partition("ab", "c")
+    bus.wait(10)
+    assert "a active, b active, c frozen" == bus.phases()
+    bus.partition()
+    bus.wait()
+
+    assert "a active, b active, c active" == bus.phases()
+    said = [event.what for event in bus["c"].seen if isinstance(event, Refusal)]
+    assert ["it may not stop the others: they went on without it"] == said
 
 
 def test_who_was_away_at_the_shutdown_takes_part_in_the_restart() -> None:

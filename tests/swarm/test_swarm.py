@@ -41,6 +41,9 @@ ONCE_FAILED = (
     900_093,  # a guest that became apart was asked for in each view, and left out of it
     1_000_061,  # nobody keeps anything, so whoever was told to close made view after view
     1_000_636,  # one that was about to be taken in was not told of the CLOSE
+    21_001_153,  # a member that did not hear who had the CLOSE chosen was not told of it
+    21_000_908,  # without the one that was told to leave they were fewer than N
+    21_001_817,  # who was told to close was cut off for a moment, and forgot it
 )
 
 
