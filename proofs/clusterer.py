@@ -1,7 +1,9 @@
 """Clusterer: which config a node has, whose data, and who goes first, for any number of nodes.
 
-A config is a version with content; a set is what a node's broker has on its disk.  Whether data go
-with a config is decided by identities (`joinproto/clusterer/identities.py`): here it is given.
+A config is a version with content; a set is what a node's broker has on its disk.  Which data a
+config means is settled once, by who first boots or adopts with it; identities
+(`joinproto/clusterer/identities.py`) tell the others.  A broker boots after its node has decided
+to go: what it is to have may come later than that.
 
 Source: Clusterer, U1, U3, U4 and U5.
 """
@@ -29,16 +31,17 @@ s, t = Var("s", SET), Var("t", SET)
 
 below = Relation("below", (VERSION, VERSION), "{0} is less than {1}", rigid=True)
 names = Relation("names", (CONFIG, NODE), "{0} names {1}", rigid=True)
-means = Relation("means", (CONFIG, SET), "{0} means the data {1}: its gospel's", rigid=True)
+gospel = Relation("gospel", (CONFIG, NODE), "{1} is the gospel of {0}", rigid=True)
 version = Function("version", CONFIG, VERSION, "of a config")
 
 held = Relation("held", (NODE, CONFIG), "{0} holds {1}, or heads for it")
 kept = Relation("kept", (NODE, CONFIG), "{1} is on the disk of {0}")
 waits = Relation("waits", (NODE,), "{0} joins or rejoins")
-ready = Relation("ready", (NODE,), "the broker of {0} runs")
+ready = Relation("ready", (NODE,), "the broker of {0} boots or runs")
 first = Relation("first", (NODE,), "{0} went first, and has not ended since")
 has = Relation("has", (NODE, SET), "{0} has the data {1}")
 lock = Relation("lock", (NODE, NODE), "{1} holds the lock of {0}")
+means = Relation("means", (CONFIG, SET), "{0} means the data {1}: its gospel's")
 
 # -- the steps ---------------------------------------------------------------------------------
 
@@ -51,6 +54,10 @@ _NOT_OLDER = Guard(
 _HOLDS = Guard("it holds the config", held(n, c))
 _NAMED = Guard("the config names it", names(c, n))
 _WAITS = Guard("it waits", waits(n))
+_UNSETTLED = Guard("nothing is meant by it yet", every(t, ~means(c, t)))
+_FITS = Guard("its data are those that the config means", every(t, has(n, t) >> means(c, t)))
+_BLANK = Guard("it has no data", every(t, ~has(n, t)))
+_SOMEBODY = Guard("somebody is ready with the same config", ready(m) & held(m, c))
 
 _TAKEN = {held: Update((x, d), (held(x, d) & ~same(x, n)) | (same(x, n) & same(d, c)))}
 _KEPT = {kept: Update((x, d), (kept(x, d) & ~same(x, n)) | (same(x, n) & same(d, c)))}
@@ -62,7 +69,9 @@ _ENDED = {
 _RESTS = {waits: Update((x,), waits(x) & ~same(x, n))}
 _FREES = {lock: Update((x, y), lock(x, y) & ~same(y, n) & ~same(x, n))}
 _LEADS = {first: Update((x,), first(x) | same(x, n))}
-_GIVEN = {has: Update((x, t), (has(x, t) & ~same(x, n)) | (same(x, n) & same(t, s)))}
+_WIPED = {has: Update((x, t), has(x, t) & ~same(x, n))}
+_FILLED = {has: Update((x, t), has(x, t) | (same(x, n) & same(t, s)))}
+_SETTLED = {means: Update((d, t), means(d, t) | (same(d, c) & same(t, s)))}
 
 START = Step(
     "start",
@@ -87,7 +96,7 @@ ADOPT = Step(
         _YOUNGER,
         _NOT_OLDER,
         _NAMED,
-        Guard("its data are those that the config means", every(t, has(n, t) >> means(c, t))),
+        _FITS,
     ),
     {**_TAKEN, **_KEPT},
 )
@@ -116,79 +125,99 @@ UNLOCK = Step(
     (),
     {lock: Update((x, y), lock(x, y) & ~(same(x, n) & same(y, m)))},
 )
+_GOES = (_HOLDS, _NAMED, _WAITS, _NOT_OLDER)
+_GONE = {**_KEPT, **_RUNS, **_RESTS, **_FREES}
+_ALL_WAIT = Guard(
+    "each node of the config waits for it",
+    every(x, names(c, x) >> (waits(x) & held(x, c))),
+)
 FOUND = Step(
     "found",
     "U4: all nodes of the config are there and wait for it, and this one is to lead",
-    (n, c, s),
-    (
-        _HOLDS,
-        _NAMED,
-        _WAITS,
-        _NOT_OLDER,
-        Guard(
-            "each node of the config waits for it",
-            every(x, names(c, x) >> (waits(x) & held(x, c))),
-        ),
-        Guard("its data are those that the config means", means(c, s)),
-        Guard("they are its own, or it has none", every(t, has(n, t) >> same(t, s))),
-    ),
-    {**_KEPT, **_RUNS, **_LEADS, **_RESTS, **_FREES, **_GIVEN},
-)
-GO = Step(
-    "go first",
-    "U5: every node of the config waits and has given its lock, or is off",
-    (n, c, s),
-    (
-        _HOLDS,
-        _NAMED,
-        _WAITS,
-        _NOT_OLDER,
-        Guard(
-            "each node of the config has given its lock, or is off",
-            every(x, names(c, x) >> (lock(x, n) | every(d, ~held(x, d)))),
-        ),
-        Guard("its data are those that the config means", means(c, s)),
-        Guard("they are its own, or it has none", every(t, has(n, t) >> same(t, s))),
-    ),
-    FOUND.updates,
+    (n, c),
+    (*_GOES, _ALL_WAIT, _FITS),
+    {**_GONE, **_LEADS},
 )
 EMPTY = Step(
     "found, wiped",
     "U3: the gospel is reset: it goes first, without what it had",
-    (n, c, s),
+    (n, c),
     (
-        *FOUND.guards[:-1],
-        Guard("nobody has the new data yet", every(x, ~has(x, s))),
+        *_GOES,
+        _ALL_WAIT,
+        Guard("its gospel is reset", every(x, ~gospel(c, x))),
+        _UNSETTLED,
     ),
-    FOUND.updates,
+    {**_GONE, **_LEADS, **_WIPED},
+)
+GO = Step(
+    "go first",
+    "U5: every node of the config waits and has given its lock, or is off",
+    (n, c),
+    (
+        *_GOES,
+        Guard(
+            "each node of the config has given its lock, or is off",
+            every(x, names(c, x) >> (lock(x, n) | every(d, ~held(x, d)))),
+        ),
+        _FITS,
+    ),
+    {**_GONE, **_LEADS},
 )
 JOIN = Step(
     "join",
-    "U4: somebody is ready with the config: what this one has is wiped, and it takes his data",
+    "U4: somebody is ready with the config, and has data: what this one has is wiped",
     (n, m, c, s),
-    (
-        _HOLDS,
-        _NAMED,
-        _WAITS,
-        _NOT_OLDER,
-        Guard("somebody is ready with the same config", ready(m) & held(m, c)),
-        Guard("these are his data", has(m, s)),
-    ),
-    {**_KEPT, **_RUNS, **_RESTS, **_FREES, **_GIVEN},
+    (*_GOES, _SOMEBODY, Guard("that one has data", has(m, s))),
+    {**_GONE, **_WIPED},
 )
 BACK = Step(
     "come back",
     "U5: somebody is ready with the config, and the data at hand are those that it means",
     (n, m, c),
+    (*_GOES, _SOMEBODY, _FITS),
+    _GONE,
+)
+SETTLE = Step(
+    "settle",
+    "U3: which data a config means is settled, once, before anybody runs with it",
+    (c, s),
+    (
+        _UNSETTLED,
+        Guard(
+            "its gospel, if it heads for it, has these",
+            every(x, (gospel(c, x) & held(x, c)) >> has(x, s)),
+        ),
+    ),
+    _SETTLED,
+)
+FRESH = Step(
+    "boot afresh",
+    "U4: the broker boots with new data, which the config means from now on",
+    (n, c, s),
     (
         _HOLDS,
-        _NAMED,
-        _WAITS,
-        _NOT_OLDER,
-        Guard("somebody is ready with the same config", ready(m) & held(m, c)),
-        Guard("its data are those that the config means", every(t, has(n, t) >> means(c, t))),
+        _BLANK,
+        _UNSETTLED,
+        Guard("nobody has the new data yet", every(x, ~has(x, s))),
+        Guard(
+            "its gospel, if another one, does not head for it",
+            every(x, (gospel(c, x) & held(x, c)) >> same(x, n)),
+        ),
     ),
-    {**_KEPT, **_RUNS, **_RESTS, **_FREES},
+    {**_FILLED, **_SETTLED},
+)
+FILL = Step(
+    "boot beside",
+    "U4: the broker boots, and takes the data of one that runs: those that the config means",
+    (n, m, c, s),
+    (
+        _HOLDS,
+        _BLANK,
+        Guard("these are his data, and he is ready", has(m, s) & ready(m)),
+        Guard("the config means them", means(c, s)),
+    ),
+    _FILLED,
 )
 END = Step(
     "end",
@@ -251,6 +280,11 @@ CONJUNCTS = (
     ),
     Conjunct("first_is_ready", every(n, first(n) >> ready(n)), "who ended could still count"),
     Conjunct(
+        "one_set_is_meant",
+        every((c, s, t), (means(c, s) & means(c, t)) >> same(s, t)),
+        "two nodes could be ready with one config, each with data of its own",
+    ),
+    Conjunct(
         "ready_has_what_is_meant",
         every((n, c, s), all_of(ready(n), held(n, c), has(n, s)) >> means(c, s)),
         "it is the claim one_set_of_data",
@@ -263,7 +297,7 @@ LAYER = Layer(
     name="clusterer",
     about="configs, data and who goes first, of any number of nodes",
     sorts=(NODE, CONFIG, VERSION, SET),
-    relations=(below, names, means, held, kept, waits, ready, first, has, lock),
+    relations=(below, names, gospel, held, kept, waits, ready, first, has, lock, means),
     functions=(version,),
     axioms={
         "versions are in a line": all_of(
@@ -271,12 +305,26 @@ LAYER = Layer(
             every((u, v, w), (below(u, v) & below(v, w)) >> below(u, w)),
             every((u, v), below(u, v) | below(v, u) | same(u, v)),
         ),
-        "a config means one set of data": every(
-            (c, s, t), (means(c, s) & means(c, t)) >> same(s, t)
-        ),
     },
-    initial=dict.fromkeys((held, kept, waits, ready, first, has, lock), FALSE),
-    steps=(START, TAKE, ADOPT, LEAVE, LOCK, UNLOCK, FOUND, EMPTY, GO, JOIN, BACK, END, RESET),
+    initial=dict.fromkeys((held, kept, waits, ready, first, has, lock, means), FALSE),
+    steps=(
+        START,
+        TAKE,
+        ADOPT,
+        LEAVE,
+        LOCK,
+        UNLOCK,
+        FOUND,
+        EMPTY,
+        GO,
+        JOIN,
+        BACK,
+        SETTLE,
+        FRESH,
+        FILL,
+        END,
+        RESET,
+    ),
     conjuncts=CONJUNCTS,
     claims=(
         Claim(
@@ -299,12 +347,36 @@ LAYER = Layer(
             "U3: what is on a node's disk is thrown away only where another one that is ready has"
             " what the config means; or by the one that founds with a gospel that is reset",
             every(
-                (n, c, s, t),
-                all_of(has(n, s), held(n, c), After(has(n, t)), ~same(s, t))
+                (n, c, s),
+                all_of(has(n, s), held(n, c), ~After(has(n, s)))
                 >> (
-                    means(c, t)
-                    & (some(m, ready(m) & held(m, c) & has(m, t)) | every(x, ~has(x, t)))
+                    some((m, t), all_of(ready(m), held(m, c), has(m, t), means(c, t)))
+                    | all_of(After(first(n)), every(x, ~gospel(c, x)), every(t, ~means(c, t)))
                 ),
+            ),
+            is_step=True,
+        ),
+        Claim(
+            "meant_are_the_gospels",
+            "U3: what a config means is never changed; a gospel that heads for it when that is"
+            " settled has these data",
+            every(
+                (n, c, s),
+                all_of(
+                    means(c, s) >> After(means(c, s)),
+                    all_of(~means(c, s), After(means(c, s)), gospel(c, n), held(n, c))
+                    >> After(has(n, s)),
+                ),
+            ),
+            is_step=True,
+        ),
+        Claim(
+            "data_come_from_who_runs",
+            "U4: data come from one whose broker runs, or are new",
+            every(
+                (n, s),
+                all_of(~has(n, s), After(has(n, s)))
+                >> (some(m, ready(m) & has(m, s)) | every(m, ~has(m, s))),
             ),
             is_step=True,
         ),
