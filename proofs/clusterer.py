@@ -219,6 +219,13 @@ FILL = Step(
     ),
     _FILLED,
 )
+FAIL = Step(
+    "fail",
+    "U4: the broker does not boot, or not any more: the node waits again",
+    (n,),
+    (Guard("it boots or runs", ready(n)),),
+    {**_ENDED, waits: Update((x,), waits(x) | same(x, n))},
+)
 END = Step(
     "end",
     "a node stops, or crashes; what is on its disk stays",
@@ -322,6 +329,7 @@ LAYER = Layer(
         SETTLE,
         FRESH,
         FILL,
+        FAIL,
         END,
         RESET,
     ),
