@@ -28,8 +28,9 @@ from models.world import World
 from models.worlds.clusterer.played import Played
 from models.worlds.clusterer.scenes import scene
 from models.worlds.clusterer.snapshot import MachineShot, taken
-from proofs import clusterer
-from proofs.clusterer import CONFIG, LAYER, NODE, SET, VERSION
+from proofs import clusterer_steps as clusterer
+from proofs.clusterer import LAYER
+from proofs.clusterer_steps import CONFIG, NODE, SET, VERSION
 from proofs.layer import Layer
 from proofs.link.mapping import Picture, RefinementMapping
 from proofs.logic import Function, Relation, Sort
