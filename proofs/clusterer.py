@@ -243,7 +243,7 @@ LAYER = Layer(
         all_of(first(n), ready(m), ~same(n, m), held(n, c), held(m, c), has(n, s), has(m, s)),
     ),
     assumes=(
-        "a node that cannot be reached while another one takes the locks is off",
+        "who cannot be reached while another one takes the locks is off until that one goes",
         "identities tell which data a config means",
     ),
 )

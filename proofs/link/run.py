@@ -54,6 +54,12 @@ _JOIN = frozenset({"chain", "serving"})
 _RECONCILE = frozenset({"reconcile"})
 _CLUSTERER = frozenset({"clusterer"})
 
+SCENES = (
+    *("order", "gospel", "form", "join", "rejoin", "locks", "leave", "spread"),
+    *("hole-1", "hole-2", "hole-3", "hole-4", "hole-6", "hole-7-again", "hole-8", "hole-5"),
+)
+"""Of the Clusterer: each is searched whole; the last two have most of the steps."""
+
 WORLDS: tuple[Linked, ...] = (
     Linked("chain-register", (RegisterMapping.of,), _REGISTER, near=50_000, far=0),
     Linked("join-two", (ChainMapping, ServingMapping), _JOIN, near=50_000, far=12_000),
@@ -62,19 +68,8 @@ WORLDS: tuple[Linked, ...] = (
     Linked("reconcile-repair", (ReconcileMapping,), _RECONCILE, near=1_500, far=0),
     Linked("reconcile-by-hand", (ReconcileMapping,), _RECONCILE, near=3_000, far=0),
     *(
-        Linked(f"clusterer-{name}", (ClustererMapping,), _CLUSTERER, near=5_000, far=0, load=whole)
-        for name in (
-            "order",
-            "gospel",
-            "form",
-            "join",
-            "rejoin",
-            "locks",
-            "leave",
-            "spread",
-            *(f"hole-{number}" for number in "12346"),
-            "hole-7-again",
-        )
+        Linked(f"clusterer-{name}", (ClustererMapping,), _CLUSTERER, near=50_000, far=0, load=whole)
+        for name in SCENES
     ),
 )
 """At least 100,000 distinct steps together."""
