@@ -244,6 +244,7 @@ LAYER = Layer(
     ),
     assumes=(
         "who cannot be reached while another one takes the locks is off until that one goes",
+        "who says that it is ready is so when its answer comes",
         "identities tell which data a config means",
     ),
 )
