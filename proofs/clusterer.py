@@ -1,219 +1,39 @@
 """Clusterer: which config a node has, whose data, and who goes first, for any number of nodes.
 
-A config is a version with content; a set is what a node's broker has on its disk.  Whether data go
-with a config is decided by identities (`joinproto/clusterer/identities.py`): here it is given.
-
-Source: Clusterer, U1, U3, U4 and U5.
+Source: Clusterer, U1 and U3 to U6; the steps are in `clusterer_steps.py`.
 """
 
-from proofs.layer import Claim, Conjunct, Guard, Layer, Step, Update
-from proofs.logic import (
-    FALSE,
-    After,
-    Function,
-    Relation,
-    Sort,
-    Var,
-    all_of,
-    every,
-    same,
-    some,
+from proofs.clusterer_steps import (
+    CONFIG,
+    NODE,
+    SET,
+    STEPS,
+    VERSION,
+    below,
+    c,
+    d,
+    first,
+    gospel,
+    has,
+    held,
+    kept,
+    lock,
+    m,
+    means,
+    n,
+    names,
+    ready,
+    s,
+    t,
+    u,
+    v,
+    version,
+    w,
+    waits,
+    x,
 )
-
-NODE, CONFIG, VERSION, SET = Sort("node"), Sort("config"), Sort("version"), Sort("set")
-
-n, m, x, y = (Var(name, NODE) for name in "nmxy")
-c, d, e = (Var(name, CONFIG) for name in "cde")
-u, v, w = (Var(name, VERSION) for name in "uvw")
-s, t = Var("s", SET), Var("t", SET)
-
-below = Relation("below", (VERSION, VERSION), "{0} is less than {1}", rigid=True)
-names = Relation("names", (CONFIG, NODE), "{0} names {1}", rigid=True)
-means = Relation("means", (CONFIG, SET), "{0} means the data {1}: its gospel's", rigid=True)
-version = Function("version", CONFIG, VERSION, "of a config")
-
-held = Relation("held", (NODE, CONFIG), "{0} holds {1}, or heads for it")
-kept = Relation("kept", (NODE, CONFIG), "{1} is on the disk of {0}")
-waits = Relation("waits", (NODE,), "{0} joins or rejoins")
-ready = Relation("ready", (NODE,), "the broker of {0} runs")
-first = Relation("first", (NODE,), "{0} went first, and has not ended since")
-has = Relation("has", (NODE, SET), "{0} has the data {1}")
-lock = Relation("lock", (NODE, NODE), "{1} holds the lock of {0}")
-
-# -- the steps ---------------------------------------------------------------------------------
-
-_UP = some(d, held(n, d))
-_YOUNGER = Guard("it is younger", every(d, held(n, d) >> below(version(d), version(c))))
-_NOT_OLDER = Guard(
-    "what is on its disk is no younger, and no other content of that version",
-    every(d, kept(n, d) >> (below(version(d), version(c)) | same(d, c))),
-)
-_HOLDS = Guard("it holds the config", held(n, c))
-_NAMED = Guard("the config names it", names(c, n))
-_WAITS = Guard("it waits", waits(n))
-
-_TAKEN = {held: Update((x, d), (held(x, d) & ~same(x, n)) | (same(x, n) & same(d, c)))}
-_KEPT = {kept: Update((x, d), (kept(x, d) & ~same(x, n)) | (same(x, n) & same(d, c)))}
-_RUNS = {ready: Update((x,), ready(x) | same(x, n))}
-_ENDED = {
-    ready: Update((x,), ready(x) & ~same(x, n)),
-    first: Update((x,), first(x) & ~same(x, n)),
-}
-_RESTS = {waits: Update((x,), waits(x) & ~same(x, n))}
-_FREES = {lock: Update((x, y), lock(x, y) & ~same(y, n) & ~same(x, n))}
-_LEADS = {first: Update((x,), first(x) | same(x, n))}
-_GIVEN = {has: Update((x, t), (has(x, t) & ~same(x, n)) | (same(x, n) & same(t, s)))}
-
-START = Step(
-    "start",
-    "U1: a node starts with what is on its disk, or with something younger",
-    (n, c),
-    (Guard("it is off", every(d, ~held(n, d))), _NOT_OLDER),
-    {**_TAKEN, waits: Update((x,), waits(x) | same(x, n))},
-)
-TAKE = Step(
-    "take",
-    "U1: a younger config comes, and the node waits: its broker ends",
-    (n, c),
-    (Guard("it is up", _UP), _YOUNGER),
-    {**_TAKEN, **_ENDED, **_FREES, waits: Update((x,), waits(x) | same(x, n))},
-)
-ADOPT = Step(
-    "adopt",
-    "U3: a younger config that means the data at hand is adopted in silence",
-    (n, c),
-    (
-        Guard("its broker runs", ready(n)),
-        _YOUNGER,
-        _NOT_OLDER,
-        _NAMED,
-        Guard("its data are those that the config means", every(t, has(n, t) >> means(c, t))),
-    ),
-    {**_TAKEN, **_KEPT},
-)
-LEAVE = Step(
-    "leave",
-    "U6: a younger config without it is stored; its broker ends",
-    (n, c),
-    (Guard("it is up", _UP), _YOUNGER, _NOT_OLDER, Guard("it is left out", ~names(c, n))),
-    {**_TAKEN, **_KEPT, **_ENDED, **_RESTS, **_FREES},
-)
-LOCK = Step(
-    "lock",
-    "U5: a node that waits gives its lock to one that is to go",
-    (n, m),
-    (
-        Guard("the asked one waits", waits(n)),
-        Guard("its lock is free", every(x, ~lock(n, x))),
-        Guard("who asks waits", waits(m)),
-    ),
-    {lock: Update((x, y), lock(x, y) | (same(x, n) & same(y, m)))},
-)
-UNLOCK = Step(
-    "unlock",
-    "U5: a lock is given back, or its holder is gone",
-    (n, m),
-    (),
-    {lock: Update((x, y), lock(x, y) & ~(same(x, n) & same(y, m)))},
-)
-FOUND = Step(
-    "found",
-    "U4: all nodes of the config are there and wait for it, and this one is to lead",
-    (n, c, s),
-    (
-        _HOLDS,
-        _NAMED,
-        _WAITS,
-        _NOT_OLDER,
-        Guard(
-            "each node of the config waits for it",
-            every(x, names(c, x) >> (waits(x) & held(x, c))),
-        ),
-        Guard("its data are those that the config means", means(c, s)),
-        Guard("they are its own, or it has none", every(t, has(n, t) >> same(t, s))),
-    ),
-    {**_KEPT, **_RUNS, **_LEADS, **_RESTS, **_FREES, **_GIVEN},
-)
-GO = Step(
-    "go first",
-    "U5: every node of the config waits and has given its lock, or is off",
-    (n, c, s),
-    (
-        _HOLDS,
-        _NAMED,
-        _WAITS,
-        _NOT_OLDER,
-        Guard(
-            "each node of the config has given its lock, or is off",
-            every(x, names(c, x) >> (lock(x, n) | every(d, ~held(x, d)))),
-        ),
-        Guard("its data are those that the config means", means(c, s)),
-        Guard("they are its own, or it has none", every(t, has(n, t) >> same(t, s))),
-    ),
-    FOUND.updates,
-)
-EMPTY = Step(
-    "found, wiped",
-    "U3: the gospel is reset: it goes first, without what it had",
-    (n, c, s),
-    (
-        *FOUND.guards[:-1],
-        Guard("nobody has the new data yet", every(x, ~has(x, s))),
-    ),
-    FOUND.updates,
-)
-JOIN = Step(
-    "join",
-    "U4: somebody is ready with the config: what this one has is wiped, and it takes his data",
-    (n, m, c, s),
-    (
-        _HOLDS,
-        _NAMED,
-        _WAITS,
-        _NOT_OLDER,
-        Guard("somebody is ready with the same config", ready(m) & held(m, c)),
-        Guard("these are his data", has(m, s)),
-    ),
-    {**_KEPT, **_RUNS, **_RESTS, **_FREES, **_GIVEN},
-)
-BACK = Step(
-    "come back",
-    "U5: somebody is ready with the config, and the data at hand are those that it means",
-    (n, m, c),
-    (
-        _HOLDS,
-        _NAMED,
-        _WAITS,
-        _NOT_OLDER,
-        Guard("somebody is ready with the same config", ready(m) & held(m, c)),
-        Guard("its data are those that the config means", every(t, has(n, t) >> means(c, t))),
-    ),
-    {**_KEPT, **_RUNS, **_RESTS, **_FREES},
-)
-END = Step(
-    "end",
-    "a node stops, or crashes; what is on its disk stays",
-    (n,),
-    (),
-    {
-        held: Update((x, d), held(x, d) & ~same(x, n)),
-        **_ENDED,
-        **_RESTS,
-        **_FREES,
-    },
-)
-RESET = Step(
-    "reset",
-    "a machine that is off is thrown away, and comes as a new one",
-    (n,),
-    (Guard("it is off", every(d, ~held(n, d))),),
-    {
-        kept: Update((x, d), kept(x, d) & ~same(x, n)),
-        has: Update((x, t), has(x, t) & ~same(x, n)),
-    },
-)
-
-# -- what holds --------------------------------------------------------------------------------
+from proofs.layer import Claim, Conjunct, Layer
+from proofs.logic import FALSE, After, all_of, every, same, some
 
 CONJUNCTS = (
     Conjunct(
@@ -227,6 +47,14 @@ CONJUNCTS = (
         "two configs could lie on one disk",
     ),
     Conjunct(
+        "disk_is_no_younger",
+        every(
+            (n, c, d),
+            (held(n, c) & kept(n, d)) >> (below(version(d), version(c)) | same(d, c)),
+        ),
+        "an older config could be stored over a younger one",
+    ),
+    Conjunct(
         "one_set_on_a_disk",
         every((n, s, t), (has(n, s) & has(n, t)) >> same(s, t)),
         "a node could have two sets of data",
@@ -235,6 +63,11 @@ CONJUNCTS = (
         "ready_is_up_and_named",
         every(n, ready(n) >> some(c, held(n, c) & names(c, n) & kept(n, c))),
         "a node could serve that no config names",
+    ),
+    Conjunct(
+        "named_waits_or_runs",
+        every((n, c), (held(n, c) & names(c, n)) >> (waits(n) | ready(n))),
+        "it is the claim nobody_rests",
     ),
     Conjunct(
         "ready_does_not_wait", every(n, ready(n) >> ~waits(n)), "who is ready could give its lock"
@@ -249,7 +82,17 @@ CONJUNCTS = (
         every((n, m), lock(n, m) >> (waits(n) & waits(m))),
         "a lock could be held of one that is ready",
     ),
+    Conjunct(
+        "one_holds_a_lock",
+        every((n, m, x), (lock(n, m) & lock(n, x)) >> same(m, x)),
+        "it is the claim a_lock_has_one_holder",
+    ),
     Conjunct("first_is_ready", every(n, first(n) >> ready(n)), "who ended could still count"),
+    Conjunct(
+        "one_set_is_meant",
+        every((c, s, t), (means(c, s) & means(c, t)) >> same(s, t)),
+        "two nodes could be ready with one config, each with data of its own",
+    ),
     Conjunct(
         "ready_has_what_is_meant",
         every((n, c, s), all_of(ready(n), held(n, c), has(n, s)) >> means(c, s)),
@@ -263,7 +106,7 @@ LAYER = Layer(
     name="clusterer",
     about="configs, data and who goes first, of any number of nodes",
     sorts=(NODE, CONFIG, VERSION, SET),
-    relations=(below, names, means, held, kept, waits, ready, first, has, lock),
+    relations=(below, names, gospel, held, kept, waits, ready, first, has, lock, means),
     functions=(version,),
     axioms={
         "versions are in a line": all_of(
@@ -271,24 +114,23 @@ LAYER = Layer(
             every((u, v, w), (below(u, v) & below(v, w)) >> below(u, w)),
             every((u, v), below(u, v) | below(v, u) | same(u, v)),
         ),
-        "a config means one set of data": every(
-            (c, s, t), (means(c, s) & means(c, t)) >> same(s, t)
-        ),
     },
-    initial=dict.fromkeys((held, kept, waits, ready, first, has, lock), FALSE),
-    steps=(START, TAKE, ADOPT, LEAVE, LOCK, UNLOCK, FOUND, EMPTY, GO, JOIN, BACK, END, RESET),
+    initial=dict.fromkeys((held, kept, waits, ready, first, has, lock, means), FALSE),
+    steps=STEPS,
     conjuncts=CONJUNCTS,
     claims=(
         Claim(
             "versions_never_decrease",
-            "U1: neither what a node holds nor what is on its disk gets older; content of one"
-            " version is never changed for another",
+            "U1: neither what a node holds nor what is on its disk gets older, nor is what it holds"
+            " older than what is there; content of one version is never changed for another",
             every(
                 (n, c, d),
                 all_of(
                     (held(n, c) & After(held(n, d)))
                     >> (below(version(c), version(d)) | same(c, d)),
                     (kept(n, c) & After(kept(n, d)))
+                    >> (below(version(c), version(d)) | same(c, d)),
+                    (kept(n, c) & After(held(n, d)))
                     >> (below(version(c), version(d)) | same(c, d)),
                 ),
             ),
@@ -299,19 +141,64 @@ LAYER = Layer(
             "U3: what is on a node's disk is thrown away only where another one that is ready has"
             " what the config means; or by the one that founds with a gospel that is reset",
             every(
-                (n, c, s, t),
-                all_of(has(n, s), held(n, c), After(has(n, t)), ~same(s, t))
+                (n, c, s),
+                all_of(has(n, s), held(n, c), ~After(has(n, s)))
                 >> (
-                    means(c, t)
-                    & (some(m, ready(m) & held(m, c) & has(m, t)) | every(x, ~has(x, t)))
+                    After(some((m, t), all_of(ready(m), held(m, c), has(m, t), means(c, t))))
+                    | all_of(After(first(n)), every(x, ~gospel(c, x)), every(t, ~means(c, t)))
                 ),
             ),
             is_step=True,
         ),
         Claim(
+            "meant_are_the_gospels",
+            "U3: what a config means is never changed; a gospel that heads for it when that is"
+            " settled has these data",
+            every(
+                (n, c, s),
+                all_of(
+                    means(c, s) >> After(means(c, s)),
+                    all_of(~means(c, s), After(means(c, s)), gospel(c, n), held(n, c))
+                    >> After(has(n, s)),
+                ),
+            ),
+            is_step=True,
+        ),
+        Claim(
+            "data_come_from_who_runs",
+            "U4: data come from one whose broker runs, or are new",
+            every(
+                (n, s),
+                all_of(~has(n, s), After(has(n, s)))
+                >> (some(m, ready(m) & has(m, s)) | every(m, ~has(m, s))),
+            ),
+            is_step=True,
+        ),
+        Claim(
             "one_set_of_data",
-            "U3, U4: nodes that are ready with one config have one set of data",
-            every((n, m, c, s, t), (_RUN_ALIKE & has(n, s) & has(m, t)) >> same(s, t)),
+            "U3, U4: a node has one set of data, those that are ready with one config the same",
+            all_of(
+                every((n, s, t), (has(n, s) & has(n, t)) >> same(s, t)),
+                every((n, m, c, s, t), (_RUN_ALIKE & has(n, s) & has(m, t)) >> same(s, t)),
+            ),
+        ),
+        Claim(
+            "nobody_rests",
+            "U4 to U6: who heads for a config that names it waits, or boots, or runs; who is off"
+            " does neither, and has no lock, and its own is nobody's",
+            all_of(
+                every((n, c), (held(n, c) & names(c, n)) >> (waits(n) | ready(n))),
+                every(
+                    n,
+                    every(c, ~held(n, c))
+                    >> all_of(~waits(n), ~ready(n), every(m, ~lock(n, m)), every(m, ~lock(m, n))),
+                ),
+            ),
+        ),
+        Claim(
+            "a_lock_has_one_holder",
+            "U5: of a node's lock",
+            every((n, m, x), (lock(n, m) & lock(n, x)) >> same(m, x)),
         ),
         Claim(
             "other_content_is_never_merged",
@@ -356,7 +243,8 @@ LAYER = Layer(
         all_of(first(n), ready(m), ~same(n, m), held(n, c), held(m, c), has(n, s), has(m, s)),
     ),
     assumes=(
-        "a node that cannot be reached while another one takes the locks is off",
+        "who cannot be reached while another one takes the locks is off until that one goes",
+        "who says that it is ready is so when its answer comes",
         "identities tell which data a config means",
     ),
 )

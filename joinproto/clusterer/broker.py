@@ -49,8 +49,11 @@ def boot(
     disks: Mapping[str, Disk],
     reaches: Callable[[str, str], bool],
     fresh: Callable[[], str],
-) -> None:
-    """Boot the broker of `me`: with own data alone, or with those of members that run."""
+) -> bool:
+    """Boot the broker of `me`: with own data alone, or with those of members that run.
+
+    False: it was to join, and nobody runs any more; it does not boot, as no adapter's would.
+    """
     disk = disks[me]
     if does.how is Boot.FOUND:
         disk.members = frozenset({me})
@@ -62,6 +65,8 @@ def boot(
         for name, other in disks.items()
         if name != me and name in wanted and other.runs and reaches(me, name)
     )
+    if does.how is Boot.JOIN and not running:
+        return False
     if running:
         source = disks[running[0]]
         disk.data, disk.members = source.data, source.members | {me}
@@ -73,6 +78,7 @@ def boot(
     for name in cluster(me, disks, reaches):
         disks[name].ran |= {me}
         disk.ran |= {name}
+    return True
 
 
 def stop(me: str, disks: Mapping[str, Disk]) -> None:

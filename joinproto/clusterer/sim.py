@@ -30,6 +30,7 @@ from joinproto.clusterer.messages import (
     Awaited,
     BootBroker,
     Booted,
+    BootFailed,
     Down,
     Keep,
     Locked,
@@ -215,8 +216,10 @@ class Sim:
         if does is None:
             return
         name = machine.name
-        broker.boot(name, does, self.disks, self.reaches, lambda: f"{name}/{self.count(name)}")
-        self.step(machine, Booted())
+        boots = broker.boot(
+            name, does, self.disks, self.reaches, lambda: f"{name}/{self.count(name)}"
+        )
+        self.step(machine, Booted() if boots else BootFailed())
 
     def count(self, what: str) -> int:
         """Return how often this was asked for: labels and identities are numbered by it."""

@@ -15,8 +15,10 @@ from joinproto.join.store import Ballot
 from models.catalogue import entry, load_world
 from models.reference import State
 from models.steps import text_of, words
+from models.world import World
 from proofs.layer import Layer
 from proofs.link.chain_mapping import ChainMapping
+from proofs.link.clusterer_mapping import ClustererMapping, whole
 from proofs.link.explain import Explainer
 from proofs.link.explore import Taken, Walk
 from proofs.link.mapping import Picture, RefinementMapping
@@ -33,7 +35,8 @@ class Linked:
     """A world to be linked.
 
     `layers`: what its mappings speak of.  `near`: distinct steps taken breadth first; `far`:
-    steps taken at random after that, in walks of up to `length`.
+    steps taken at random after that, in walks of up to `length`.  `load`: builds the world from
+    its name and a mutant's.
     """
 
     world: str
@@ -43,11 +46,19 @@ class Linked:
     far: int
     length: int = 60
     seed: int = 1
+    load: Callable[[str, str | None], World] = lambda name, mutant: load_world(name, mutant=mutant)
 
 
 _REGISTER = frozenset({"register"})
 _JOIN = frozenset({"chain", "serving"})
 _RECONCILE = frozenset({"reconcile"})
+_CLUSTERER = frozenset({"clusterer"})
+
+SCENES = (
+    *("order", "gospel", "form", "join", "rejoin", "locks", "leave", "spread"),
+    *("hole-1", "hole-2", "hole-3", "hole-4", "hole-6", "hole-7-again", "hole-8", "hole-5"),
+)
+"""Of the Clusterer: each is searched whole; the last two have most of the steps."""
 
 WORLDS: tuple[Linked, ...] = (
     Linked("chain-register", (RegisterMapping.of,), _REGISTER, near=50_000, far=0),
@@ -56,6 +67,10 @@ WORLDS: tuple[Linked, ...] = (
     Linked("reconcile-one", (ReconcileMapping,), _RECONCILE, near=3_000, far=0),
     Linked("reconcile-repair", (ReconcileMapping,), _RECONCILE, near=1_500, far=0),
     Linked("reconcile-by-hand", (ReconcileMapping,), _RECONCILE, near=3_000, far=0),
+    *(
+        Linked(f"clusterer-{name}", (ClustererMapping,), _CLUSTERER, near=50_000, far=0, load=whole)
+        for name in SCENES
+    ),
 )
 """At least 100,000 distinct steps together."""
 
@@ -127,7 +142,7 @@ def link(
 
     `layers`: names of those that are asked for, None: all.
     """
-    walk = Walk(load_world(linked.world, mutant=mutant))
+    walk = Walk(linked.load(linked.world, mutant))
     mappings = [make(walk) for make in linked.mappings]
     mappings = [one for one in mappings if layers is None or one.layer.name in layers]
     found = [Found(linked.world, one.layer, explainer=Explainer(one)) for one in mappings]
