@@ -37,9 +37,9 @@ def link_lines(found: Found) -> Iterator[str]:
             yield f"          never taken there: {', '.join(found.unused)}"
         return
     rejected = found.rejected
-    by = f" of {rejected.member}" if rejected.member else ""
     yield f"REJECTED  {about}: after {counts}"
-    yield f"          step {rejected.level}: “{rejected.action}”{by}"
+    for at, action in enumerate(rejected.run, start=1):
+        yield f"          step {at}: {action}"
     if rejected.message:
         yield f"          message: {rejected.message}"
     yield from (f"            {change}" for change in rejected.changes)
@@ -59,7 +59,9 @@ def link_told(found: Found) -> printed.Linked:
         seconds=found.seconds,
         rejected=None
         if one is None
-        else printed.Rejected(one.level, one.action, one.member, one.message, tuple(one.changes)),
+        else printed.Rejected(
+            one.level, one.action, one.member, one.message, tuple(one.changes), one.run
+        ),
     )
 
 
