@@ -40,8 +40,6 @@ def link_lines(found: Found) -> Iterator[str]:
     yield f"REJECTED  {about}: after {counts}"
     for at, action in enumerate(rejected.run, start=1):
         yield f"          step {at}: {action}"
-    if rejected.message:
-        yield f"          message: {rejected.message}"
     yield from (f"            {change}" for change in rejected.changes)
     yield "          no steps of the relation lead from the state before to this one"
 

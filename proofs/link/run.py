@@ -188,7 +188,8 @@ class _Linking:
         return True
 
     def _far(self, start: Pictures, linked: Linked) -> None:
-        pictures, trail = start, None
+        pictures = start
+        trail: Trail = None
         for count, taken in enumerate(self.walk.at_random(linked.seed, linked.length)):
             if taken.level == 0:
                 pictures, trail = start, None
@@ -244,7 +245,10 @@ def _told(mapping: RefinementMapping, trail: Trail) -> Iterator[str]:
     is_one = len(mapping.reference.codes.names) == 1
     while trail is not None:
         trail, move = trail
-        yield _action(move) if is_one or not move.member else f"{_action(move)} of {move.member}"
+        line = _action(move)
+        if move.message is not None:
+            line += f" {text_of(move.message).content}"
+        yield line if is_one or not move.member else f"{move.member}: {line}"
 
 
 def _action(move: Move) -> str:

@@ -103,9 +103,11 @@ class StandbyMapping(RefinementMapping):
         Mapping[Function, Mapping[Thing, Thing]],
     ]:
         at = {relation: LAYER.changing.index(relation) for relation in LAYER.changing}
-        rows = {one: [row for picture in pictures for row in picture[at[one]]] for one in at}
-        youngest = max((row[0] for row in rows[standby.leads]), default=0)
-        generations = range(youngest + 1)  # type: ignore[operator]  # generations are ints
+        rows: dict[Relation, list[Any]] = {
+            one: [row for picture in pictures for row in picture[at[one]]] for one in at
+        }
+        youngest: int = max((row[0] for row in rows[standby.leads]), default=0)
+        generations = range(youngest + 1)
         messages = {row[1] for row in rows[standby.has]} | {row[2] for row in rows[standby.told]}
         things: dict[Sort, tuple[Thing, ...]] = {
             BROKER: tuple(self.reference.world.members["story"]().story.names),
@@ -114,7 +116,7 @@ class StandbyMapping(RefinementMapping):
         }
         older = frozenset(
             (one, other) for one in generations for other in range(one + 1, youngest + 1)
-        )  # type: ignore[operator]  # the same
+        )
         return things, {standby.before: older}, {}
 
     def candidates(self, now: Structure, goal: Structure) -> Iterator[tuple[str, Env]]:
@@ -124,7 +126,8 @@ class StandbyMapping(RefinementMapping):
         def gone(relation: Relation) -> list[Any]:
             return sorted(now.rows[relation] - goal.rows[relation])
 
-        primary = dict(goal.rows[standby.leads])
+        leads: Any = goal.rows[standby.leads]
+        primary = dict(leads)
         for generation, broker in new(standby.leads):
             yield "found", {b: broker, g: generation}
             for before, old in now.rows[standby.leads]:

@@ -58,7 +58,7 @@ def test_what_a_manager_outside_must_keep_is_needed(step: str, guard: str) -> No
 def _played(scene: str, *acts: str) -> Played:
     """Return a story of a manager outside that does not fence, after these acts."""
     it = begun(evolve(SCENES[scene].story, manager=Manager.UNFENCED))
-    it = evolve(it, **{name: dict(getattr(it, name)) for name in ("brokers", "links", "writing")})
+    it = evolve(it, brokers=dict(it.brokers), disks={}, links=dict(it.links), writing={})
     for act in acts:
         who, _, what = act.partition(" ")
         happens = Act("hears", who, what[-1]) if what.startswith("hears ") else Act(what, who)
@@ -95,7 +95,7 @@ def test_what_a_manager_outside_must_keep_is_lost_without(
 
 
 def test_an_old_primary_need_not_be_silent() -> None:
-    """It confirms after the promotion what the promoted one had said before it; that is not lost."""
+    """It confirms after the promotion what the promoted one had said before: nothing is lost."""
     it = _played("cut-off", "a is told what a client does", "b hears a", "b is promoted")
     assert not it.confirmed
 
