@@ -147,19 +147,6 @@ def test_each_world_begins_where_the_invariant_holds(world: str) -> None:
             "x was confirmed in 1",
         ),
         (
-            "standby-start-built-in",
-            "declares-at-once",
-            (
-                "a is promoted",
-                "b connects to a",
-                "a hears b",
-                "b hears a",
-                "a hears b",
-                "a is told what a client does",
-            ),
-            "r1 was confirmed in 1",
-        ),
-        (
             "standby-old-serves",
             "no-generations",
             ("b dies", "c connects to a", "a hears c", "c hears a"),

@@ -49,7 +49,6 @@ STORIES: tuple[Entry, ...] = (
     _scene(
         "start-built-in",
         "the same with the manager that is built in",
-        ("declares-at-once",),
         scene="start",
         manager="built in",
     ),
