@@ -52,6 +52,9 @@ class Rejected:
     member: Annotated[str | None, "who takes it"]
     message: Annotated[str, "what is received, or empty"]
     changes: Annotated[tuple[Fact, ...], "what it changes"]
+    run: Annotated[
+        tuple[Annotated[str, "a step, in the world's words"], ...], "all steps that lead there"
+    ]
 
 
 @frozen(kw_only=True)

@@ -37,11 +37,9 @@ def link_lines(found: Found) -> Iterator[str]:
             yield f"          never taken there: {', '.join(found.unused)}"
         return
     rejected = found.rejected
-    by = f" of {rejected.member}" if rejected.member else ""
     yield f"REJECTED  {about}: after {counts}"
-    yield f"          step {rejected.level}: “{rejected.action}”{by}"
-    if rejected.message:
-        yield f"          message: {rejected.message}"
+    for at, action in enumerate(rejected.run, start=1):
+        yield f"          step {at}: {action}"
     yield from (f"            {change}" for change in rejected.changes)
     yield "          no steps of the relation lead from the state before to this one"
 
@@ -59,7 +57,9 @@ def link_told(found: Found) -> printed.Linked:
         seconds=found.seconds,
         rejected=None
         if one is None
-        else printed.Rejected(one.level, one.action, one.member, one.message, tuple(one.changes)),
+        else printed.Rejected(
+            one.level, one.action, one.member, one.message, tuple(one.changes), one.run
+        ),
     )
 
 

@@ -76,6 +76,21 @@ def _deeds(steps: list[Together], names: dict[str, str]) -> set[Any]:
     }
 
 
+def _give_bits(claims: list[Claim]) -> int:
+    """Give each claim about the whole world its bits, one after the other; return how many."""
+    bits = 0
+    for claim in claims:
+        item = claim.property
+        if item.scope != "world":
+            continue
+        claim.bit, bits = bits, bits + 1
+        if item.premise is not None:
+            claim.premise_bit, bits = bits, bits + 1
+        if item.meanwhile is not None:
+            claim.meanwhile_bit, bits = bits, bits + 1
+    return bits
+
+
 class Judge:
     """Answers which rows break or reach which property."""
 
@@ -83,17 +98,7 @@ class Judge:
         self.tables = tables
         world = tables.world
         self.claims = [Claim(item) for item in world.properties]
-        bits = 0
-        for claim in self.claims:
-            if claim.property.scope == "world":
-                claim.bit = bits
-                bits += 1
-                if claim.property.premise is not None:
-                    claim.premise_bit = bits
-                    bits += 1
-                if claim.property.meanwhile is not None:
-                    claim.meanwhile_bit = bits
-                    bits += 1
+        bits = _give_bits(self.claims)
         if bits + (world.within is not None) > 64:
             raise ModelProblem("more than 64 claims about the whole world", next="split the world")
         self.local = [

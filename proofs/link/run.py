@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import Factory, define, field, frozen
 
@@ -14,7 +14,7 @@ from joinproto.join.ids import Name
 from joinproto.join.store import Ballot
 from models.catalogue import entry, load_world
 from models.reference import State
-from models.steps import text_of, words
+from models.steps import Move, text_of, words
 from models.world import World
 from proofs.layer import Layer
 from proofs.link.chain_mapping import ChainMapping
@@ -25,9 +25,12 @@ from proofs.link.mapping import Picture, RefinementMapping
 from proofs.link.reconcile_mapping import ReconcileMapping
 from proofs.link.register_mapping import RegisterMapping
 from proofs.link.serving_mapping import ServingMapping
+from proofs.link.standby_mapping import StandbyMapping
 from proofs.structure import Structure
 
 Pictures = tuple[Picture, ...]
+Trail: TypeAlias = "tuple[Trail, Move] | None"
+"""The steps that lead to a state, the last one outermost."""
 
 
 @frozen
@@ -52,6 +55,7 @@ class Linked:
 _REGISTER = frozenset({"register"})
 _JOIN = frozenset({"chain", "serving"})
 _RECONCILE = frozenset({"reconcile"})
+_STANDBY = frozenset({"standby"})
 _CLUSTERER = frozenset({"clusterer"})
 
 SCENES = (
@@ -71,19 +75,28 @@ WORLDS: tuple[Linked, ...] = (
         Linked(f"clusterer-{name}", (ClustererMapping,), _CLUSTERER, near=50_000, far=0, load=whole)
         for name in SCENES
     ),
+    Linked("standby-start-built-in", (StandbyMapping,), _STANDBY, near=300, far=0),
+    Linked("standby-dropped-built-in", (StandbyMapping,), _STANDBY, near=5_000, far=0),
+    Linked("standby-cut-off", (StandbyMapping,), _STANDBY, near=6_000, far=0),
+    Linked("standby-two-promoted", (StandbyMapping,), _STANDBY, near=6_000, far=0),
+    Linked("standby-old-serves", (StandbyMapping,), _STANDBY, near=3_000, far=0),
 )
 """At least 100,000 distinct steps together."""
 
 
 @frozen
 class Rejected:
-    """A step of the code that the relation does not make: `changes` in the layer's words."""
+    """A step of the code that the relation does not make: `changes` in the layer's words.
+
+    `run`: all steps of the world that lead there, this one too.
+    """
 
     level: int
     action: str
     member: str | None
     message: str
     changes: tuple[str, ...]
+    run: tuple[str, ...]
 
 
 @define
@@ -176,28 +189,32 @@ class _Linking:
     def _near(self, first: State, start: Pictures, limit: int) -> bool:
         # What was seen on the way belongs to the state here: two ways to it are two places.
         places = {(first, start)}
-        queue = [(first, start, 0)]
-        for state, pictures, level in queue:
+        queue: list[tuple[State, Pictures, int, Trail]] = [(first, start, 0, None)]
+        for state, pictures, level, trail in queue:
             for move, after in self.walk.successors(state):
-                reached = self._take(Taken(level, state, move, after), pictures)
+                reached = self._take(Taken(level, state, move, after), pictures, (trail, move))
                 if reached is None:
                     return False
                 if (after, reached) not in places:
                     places.add((after, reached))
-                    queue.append((after, reached, level + 1))
+                    queue.append((after, reached, level + 1, (trail, move)))
             if len(self.seen) >= limit:
                 break
         return True
 
     def _far(self, start: Pictures, linked: Linked) -> None:
         pictures = start
+        trail: Trail = None
         for count, taken in enumerate(self.walk.at_random(linked.seed, linked.length)):
-            reached = self._take(taken, start if taken.level == 0 else pictures)
+            if taken.level == 0:
+                pictures, trail = start, None
+            trail = (trail, taken.move)
+            reached = self._take(taken, pictures, trail)
             if reached is None or count == linked.far:
                 return
             pictures = reached
 
-    def _take(self, taken: Taken, pictures: Pictures) -> Pictures | None:
+    def _take(self, taken: Taken, pictures: Pictures, trail: Trail) -> Pictures | None:
         """Return the pictures after the step; None if a relation does not make it."""
         ends = (self._number(taken.before), self._number(taken.after))
         if ends[0] != ends[1]:
@@ -208,7 +225,7 @@ class _Linking:
             assert found.explainer is not None
             explained = found.explainer.explain(before, after)
             if explained is None:
-                found.rejected = _rejected(mapping, taken, before, after)
+                found.rejected = _rejected(mapping, taken, before, after, trail)
                 return None
             found.used.update(name for name, _ in explained.steps)
             found.level_of.setdefault(after, taken.level + 1)
@@ -220,9 +237,8 @@ class _Linking:
 
 
 def _rejected(
-    mapping: RefinementMapping, taken: Taken, before: Picture, after: Picture
+    mapping: RefinementMapping, taken: Taken, before: Picture, after: Picture, trail: Trail
 ) -> Rejected:
-    action, detail = words(taken.move)
     message = taken.move.message
     changes = []
     for relation, old, new in zip(mapping.layer.changing, before, after, strict=True):
@@ -231,11 +247,27 @@ def _rejected(
         changes += [relation.about.format(*map(said, row)) for row in come]
     return Rejected(
         taken.level + 1,
-        " ".join(filter(None, (action, detail))),
+        _action(taken.move),
         taken.move.member,
         "" if message is None else str(text_of(message).content),
         tuple(changes),
+        tuple(reversed([*_told(mapping, trail)])),
     )
+
+
+def _told(mapping: RefinementMapping, trail: Trail) -> Iterator[str]:
+    """Yield the steps from the last one; of a world with one member, it takes them all."""
+    is_one = len(mapping.reference.codes.names) == 1
+    while trail is not None:
+        trail, move = trail
+        line = _action(move)
+        if move.message is not None:
+            line += f" {text_of(move.message).content}"
+        yield line if is_one or not move.member else f"{move.member}: {line}"
+
+
+def _action(move: Move) -> str:
+    return " ".join(filter(None, words(move)))
 
 
 def said(thing: Any) -> str:

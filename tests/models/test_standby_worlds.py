@@ -17,6 +17,7 @@ COUNTS = {
     "standby-waits": (10_283, 19_321, 18),
     "standby-shipped-waits": (8_129, 17_335, 18),
     "standby-start": (105, 135, 14),
+    "standby-start-built-in": (175, 257, 14),
     "standby-failover": (85, 112, 10),
     "standby-failback": (764, 1_245, 19),
     "standby-failure-in-failback": (152, 408, 16),

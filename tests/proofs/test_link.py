@@ -56,6 +56,8 @@ def test_a_mutant_is_rejected_with_the_step(mutant: str, layer: str) -> None:
     (rejected,) = [one.rejected for one in found]
     assert rejected is not None
     assert any("is chosen" in change for change in rejected.changes)
+    assert rejected.level == len(rejected.run)
+    assert rejected.run[-1] == f"{rejected.member}: receive {rejected.message}"
 
 
 def test_a_vote_that_counts_twice_is_rejected() -> None:

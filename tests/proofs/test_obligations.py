@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -89,6 +90,15 @@ GUARDS = [
     for step in layer.steps
     for guard in step.guards
 ]
+
+
+def test_the_docs_say_how_many_are_needed() -> None:
+    """docs/proofs.md, its figures."""
+    page = Path(__file__).parents[2] / "docs" / "proofs.md"
+    parts = sum(len(layer.conjuncts) for layer in LAYERS)
+    guards = sum(len(step.guards) for layer in LAYERS for step in layer.steps)
+
+    assert f"| {parts} conjuncts, {guards} guards, each needed |" in page.read_text()
 
 
 @pytest.mark.slow

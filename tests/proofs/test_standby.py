@@ -1,12 +1,23 @@
-"""Hot standby, proved for any number of brokers, queues and messages."""
+"""Hot standby, proved for any number of brokers, queues and messages, and held against the code."""
 
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
+from models.catalogue import load_world
+from models.worlds.standby.claims import shown
+from models.worlds.standby.played import Act, Played, begun
+from models.worlds.standby.scenes import SCENES
+from models.worlds.standby.story import Manager
 from proofs.claims import wanted
+from proofs.link.explore import Walk
+from proofs.link.run import WORLDS, Found, link
+from proofs.link.standby_mapping import StandbyMapping
 from proofs.obligations import Kind, discharge, obligations
 from proofs.standby import LAYER
+
+LINKED = {one.world: one for one in WORLDS if one.layers == {"standby"}}
 
 CLAIMS = {
     "one_primary_for_each_generation",
@@ -25,15 +36,149 @@ def test_every_obligation_of_hot_standby_is_proved() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "guard", ["it is in the last view", "no younger generation is in the chain"]
+    ("step", "guard"),
+    [
+        ("promote", "it is in the last view"),
+        ("promote", "no younger generation is in the chain"),
+        ("strike", "no younger generation is in the chain"),
+    ],
 )
-def test_what_a_manager_outside_must_keep_is_needed(guard: str) -> None:
-    """Without either one, something that was confirmed can be lost."""
-    layer = LAYER.dropping("promote", guard)
+def test_what_a_manager_outside_must_keep_is_needed(step: str, guard: str) -> None:
+    """Without any one of them, something that was confirmed can be lost."""
+    layer = LAYER.dropping(step, guard)
     about = [
         one
         for one in obligations(layer)
-        if one.step is not None and one.step.name == "promote" and one.kind is not Kind.POSSIBLE
+        if one.step is not None and one.step.name == step and one.kind is not Kind.POSSIBLE
     ]
 
     assert any("fails" == discharge(one, small=False).result for one in about)
+
+
+def _played(scene: str, *acts: str) -> Played:
+    """Return a story of a manager outside that does not fence, after these acts."""
+    it = begun(evolve(SCENES[scene].story, manager=Manager.UNFENCED))
+    it = evolve(it, brokers=dict(it.brokers), disks={}, links=dict(it.links), writing={})
+    for act in acts:
+        who, _, what = act.partition(" ")
+        happens = Act("hears", who, what[-1]) if what.startswith("hears ") else Act(what, who)
+        assert it.receive(happens) is None
+    return it
+
+
+@pytest.mark.parametrize(
+    ("scene", "acts"),
+    [
+        ("cut-off", ("a is cut off", "a is told what a client does", "b is promoted")),
+        ("cut-off", ("b is promoted", "a is cut off", "a is told what a client does")),
+        (
+            "two-promoted",
+            (
+                "b is promoted",
+                "b is told what a client does",
+                "b waits no longer",
+                "b dies",
+                "c is promoted",
+            ),
+        ),
+    ],
+    ids=["not in the last view", "dropped after it", "of an older generation"],
+)
+def test_what_a_manager_outside_must_keep_is_lost_without(
+    scene: str, acts: tuple[str, ...]
+) -> None:
+    """One run for each of the three: before the last step or with it something is lost."""
+    it = _played(scene, *acts)
+
+    assert {0} == it.confirmed
+    assert shown(it).lost
+
+
+def test_an_old_primary_need_not_be_silent() -> None:
+    """It confirms after the promotion what the promoted one had said before: nothing is lost."""
+    it = _played("cut-off", "a is told what a client does", "b hears a", "b is promoted")
+    assert not it.confirmed
+
+    it.receive(Act("hears", "a", "b"))
+
+    assert {0} == it.confirmed
+    assert not shown(it).lost
+
+
+# -- held against the code ---------------------------------------------------------------------
+
+
+def _link(world: str, near: int, mutant: str | None = None) -> Found:
+    (found,) = link(evolve(LINKED[world], near=near), mutant=mutant)
+    return found
+
+
+def test_steps_of_the_machine_are_steps_of_the_relation() -> None:
+    """From nothing on: the first is promoted, the other one follows, all is confirmed."""
+    found = _link("standby-start-built-in", 300)
+
+    assert found.rejected is None
+    assert 256 == found.steps
+    assert ("promote", "give up", "strike", "forget") == found.unused
+
+
+@pytest.mark.parametrize("world", LINKED)
+def test_each_world_begins_where_the_invariant_holds(world: str) -> None:
+    """What is before it happens at once, and is not held against the relation."""
+    mapping = StandbyMapping(Walk(load_world(world)))
+    (first,) = mapping.structures(mapping.picture(mapping.reference.initial(), None))
+
+    assert [] == [one.name for one in LAYER.conjuncts if not first.holds(one.formula)]
+
+
+@pytest.mark.parametrize(
+    ("world", "mutant", "run", "change"),
+    [
+        (
+            "standby-dropped-built-in",
+            "drops-unrecorded",
+            ("a is cut off", "a is told what a client does"),
+            "x was confirmed in 1",
+        ),
+        (
+            "standby-dropped-built-in",
+            "transfers-at-once",
+            ("a is told what a client does",),
+            "x was confirmed in 1",
+        ),
+        (
+            "standby-old-serves",
+            "no-generations",
+            ("b dies", "c connects to a", "a hears c", "c hears a"),
+            "no longer: c knows of a younger generation than 1",
+        ),
+    ],
+)
+def test_a_mutant_is_refused_with_its_run(
+    world: str, mutant: str, run: tuple[str, ...], change: str
+) -> None:
+    """H2, H4: a rule left out of the code is no step of the relation."""
+    rejected = _link(world, 1_500, mutant).rejected
+
+    assert rejected is not None
+    assert change in rejected.changes
+    assert run == rejected.run
+
+
+@pytest.mark.slow
+def test_who_is_counted_too_early_is_refused() -> None:
+    """H5: a backup that lacks messages is taken for level, and one is confirmed without it."""
+    rejected = _link("standby-dropped-built-in", 1_500, "level-at-once").rejected
+
+    assert rejected is not None
+    assert ("x was confirmed in 1",) == rejected.changes
+
+
+@pytest.mark.slow
+def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
+    """Deaths, cuts, promotions beside a primary that serves; each step is taken somewhere."""
+    found = [_link(one.world, one.near) for one in LINKED.values()]
+
+    assert [] == [one.rejected for one in found if one.rejected is not None]
+    assert sum(one.steps for one in found) > 19_000
+    assert {step.name for step in LAYER.steps} == {step for one in found for step in one.used}

@@ -47,6 +47,12 @@ def _limit(limit: str, scene: str, about: str, steps: int) -> Entry:
 STORIES: tuple[Entry, ...] = (
     _scene("start", "initial start: one is promoted, the other one follows", ("never-a-backup",)),
     _scene(
+        "start-built-in",
+        "the same with the manager that is built in",
+        scene="start",
+        manager="built in",
+    ),
+    _scene(
         "failover",
         "the primary fails, its backup is promoted",
         ("acknowledges-at-once", "transfers-at-once"),
@@ -98,7 +104,7 @@ STORIES: tuple[Entry, ...] = (
     _scene(
         "dropped-built-in",
         "a backup is dropped, then its primary fails; the manager is the one built in",
-        ("drops-unrecorded",),
+        ("drops-unrecorded", "transfers-at-once", "level-at-once"),
         scene="dropped",
         manager="built in",
     ),
