@@ -107,9 +107,7 @@ def test_a_store_is_of_one_broker_and_of_one_process(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("left", [0, 1, 7])
 @pytest.mark.parametrize("garbage", [b"", bytes(range(200))])
-def test_frames_that_were_on_the_disk_are_missed(
-    tmp_path: Path, left: int, garbage: bytes
-) -> None:
+def test_frames_that_were_on_the_disk_are_missed(tmp_path: Path, left: int, garbage: bytes) -> None:
     """H9: else a primary that lost them has its backups give up theirs, too."""
     with open_disk(tmp_path, "a") as disk:
         disk.append([QUEUE, put(1), put(2)])
