@@ -86,6 +86,8 @@ def rows(job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 def refuse_old(folder: Path) -> None:
     """Raise `UsageProblem` for a folder with results: nothing is written over."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageProblem(f"{folder} is a file, expected a folder", next="name a new folder")
     for name in (OUTCOMES, MOMENTS):
         if (folder / name).exists():
             raise UsageProblem(f"{folder / name} is there already", next="name a new folder")
@@ -185,7 +187,16 @@ def ask(session: Any, folder: Path) -> Asked:
         raise UsageProblem(
             f"{folder} has no {OUTCOMES}", next="joinproto reconcile simulate --out DIR"
         )
-    told = session.read.parquet(str(folder / OUTCOMES))
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        told = session.read.parquet(str(folder / OUTCOMES))
+    except (Py4JJavaError, PySparkException) as error:
+        raise UsageProblem(
+            f"{folder / OUTCOMES} cannot be read as Parquet",
+            next="make it anew: joinproto reconcile simulate --out DIR",
+        ) from error
     lacking = sorted({one.name for one in fields(Outcome)} - set(told.columns))
     if lacking:
         raise UsageProblem(
