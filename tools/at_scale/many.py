@@ -21,6 +21,7 @@ from tools.at_scale.run import Run
 from tools.at_scale.stories import HOUR, Shape, Story, Way, blows
 
 OUTCOMES, MOMENTS = "outcomes", "moments"
+PARQUET = b"PAR1"  # what each file of Parquet begins with
 _NUMBERS = {
     **dict.fromkeys(("below_hours", "below_mean", "below_longest"), "double"),
     **dict.fromkeys(("beyond_interval_mean", "bytes_copied", "peak_bytes"), "double"),
@@ -181,22 +182,25 @@ class Asked:
     summaries: Annotated[tuple[Summary, ...], "in the order of their names"]
 
 
+def _first_bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(PARQUET))
+
+
 def ask(session: Any, folder: Path) -> Asked:
     """Return the answer of Spark to `QUESTION` over a folder that `make` wrote."""
     if not (folder / OUTCOMES).is_dir():
         raise UsageProblem(
             f"{folder} has no {OUTCOMES}", next="joinproto reconcile simulate --out DIR"
         )
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
-    try:
-        told = session.read.parquet(str(folder / OUTCOMES))
-    except (Py4JJavaError, PySparkException) as error:
+    files = sorted((folder / OUTCOMES).glob("*.parquet"))
+    damaged = [one for one in files if _first_bytes(one) != PARQUET]
+    if damaged or not files:
         raise UsageProblem(
-            f"{folder / OUTCOMES} cannot be read as Parquet",
+            f"{damaged[0] if files else folder / OUTCOMES} is not Parquet",
             next="make it anew: joinproto reconcile simulate --out DIR",
-        ) from error
+        )
+    told = session.read.parquet(str(folder / OUTCOMES))
     lacking = sorted({one.name for one in fields(Outcome)} - set(told.columns))
     if lacking:
         raise UsageProblem(

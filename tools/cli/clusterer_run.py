@@ -141,7 +141,7 @@ def apply(config: str, to: str, yes: bool, wait: float | None, as_json: bool) ->
 def plan_as_text(name: str, plan: Plan) -> list[str]:
     """Return a plan in lines."""
     rows = [f"{name} is {plan.result.value}; given to {plan.applied_at}: {plan.reply}"]
-    if plan.reply.startswith("refused"):
+    if (plan.reply or "").startswith("refused"):
         return [*rows, "  nothing changes"]
     for one in plan.nodes:
         lost = ", its data are LOST" if one.wiped else ""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def change_setting(core: Core, words: str) -> dict[str, Any]:
     """Change a setting until this broker ends; NAME=VALUE."""
     name, _, value = words.partition("=")
-    value = value.strip()
+    value, expected = value.strip(), "expected HOST:PORT"
     try:
         if name == "backups":
             expected = "expected seconds, more than 0 and less than 1e9"
@@ -25,7 +25,6 @@ def change_setting(core: Core, words: str) -> dict[str, Any]:
                 raise ValueError(value)
             core.patience = patience
         elif name == "public":
-            expected = "expected HOST:PORT"
             core.links.set_public(Address.parse(value))
         else:
             return {"error": f"no setting {name!r}; there are backups and public"}
