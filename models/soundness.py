@@ -37,6 +37,8 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
         for call in asked:
             if not callable(call):
                 yield f"property {item.name!r} asks {_a(call)}", "a function of what is shown"
+        if item.abstract is not None and not isinstance(item.abstract, type(world)):
+            yield f"property {item.name!r} is compared with {_a(item.abstract)}", "a World(...)"
     networks = (MessageSet, MessageBag, FifoLinks)
     if not isinstance(world.network, networks):
         yield f"network is {_a(world.network)}", "MessageSet(), MessageBag() or FifoLinks()"
@@ -49,7 +51,8 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
         if name == "together" and isinstance(value, (list, tuple)):
             continue
         if value is not None and not callable(value):
-            yield f"{name} is {_a(value)}", "a function"
+            also = ", or a list of Together(...)" if name == "together" else ""
+            yield f"{name} is {_a(value)}", f"a function{also}"
     if world.show_links and isinstance(world.network, MessageSet):
         found = "show_links with a MessageSet, in which everything stays under way"
         yield found, "FifoLinks() or MessageBag(), or a monitor that hears what is sent"

@@ -47,6 +47,7 @@ from joinproto.log.survey import (
     read_stretch,
     start_from,
     survey,
+    too_short,
 )
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "holds",
     "start_from",
     "survey",
+    "too_short",
 ]
 
 log = logging.getLogger(__name__)
@@ -109,16 +111,17 @@ class Journal:
         self._index = Index(self.path)
 
     @classmethod
-    def open(cls, directory: Path) -> Journal:
+    def open(cls, directory: Path, *, durable: int = 0) -> Journal:
         """Return the journal in a data directory, made where there is none.
 
+        `durable`: a frame that is known to have been on the disk; without it nothing is cut.
         Raises `StoreCorrupt` for a damage in what was durable, `StoreUnreadable`.
         """
         journal = cls(directory / FILE)
         try:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             journal._file = os.open(journal.path, flags, 0o640)
-            journal._load()
+            journal._load(durable)
             sync_directory(directory)
         except OSError as error:
             journal.close()
@@ -346,12 +349,13 @@ class Journal:
 
     # -- opening -------------------------------------------------------------------------------
 
-    def _load(self) -> None:
+    def _load(self, durable: int) -> None:
         self._index = Index.open(self.path.parent)
         found = survey(self._file, index=self._index.stretches(), said=self._say_how_far)
-        if found.problem:
+        problem = found.problem or too_short(found.runs, durable)
+        if problem:
             raise StoreCorrupt(
-                f"{self.path}: {found.problem}\n  nothing was changed",
+                f"{self.path}: {problem}\n  nothing was changed",
                 next="do not start it; give the member an empty directory, to be updated by others",
             )
         self.base = found.base

@@ -291,6 +291,14 @@ def last_of(runs: Sequence[Run]) -> Position | None:
     return Position(runs[-1].view, runs[-1].last) if runs else None
 
 
+def too_short(runs: Sequence[Run], durable: int) -> str:
+    """Return what is wrong where these end before frame `durable`, which was on the disk."""
+    last = last_of(runs)
+    ends = "has no frame" if last is None else f"ends at frame {last.seq}"
+    is_whole = durable <= (0 if last is None else last.seq)
+    return "" if is_whole else f"{ends}, and frame {durable} was on the disk"
+
+
 def holds(runs: Sequence[Run], position: Position) -> bool:
     """Return whether this very frame is among them."""
     return any(run.view == position.view and run.first <= position.seq <= run.last for run in runs)

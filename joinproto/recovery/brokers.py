@@ -16,6 +16,7 @@ from joinproto.pick.findings import Findings, Missing, row_of
 from joinproto.pick.pick import Pick, group
 from joinproto.pick.table import Verdict
 from joinproto.recovery.found import Fact, Format, Found, Raw
+from joinproto.recovery.frames import too_short
 from joinproto.recovery.words import typed
 from joinproto.standby.best import Best, best
 from joinproto.standby.broker import Mark
@@ -82,7 +83,8 @@ def _lost_frames(raw: Raw, kept: Kept) -> str:
     """Return why its messages cannot be believed, "" if they can: as a broker would judge."""
     if raw.journal is None:
         return "" if kept.cluster is None else "frames.log is not there: its messages are gone"
-    return f"frames.log: {raw.journal.problem}" if raw.journal.problem else ""
+    problem = raw.journal.problem or too_short(raw.journal.runs, kept.frames)
+    return f"frames.log: {problem}" if problem else ""
 
 
 def _position(raw: Raw, kept: Kept) -> int:
@@ -201,7 +203,7 @@ def sentence_of(pick: Pick, found: Best) -> str:
             return f"{found.why}: it is to be primary, and that is proven."
         case Verdict.UNPROVEN if pick.case == "a store is there twice":
             return "Two of these are stores of one broker: an old state, or a copy."
-    return f"{found.why[0].upper()}{found.why[1:]}: nothing is proven."
+    return f"{found.why}: nothing is proven."
 
 
 def next_of(

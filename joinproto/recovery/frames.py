@@ -15,10 +15,10 @@ from attrs import field, frozen
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position
 from joinproto.json_form import Absent, Written
-from joinproto.log.journal import FILE, Run, holds, start_from, survey
+from joinproto.log.journal import FILE, Run, holds, start_from, survey, too_short
 from joinproto.store.filesystem import FileSystem, let_go, reason
 
-__all__ = ["FILE", "Journal", "Run", "look_at_journal", "with_frames"]
+__all__ = ["FILE", "Journal", "Run", "look_at_journal", "too_short", "with_frames"]
 
 CHUNK_BYTES = 4 << 20
 

@@ -67,6 +67,7 @@ def written(folder: Path, **changes: str | None) -> str:
         ({"node": "2020-01-01"}, "a date"),
         ({"service": None}, "service: missing"),
         ({"service": '{ kind = "x" }'}, "service.kind: 'x' is no kind"),
+        ({"service": '{ kind = "x" }'}, "one of commands, python, joinproto, rabbitmq"),
         ({"service": '{ kind = "commands" }'}, "service: start is missing"),
         ({"service": '{ kind = "rabbitmq", start = ["x"] }'}, "service.start"),
         ({"release": '"now"'}, "release"),

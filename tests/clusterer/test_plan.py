@@ -63,6 +63,9 @@ def test_the_command_prints_the_plan(capsys: pytest.CaptureFixture[str], tmp_pat
 
     assert "its data are LOST" in run(str(current), str(new)).out
     assert ["a", "b"] == run(str(current), str(new), "--json").object["wiped"]
+    assert run(str(new), str(current)).out.endswith(
+        "older than the current config\n  nothing changes\n"
+    )
     assert "waits for b" in run(str(current), str(new), "--status", str(status)).out
     for bad in ("[]", '{"z": "off"}', '{"b": "asleep"}'):
         status.write_text(bad)

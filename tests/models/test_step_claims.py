@@ -118,6 +118,8 @@ def test_a_mapping_names_the_members_of_the_abstract_world() -> None:
     blind = evolve(hours(), show=lambda member: 0)
     with pytest.raises(ModelProblem, match="show the same"):
         check(clock(implements("hours", blind, by_hours)))
+    with pytest.raises(ModelProblem, match="is compared with a value of type function"):
+        check(clock(implements("hours", hours, by_hours)))
 
 
 @define

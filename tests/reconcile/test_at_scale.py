@@ -213,6 +213,10 @@ def test_many_runs_are_made_and_asked_on_spark(
     again = run_here(capsys, *words, "--out", folder, *spark)
     assert 2 == again.code
     assert "is there already" in again.err + again.out
+    for file in (tmp_path / "out" / "outcomes").glob("*.parquet"):
+        file.write_bytes(b"garbage")
+    damaged = run_here(capsys, "reconcile", "results", folder, *spark)
+    assert (2, True) == (damaged.code, "is not Parquet" in damaged.err + damaged.out)
 
 
 def test_what_does_not_go_together_is_refused(
@@ -222,6 +226,9 @@ def test_what_does_not_go_together_is_refused(
     out = ("--out", str(tmp_path / "out"))
     for words in (("--seeds", "2"), ("--picture", "x.svg", *out)):
         assert 2 == run_here(capsys, "reconcile", "simulate", *words).code
+    (tmp_path / "file").touch()
+    refused = run_here(capsys, "reconcile", "simulate", "--out", str(tmp_path / "file"))
+    assert (2, True) == (refused.code, "expected a folder" in refused.err)
 
 
 def test_a_cluster_that_cannot_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,11 +66,14 @@ def test_what_is_wrong_before_anything_runs_has_its_code(
     fine = Manager.of(tmp_path, "a").files["a"]
     bad = tmp_path / "bad.toml"
     bad.write_text('broker = "a"\n')
+    nameless = tmp_path / "nameless.toml"
+    nameless.write_text(fine.read_text().replace('cluster = "', 'cluster = ""  # '))
     given = {"OCF_RESKEY_config": str(fine)}
 
     assert Exit.SUCCESS == call("validate-all", given).code
     assert Exit.CONFIGURED == call("validate-all", {}).code
     assert Exit.CONFIGURED == call("start", {"OCF_RESKEY_config": str(bad)}).code
+    assert Exit.CONFIGURED == call("start", {"OCF_RESKEY_config": str(nameless)}).code
     assert Exit.UNIMPLEMENTED == call("migrate_to", given).code
     assert Exit.ARGS == call("monitor", given | {"OCF_RESKEY_CRM_meta_timeout": "x"}).code
     assert Exit.NOT_RUNNING == call("monitor", given).code

@@ -171,6 +171,9 @@ def test_the_commands_speak_to_a_running_broker(
     assert (0, "ignored") == (again.code, again.object["verdict"])
     assert (0, "backups is 9\n") == (changed.code, changed.out)
     assert 2 == wrong.code
+    assert "'much', expected seconds" in wrong.err
+    lone = run_here(capsys, "standby", "status", *config)
+    assert "stands as catchup" in lone.out or "role        catchup" in lone.out
     assert (0, "a is connecting\n") == (demoted.code, demoted.out)
     gone = run_here(capsys, "standby", "status", "--config", str(_elsewhere(tmp_path)))
     assert 4 == gone.code

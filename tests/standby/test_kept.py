@@ -105,6 +105,23 @@ def test_a_store_is_of_one_broker_and_of_one_process(tmp_path: Path) -> None:
         open_disk(tmp_path, "b")
 
 
+@pytest.mark.parametrize("left", [0, 1, 7])
+@pytest.mark.parametrize("garbage", [b"", bytes(range(200))])
+def test_frames_that_were_on_the_disk_are_missed(tmp_path: Path, left: int, garbage: bytes) -> None:
+    """H9: else a primary that lost them has its backups give up theirs, too."""
+    with open_disk(tmp_path, "a") as disk:
+        disk.append([QUEUE, put(1), put(2)])
+        disk.write(LIFE[3])
+    frames = tmp_path / "frames.log"
+    damaged = frames.read_bytes()[:left] + garbage
+    frames.write_bytes(damaged)
+
+    with pytest.raises(StoreCorrupt, match=r"has no frame, and frame 3 was on the disk"):
+        open_disk(tmp_path, "a")
+
+    assert damaged == frames.read_bytes()
+
+
 def test_a_part_that_is_gone_is_missed(tmp_path: Path) -> None:
     """Messages without metadata, and the other way, are not a new store."""
     with open_disk(tmp_path, "a") as disk:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from joinproto.standby.keeping.disk import open_disk
 from joinproto.standby.keeping.form import Declared, Kept, Put
@@ -167,3 +168,20 @@ def test_a_dirty_store_is_marked_by_who_agrees(
 def _hash(capsys: pytest.CaptureFixture[str], *paths: Path) -> str:
     _, found = ask_json(capsys, "mark-clean", *paths)
     return str(found["error"]["next"]).rpartition(" ")[2]
+
+
+def test_a_store_that_lost_frames_is_not_the_best(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """H9: its backups would give up what it lost."""
+    a = lay(tmp_path, "a", 4, "a", "b", primary="b", brokers=("a", "b"))
+    b = lay(tmp_path, "b", 4, "a", "b", brokers=("a", "b"))
+    with open_disk(b, "b") as disk:
+        disk.write(evolve(disk.kept, clean=True))
+    (b / "frames.log").write_bytes(b"garbage")
+
+    code, found = ask_json(capsys, "pick", a, b)
+
+    assert (5, "unproven", "corrupt") == (code, found["verdict"], found["stores"][1]["state"])
+    said = ask(capsys, "pick", a, b).out
+    assert "UNPROVEN: a had all that was confirmed" in said

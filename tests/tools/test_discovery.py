@@ -177,3 +177,13 @@ def test_the_summary_names_the_release(tmp_path: Path) -> None:
     file.write_text("cluster_formation.discovery_retry_limit = 1\n")
 
     assert "head" not in run("lint", str(file)).output
+
+
+def test_a_file_that_ends_early_is_refused_with_its_line(tmp_path: Path) -> None:
+    """Erlang terms of which a part is missing; nothing of them has a name."""
+    file = tmp_path / "advanced.config"
+    file.write_text("[{rabbit, [")
+
+    found = run("lint", str(file))
+
+    assert f"{file}:1: error: not Erlang terms: the end of the text (D6)" in found.output

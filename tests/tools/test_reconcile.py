@@ -88,6 +88,8 @@ def test_plan_says_order_bytes_load_and_what_is_left(run: Run) -> None:
         ({"queues": [{"members": ["a"]}, 3], "nodes": [{"name": "a"}]}, "queues[1]"),
         ({"queues": [{"members": "a"}], "nodes": []}, "queues[0].members"),
         ({"queues": [{}], "nodes": [{"name": "a", "load": "x"}]}, "nodes[0].load"),
+        ({"queues": [], "nodes": [{"name": 3}]}, "nodes[0].name"),
+        ({"queues": [], "variant": "theirs"}, "variant"),
         ({"queues": [{"members": ["a", "a"]}], "nodes": []}, "queues[0].members[1]"),
         ({"queues": [], "limits": {"copies_at_once": 0}}, "limits.copies_at_once"),
         ({"queues": [], "node": []}, "node"),

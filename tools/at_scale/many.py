@@ -21,6 +21,7 @@ from tools.at_scale.run import Run
 from tools.at_scale.stories import HOUR, Shape, Story, Way, blows
 
 OUTCOMES, MOMENTS = "outcomes", "moments"
+PARQUET = b"PAR1"  # what each file of Parquet begins with
 _NUMBERS = {
     **dict.fromkeys(("below_hours", "below_mean", "below_longest"), "double"),
     **dict.fromkeys(("beyond_interval_mean", "bytes_copied", "peak_bytes"), "double"),
@@ -86,6 +87,8 @@ def rows(job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 def refuse_old(folder: Path) -> None:
     """Raise `UsageProblem` for a folder with results: nothing is written over."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageProblem(f"{folder} is a file, expected a folder", next="name a new folder")
     for name in (OUTCOMES, MOMENTS):
         if (folder / name).exists():
             raise UsageProblem(f"{folder / name} is there already", next="name a new folder")
@@ -179,11 +182,23 @@ class Asked:
     summaries: Annotated[tuple[Summary, ...], "in the order of their names"]
 
 
+def _first_bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(PARQUET))
+
+
 def ask(session: Any, folder: Path) -> Asked:
     """Return the answer of Spark to `QUESTION` over a folder that `make` wrote."""
     if not (folder / OUTCOMES).is_dir():
         raise UsageProblem(
             f"{folder} has no {OUTCOMES}", next="joinproto reconcile simulate --out DIR"
+        )
+    files = sorted((folder / OUTCOMES).glob("*.parquet"))
+    damaged = [one for one in files if _first_bytes(one) != PARQUET]
+    if damaged or not files:
+        raise UsageProblem(
+            f"{damaged[0] if files else folder / OUTCOMES} is not Parquet",
+            next="make it anew: joinproto reconcile simulate --out DIR",
         )
     told = session.read.parquet(str(folder / OUTCOMES))
     lacking = sorted({one.name for one in fields(Outcome)} - set(told.columns))

@@ -131,7 +131,9 @@ def apply(config: str, to: str, yes: bool, wait: float | None, as_json: bool) ->
         click.echo(f"{found['node']} answers: {answer['reply']}")
         if ready is not None:
             click.echo(
-                "all its nodes are ready" if ready else f"not all are ready after {wait:g} s"
+                "all its nodes are ready"
+                if ready
+                else f"not all are ready after {wait:g} s: `joinproto clusterer status` says why"
             )
     return 0 if accepted and ready is not False else 1
 
@@ -139,6 +141,8 @@ def apply(config: str, to: str, yes: bool, wait: float | None, as_json: bool) ->
 def plan_as_text(name: str, plan: Plan) -> list[str]:
     """Return a plan in lines."""
     rows = [f"{name} is {plan.result.value}; given to {plan.applied_at}: {plan.reply}"]
+    if (plan.reply or "").startswith("refused"):
+        return [*rows, "  nothing changes"]
     for one in plan.nodes:
         lost = ", its data are LOST" if one.wiped else ""
         waits = f", waits for {', '.join(one.waits_for)}" if one.waits_for else ""
@@ -251,5 +255,6 @@ def status(to: str, as_json: bool) -> int:
     failure = f", its last boot failed: {found.service.failure}" if found.service.failure else ""
     click.echo(f"  service {'runs' if found.service.runs else 'is off'}{failure}")
     for name, one in found.nodes.items():
-        click.echo(f"  {name:20} {'connected' if one.connected else 'away':9} {one.address or '-'}")
+        at = one.address or "no address is known: no [nodes] names it"
+        click.echo(f"  {name:20} {'connected' if one.connected else 'away':9} {at}")
     return 0

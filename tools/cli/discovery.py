@@ -130,8 +130,9 @@ def _environment(variables: tuple[str, ...]) -> dict[str, str]:
 
 def _as_text(name: str, problem: Problem) -> str:
     where = f"{name}:{problem.line}" if problem.line else name
-    key = f" {problem.key}" if problem.key else f" {problem.found}" if problem.found else ""
-    said = f"{where}: {problem.severity.value}:{key}: {problem.why} ({problem.rule})"
+    about = problem.key or problem.found
+    key = f"{about}: " if about else ""
+    said = f"{where}: {problem.severity.value}: {key}{problem.why} ({problem.rule})"
     return f"{said}\n  next: {problem.next}"
 
 

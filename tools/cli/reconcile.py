@@ -148,7 +148,7 @@ def _state(text: bytes) -> tuple[list[Situation], Limits]:
     state = parse(text)
     if not isinstance(state, dict) or not isinstance(state.get("queues"), list):
         raise DoesNotFit(
-            "queues", "queues: expected a list of queues", next="joinproto reconcile --help"
+            "queues", "queues: expected a list of queues", next="docs/reconcile.md has a state file"
         )
     unknown = sorted(set(state) - {"queues", "limits", *OF_STATE})
     if unknown:
@@ -161,7 +161,9 @@ def _state(text: bytes) -> tuple[list[Situation], Limits]:
     shared.setdefault("nodes", [])
     limits = _read(Limits, state.get("limits", {}), "limits")
     situations = []
-    for at, queue in enumerate(state["queues"]):
+    # What the state says itself is judged where it has no queue, too.
+    asked = state["queues"] or [{}]
+    for at, queue in enumerate(asked):
         merged = {**shared, **queue} if isinstance(queue, dict) else queue
         own = frozenset(queue) if isinstance(queue, dict) else frozenset()
         try:
@@ -170,7 +172,7 @@ def _state(text: bytes) -> tuple[list[Situation], Limits]:
             top = error.path.partition(".")[0].partition("[")[0]
             place = error.path if top in shared and top not in own else f"queues[{at}].{error.path}"
             raise _at(place.rstrip("."), error) from None
-    return situations, limits
+    return situations if state["queues"] else [], limits
 
 
 def _read(kind: Any, value: Any, place: str) -> Any:

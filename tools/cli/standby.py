@@ -163,13 +163,19 @@ def _ask(config: Path, request: str) -> dict[str, Any]:
 
 
 def _as_text(found: dict[str, Any]) -> str:
-    queues = found["queues"]
+    queues, role, standing = found["queues"], found["role"], found["standing"]
+    if found["serves"]:
+        role += ", serves clients"
+    elif role == "connecting" != standing:
+        role += f", stands as {standing}"
+    if found["dropped"]:
+        role += ", dropped: the primary went on without it"
     rows = [
         ("broker", f"{found['broker']}, of cluster {found['cluster']}"),
-        ("role", f"{found['role']}{', serves clients' if found['serves'] else ''}"),
+        ("role", role),
         ("store", f"{found['store']}, generation {found['generation']}"),
         ("primary", found["primary"] or "none that is known"),
-        ("up to date", ", ".join(found["up_to_date"]) or "nobody else"),
+        ("up to date", ", ".join(found["up_to_date"]) or "nobody that is known"),
         ("sessions", ", ".join(found["peers"]) or "none"),
         ("queues", ", ".join(f"{name}: {count}" for name, count in queues.items()) or "none"),
     ]

@@ -137,7 +137,9 @@ def read_settings(path: Path) -> Settings:
         return settings_of(tree, path.resolve().parent)
     except DoesNotFit as error:
         place = f"{error.path}: " if error.path else ""
-        there = error.next if error.next.startswith("fields") else "docs/clusterer.md has a file"
+        # A node's settings have no --schema.
+        said = "" if error.next.startswith("--schema") else f"{error.next}; "
+        there = f"{said}docs/clusterer.md has a file"
         raise UsageProblem(f"{path}: {place}{error.message}", next=there) from error
     except UsageProblem as error:
         raise UsageProblem(f"{path}: {error.message}", next=error.next) from error

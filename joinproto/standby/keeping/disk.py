@@ -183,6 +183,7 @@ class Disk:
             )
 
     def _replace(self, kept: Kept) -> None:
+        kept = evolve(kept, frames=self.journal.last_seq)
         raw = seal(Envelope(self.writes + 1, packed(kept)))
         progress = Progress()
         try:
@@ -238,8 +239,10 @@ def open_disk(
                 next="check `data` and `broker` in the configuration",
             )
         _require_both(path, found, is_new=refused is not None)
-        journal = Journal.open(path)
+        journal = Journal.open(path, durable=found.frames)
         try:
+            if journal.cut_bytes:
+                log.info("%s: a torn tail of %d bytes was cut", journal.path, journal.cut_bytes)
             queues = load(journal)
             disk = Disk(path, found, queues, journal, files=files, room=room, lock=lock)
             disk.writes, disk._raw = slots.current.writes, slots.current.raw

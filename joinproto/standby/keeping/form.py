@@ -13,9 +13,9 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
-from attrs import frozen
+from attrs import field, frozen
 
-from joinproto.json_form import encoded, read
+from joinproto.json_form import Absent, encoded, read
 from joinproto.standby.broker import Mark, Store
 from joinproto.standby.messages import Thing, View
 
@@ -47,7 +47,8 @@ class Kept:
     """A broker's metadata.
 
     `view`: the youngest one that it knows: whose generation, and who was up to date.  A primary
-    has it on the disk before it confirms what only those have (H4).
+    has it on the disk before it confirms what only those have (H4).  `frames`: a journal that
+    has fewer lost some, and is refused: a backup would give up what the other ones still have.
     """
 
     broker: Annotated[str, "its name"]
@@ -56,6 +57,10 @@ class Kept:
     view: Annotated[View, "the youngest that it knows"] = View()
     brokers: Annotated[tuple[str, ...], "all of the cluster, as configured"] = ()
     history: Annotated[tuple[Marked, ...], "what operators did, the oldest first"] = ()
+    # Earlier versions did not say it.
+    frames: Annotated[int, Absent(), "the journal's last when this was written"] = field(
+        default=0, eq=False
+    )
 
     @property
     def mark(self) -> Mark:
@@ -97,7 +102,7 @@ def unpacked(payload: bytes) -> Kept:
         kept: Kept = read(Kept, tree)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise NotKept(f"not the metadata of a broker: {error!r}") from None
-    if min(kept.view.age) < 0 or not kept.broker:
+    if min(*kept.view.age, kept.frames) < 0 or not kept.broker:
         raise NotKept(f"broker {kept.broker!r}, view {kept.view}")
     if kept.cluster is None and kept.view != View():
         raise NotKept(f"the view {kept.view} of no cluster")

@@ -193,7 +193,7 @@ def _one_of(kind: Any, what: str, found: str) -> Any:
 
 
 def _require_names(file: BrokerFile) -> None:
-    for name in (file.broker, *file.brokers, *file.queues):
+    for name in (file.broker, file.cluster, *file.brokers, *file.queues):
         if not name or not name.isprintable() or len(name) > 200:
             raise UsageProblem(f"the name {name!r}", next="give 1 to 200 printable characters")
     if file.broker not in file.brokers:

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 def change_setting(core: Core, words: str) -> dict[str, Any]:
     """Change a setting until this broker ends; NAME=VALUE."""
     name, _, value = words.partition("=")
+    value, expected = value.strip(), "expected HOST:PORT"
     try:
         if name == "backups":
+            expected = "expected seconds, more than 0 and less than 1e9"
             patience = float(value)
             if not 0 < patience < 1e9:
                 raise ValueError(value)
@@ -27,7 +29,7 @@ def change_setting(core: Core, words: str) -> dict[str, Any]:
         else:
             return {"error": f"no setting {name!r}; there are backups and public"}
     except (ValueError, UsageProblem):
-        return {"error": f"{name} is {value!r}: not a value of it"}
+        return {"error": f"{name} is {value!r}, {expected}"}
     return {"name": name, "value": value}
 
 
