@@ -43,6 +43,10 @@ HUGE = {("qpid-minority-survivor", None)}
 """Minutes, for tables that the nine other quick worlds of Qpid read in seconds."""
 
 
+ENDLESS = {("reconcile-learner", "next-at-once")}
+"""Broken in a few steps, and endless beyond: the slow search does not stop at a violation."""
+
+
 def weight(case: tuple[str, str | None]) -> list[pytest.MarkDecorator]:
     return [pytest.mark.huge] if case in HUGE else [pytest.mark.slow] if case in LARGE else []
 
@@ -52,6 +56,7 @@ WORLDS = [
     for item in ENTRIES
     if item.tier == "quick" or item.name in SMALLER
     for mutant in (None, *item.mutants)
+    if (item.name, mutant) not in ENDLESS
 ]
 
 

@@ -220,8 +220,12 @@ class Replica:
                 self.log = (*self.log, evolve(self.log[-1], term=self.term))
         return None
 
+    def _peers(self) -> Names:
+        """Return whom the last entry names; of an empty log nobody."""
+        return self.log[-1].peers if self.log else frozenset()
+
     def _vote(self, asked: Vote) -> Any:
-        if self.mutant == "heard-again" and asked.candidate not in self.log[-1].peers | self.again:
+        if self.mutant == "heard-again" and asked.candidate not in self._peers() | self.again:
             self.again |= {asked.candidate}
             return None
         if asked.term < self.term or asked.last < last_of(self.log):
