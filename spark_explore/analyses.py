@@ -35,8 +35,10 @@ def judge_runs(frontier: Frontier, context: Any, claims: list[Claim], found: Fin
     if not missing:
         here = Search(frontier.search.world, limits=Limits())
         here.run()
-        names = {claim.property.name for claim in claims}
-        judge_graph(here, [c for c in here.judge.claims if c.property.name in names], found)
+        of = {claim.property.name: claim for claim in here.judge.claims}
+        judge_graph(here, [of[claim.property.name] for claim in claims], found)
+        for claim in claims:
+            claim.premise_met = of[claim.property.name].premise_met
         return
     for claim in claims:
         if claim.property.kind == "no deadlock":
