@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import cattrs
 from attrs import field, frozen
-from cattrs import transform_error
-from cattrs.errors import ClassValidationError
 
 from joinproto.drivers.addresses import Address
 from joinproto.drivers.eventlog import BYTES_MAX
@@ -21,6 +17,7 @@ from joinproto.drivers.tls import TlsFiles
 from joinproto.errors import JoinprotoError, MisuseError, UsageProblem
 from joinproto.join.config import Config, TotalFailure
 from joinproto.join.malformed import Malformed
+from joinproto.node import toml_file
 from joinproto.node.control import require_place
 from joinproto.node.discovery_file import (
     Discovery,
@@ -156,14 +153,7 @@ class Settings:
 
 def read_settings(path: Path) -> Settings:
     """Return the settings in a file; raises `UsageProblem` that names the place in it."""
-    try:
-        tree = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise UsageProblem(
-            f"{path}: cannot be read: {error.strerror or error}", next="check the path"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise UsageProblem(f"{path}: is not a TOML file: {error}", next="mend the file") from error
+    tree = toml_file.read_toml(path)
     try:
         return settings_of(structured(tree), path.resolve().parent)
     except JoinprotoError as error:
@@ -174,28 +164,8 @@ def read_settings(path: Path) -> Settings:
 
 def structured(tree: Mapping[str, Any]) -> NodeFile:
     """Return the file's content, each field of its type and none that is unknown."""
-    converter = cattrs.Converter(forbid_extra_keys=True)
-    for kind in (str, int, float, bool):
-        converter.register_structure_hook(kind, _exactly)
-    try:
-        return converter.structure(tree, NodeFile)
-    except ClassValidationError as error:
-        found = [line.replace("@ $.", "at ").replace("@ $", "") for line in transform_error(error)]
-        raise UsageProblem(
-            "; ".join(line.strip() for line in found),
-            next="docs/running.md names all fields, and shows a whole file",
-        ) from error
-
-
-def _exactly(value: Any, kind: type) -> Any:
-    # "2" is not a number, and true is none either: a file says what it means.
-    fits = type(value) is kind or (kind is float and type(value) is int)
-    if not fits:
-        raise TypeError(f"{value!r} is not {_WORDS[kind]}")
-    return kind(value)
-
-
-_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+    told = "docs/running.md names all fields, and shows a whole file"
+    return toml_file.structured(tree, NodeFile, next=told)
 
 
 def settings_of(file: NodeFile, top: Path) -> Settings:

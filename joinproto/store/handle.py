@@ -24,6 +24,7 @@ from attrs import evolve
 from joinproto.errors import MisuseError, StoreError, StoreExists, StoreInUse, StoreWriteFailed
 from joinproto.join.malformed import INT_MAX, Malformed
 from joinproto.join.store import StoreRecord
+from joinproto.store.after_crash import make_durable, remove_leftovers
 from joinproto.store.codec import decode, encode
 from joinproto.store.contents import Contents
 from joinproto.store.envelope import FORMAT, PLAIN, Envelope, Validity, seal
@@ -35,7 +36,6 @@ from joinproto.store.slots import (
     CURRENT,
     PREVIOUS,
     ROOM,
-    TEMPORARY,
     problems,
     read_slots,
     refusal,
@@ -251,8 +251,8 @@ def open_store(path: Path, *, files: FileSystem = REAL) -> Store:
             refused = refusal(slots)
             if refused is not None:
                 raise refused
-            _make_durable(files, room)
-            _remove_leftovers(files, room)
+            make_durable(files, room)
+            remove_leftovers(files, room)
         store = Store(path, files, room, lock, problems=problems(slots))
         found = slots.current
         # Not refused, so valid: with a generation and contents.
@@ -310,7 +310,7 @@ def create_store(
                     f" {slots.previous.validity.value})\n  nothing was changed",
                     next="open it, or give the new store an empty directory",
                 )
-            _remove_leftovers(files, room)
+            remove_leftovers(files, room)
         store = Store(path, files, room, lock)
         store.write_contents(contents)
     except BaseException:
@@ -319,25 +319,6 @@ def create_store(
             let_go(files, lock)
         raise
     return store
-
-
-def _make_durable(files: FileSystem, room: int) -> None:
-    # A process renames, and is killed before the fsync of the directory.  The next one reads
-    # the new record from memory and promises by it; then the power fails, and the disk has
-    # the old one.  So what was read is made durable before anybody acts on it.
-    file = files.open_to_read(room, CURRENT)
-    try:
-        files.sync(file)
-    finally:
-        let_go(files, file)
-    files.sync_directory(room)
-
-
-def _remove_leftovers(files: FileSystem, room: int) -> None:
-    # Only with the lock: without it, this is the file that a running member is writing.
-    for name in files.names(room):
-        if TEMPORARY.fullmatch(name):
-            files.unlink(room, name)
 
 
 def _misuse(path: Path, malformed: Malformed) -> MisuseError:

@@ -101,6 +101,7 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.node.exits",
         "joinproto.node.http",
         "joinproto.node.notify",
+        "joinproto.node.toml_file",
         "joinproto.json_form",
         "joinproto.__version__",
         ERRORS,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,7 +24,7 @@ Answer = tuple[int, Any]
 
 
 @define(eq=False)
-class Recorded:
+class Recorded(ABC):
     """A server's state behind one lock; `seen`: method, path and headers of each request."""
 
     lock: threading.Condition = field(factory=threading.Condition)
@@ -31,8 +32,9 @@ class Recorded:
     seen: list[tuple[str, str, dict[str, str]]] = field(factory=list)
     port: int = 0
 
+    @abstractmethod
     def answer(self, method: str, path: list[str], query: dict[str, str], body: str) -> Answer:
-        raise NotImplementedError
+        """Return the status and what is answered, as JSON."""
 
 
 @define(eq=False)

@@ -47,11 +47,11 @@ from joinproto.standby.keeping.form import (
     packed,
 )
 from joinproto.standby.keeping.slots import Slots, refusal, slots_of
+from joinproto.store.after_crash import make_durable, remove_leftovers
 from joinproto.store.envelope import FILE_BYTES_MAX, Envelope, seal
 from joinproto.store.filesystem import REAL, FileSystem, let_go, read_all, reason
 from joinproto.store.lock import take_lock
 from joinproto.store.replace import Progress, replace
-from joinproto.store.slots import TEMPORARY
 
 log = logging.getLogger(__name__)
 
@@ -228,9 +228,9 @@ def open_disk(
             refused = refusal(path / ROOM, slots)
             if refused is not None and not isinstance(refused, StoreMissing):
                 raise refused
-            _sweep(files, room)
+            remove_leftovers(files, room)
             if refused is None:
-                _make_durable(files, room)
+                make_durable(files, room)
         fresh = Kept(broker=broker, brokers=tuple(brokers))
         found = slots.current.kept or fresh
         if found.broker != broker:
@@ -311,23 +311,6 @@ def _room(path: Path, files: FileSystem) -> int:
             return files.open_directory_in(data, ROOM)
         finally:
             let_go(files, data)
-
-
-def _make_durable(files: FileSystem, room: int) -> None:
-    # A process renames, and is killed before the fsync of the directory: what the next one reads
-    # from memory is made durable before anybody acts on it.
-    file = files.open_to_read(room, CURRENT)
-    try:
-        files.sync(file)
-    finally:
-        let_go(files, file)
-    files.sync_directory(room)
-
-
-def _sweep(files: FileSystem, room: int) -> None:
-    for name in files.names(room):
-        if TEMPORARY.fullmatch(name):
-            files.unlink(room, name)
 
 
 def _require_both(path: Path, kept: Kept, *, is_new: bool) -> None:

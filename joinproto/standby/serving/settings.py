@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import cattrs
 from attrs import field, fields, frozen
-from cattrs import transform_error
-from cattrs.errors import ClassValidationError
 
 from joinproto.drivers.addresses import Address
 from joinproto.errors import JoinprotoError, UsageProblem
 from joinproto.node.control import require_place
+from joinproto.node.toml_file import read_toml, structured
 from joinproto.standby.replicates import Default, Level
 
 PORTS = ("clients", "peers", "http")
+TOLD = "docs/standby.md shows a whole file"
 
 
 @frozen(kw_only=True)
@@ -102,16 +100,9 @@ class Settings:
 
 def read_settings(path: Path) -> Settings:
     """Return the settings in a file; raises `UsageProblem` that names the place in it."""
+    tree = read_toml(path)
     try:
-        tree = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise UsageProblem(
-            f"{path}: cannot be read: {error.strerror or error}", next="check the path"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise UsageProblem(f"{path}: not a TOML file: {error}", next="mend the file") from error
-    try:
-        return settings_of(_structured(tree), path.resolve().parent)
+        return settings_of(structured(tree, BrokerFile, next=TOLD), path.resolve().parent)
     except JoinprotoError as error:
         raise UsageProblem(f"{path}: {error.message}", next=error.next) from error
 
@@ -159,30 +150,6 @@ def settings_of(file: BrokerFile, top: Path) -> Settings:
         default=_one_of(Default, "defaults.replicate", file.defaults.replicate),
         timing=file.timing,
     )
-
-
-def _structured(tree: Mapping[str, Any]) -> BrokerFile:
-    converter = cattrs.Converter(forbid_extra_keys=True)
-    for kind in _WORDS:
-        converter.register_structure_hook(kind, _exactly)
-    try:
-        return converter.structure(tree, BrokerFile)
-    except ClassValidationError as error:
-        found = [line.replace("@ $.", "at ").replace("@ $", "") for line in transform_error(error)]
-        raise UsageProblem(
-            "; ".join(line.strip() for line in found),
-            next="docs/standby.md shows a whole file",
-        ) from error
-
-
-def _exactly(value: Any, kind: type) -> Any:
-    fits = type(value) is kind or (kind is float and type(value) is int)
-    if not fits:
-        raise TypeError(f"{value!r} is not {_WORDS[kind]}")
-    return kind(value)
-
-
-_WORDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
 
 
 def _one_of(kind: Any, what: str, found: str) -> Any:
