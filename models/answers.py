@@ -22,7 +22,6 @@ import time
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -36,7 +35,7 @@ from models.folders import cache_folder, can_write
 from models.memory import resident_bytes
 
 if TYPE_CHECKING:
-    from models.local import Codes, MemberCode
+    from models.member import Codes, MemberCode
 
 FORMAT = b"joinproto answers 1\n"
 
@@ -111,7 +110,7 @@ class Answers:
             return None
         try:
             code = _code_of(said := repr((name, sorted(options.items()))))
-        except (OSError, PackageNotFoundError):
+        except OSError:
             return None
         if code is None:
             return None
@@ -236,11 +235,19 @@ def _every(codes: Codes) -> Iterator[MemberCode]:
 
 
 def _code_of(said: str) -> bytes | None:
-    """Return a hash of all that decides what members answer; None: some was edited just now."""
+    """Return a hash of all that decides what members answer; None: some was edited just now,
+    or a package does not say its version.
+    """
+    # Here and not above: it takes as long to load as a small world to search.
+    from importlib.metadata import PackageNotFoundError, version
+
     began = _began()
     found = hashlib.sha256(FORMAT + said.encode() + sys.version.encode())
     for package in ("attrs", "transitions"):
-        found.update(f"{package} {version(package)}\n".encode())
+        try:
+            found.update(f"{package} {version(package)}\n".encode())
+        except PackageNotFoundError:
+            return None
     for room in (joinproto, models):
         top = Path(str(room.__file__)).parent
         for path in sorted(top.rglob("*.py")):

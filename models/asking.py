@@ -3,52 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import permutations
 from typing import Any
 
 from models.endless import WATCH
 from models.problems import ModelProblem, place_of, raised_at
 from models.properties import Property
-from models.view import NoMember
+from models.view import DOWN, NoMember, View
+
+_OF_STATES = "it must answer for every state; stopped members show DOWN (see view.up)"
+_OF_STEPS = (
+    "it must answer for every step: it takes the view before, the step (its action, member and"
+    " event) and the view after; stopped members show DOWN (see view.up)"
+)
 
 
 def ask(item: Property, call: Callable[..., Any], *shown: Any) -> bool:
     """Return what `call`, the claim or its premise, answers."""
-    answer = guard(f"property {item.name!r}", lambda: call(*shown))
-    return answer if type(answer) is bool else _truth(item, call, answer)
+    what = f"property {item.name!r}"
+    hint = _OF_STEPS if item.scope == "step" else _OF_STATES
+    answer = guard(what, lambda: call(*shown), hint=hint)
+    return answer if type(answer) is bool else _truth(what, call, answer)
 
 
 def ask_each(item: Property, shown: Iterable[tuple[Any, ...]]) -> list[bool]:
     """Return what the claim answers to each of `shown`, as so many calls of `ask` would."""
-    holds, answers = item.holds, []
+    what, holds, answers = f"property {item.name!r}", item.holds, []
 
     def call() -> None:
         for one in shown:
             WATCH.go_on()
             answer = holds(*one)
-            answers.append(answer if type(answer) is bool else _truth(item, holds, answer))
+            answers.append(answer if type(answer) is bool else _truth(what, holds, answer))
 
-    guard(f"property {item.name!r}", call)
+    guard(what, call)
     return answers
 
 
-def _truth(item: Property, call: Callable[..., Any], answer: Any) -> bool:
+def ask_of_view(item: Property, view: View) -> bool:
+    """Return what a claim, of whatever scope, says of one view."""
+    here = [view[name] for name in item.among or view if view[name] is not DOWN]
+    match item.scope:
+        case "world":
+            asked: Iterable[tuple[Any, ...]] = [(view,)]
+        case "monitor":
+            asked = [(view.monitor,)]
+        case "each":
+            asked = [(one,) for one in here]
+        case "beside":
+            asked = [(one, view.monitor) for one in here]
+        case _:
+            asked = permutations(here, 2)
+    answers = (ask(item, item.holds, *shown) for shown in asked)
+    return any(answers) if item.kind == "sometimes" else all(answers)
+
+
+def is_within(within: Callable[[View], Any], view: View) -> bool:
+    """Return what a world's bound answers."""
+    return _truth("within(view)", within, guard("within(view)", lambda: within(view)))
+
+
+def _truth(what: str, call: Callable[..., Any], answer: Any) -> bool:
     if answer is None:
         raise ModelProblem(
-            f"property {item.name!r} answered None, which is neither yes nor no",
+            f"{what} answered None, which is neither yes nor no",
             next="return what it finds in every case; a function without return gives None",
             place=place_of(call),
         )
     return bool(answer)
 
 
-def guard(what: str, call: Callable[[], Any]) -> Any:
-    """Return what `call` returns; what it raises is a `ModelProblem`."""
+def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES) -> Any:
+    """Return what `call` returns; what it raises is a `ModelProblem`, with a hint what to do."""
     try:
         return WATCH.over(what, call)
     except ModelProblem:
         raise
     except Exception as error:
-        hint = "it must answer for every state; stopped members show DOWN (see view.up)"
         said = f"{what} raised {type(error).__name__}: {error}"
         if isinstance(error, NoMember):
             said, hint = f"{what} asks for {error.name!r}, which is not a member", error.next

@@ -55,7 +55,7 @@ def its_own_fault(file: Path, *, what: str = "") -> Iterator[None]:
         place = _shorter(problem.place) or _place_in(file, problem)
         message = problem.message.removeprefix(f"{problem.place}: ")
         raise ModelProblem(
-            _in_its_words(file, message), next=problem.next, place=place
+            _in_its_words(file, message), next=problem.next, place=place, led_to=problem.led_to
         ) from problem
     except JoinprotoError:
         raise

@@ -14,7 +14,7 @@ from typing import Any
 
 from attrs import evolve
 
-from models.entry import Entry
+from models.entry import Entry, Family
 from models.files import is_file, load_file
 from models.loaded import Loaded
 from models.options import converted, listed, words_of
@@ -33,6 +33,7 @@ from models.worlds.note_worlds import FAIL, HOLD
 from models.worlds.reconcile.entries import ENTRIES as RECONCILE
 from models.worlds.standby.entries import ENTRIES as STANDBY
 from models.worlds.view_register_entries import ENTRIES as REGISTERS
+from models.worlds.zen.entries import ENTRIES as ZEN
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(
@@ -150,79 +151,51 @@ ENTRIES: tuple[Entry, ...] = (
 )
 
 
-ENTRIES += tuple(
-    Entry(
-        row.name,
-        "models.worlds.note:build",
-        row.about,
-        members=(2, 5),
-        usual=row.members,
-        expected=row.expected,
-        steps=row.steps,
-        mutants=row.mutants,
-        given=row.given,
-    )
-    for row in (*HOLD, *FAIL)
-)
+ENTRIES += (*HOLD, *FAIL)
 
 
-REGISTER = "models.worlds.chain_register:build"
+REGISTER = Family("models.worlds.chain_register:build", members=3, tier="long")
 
 ENTRIES += (
-    Entry(
+    REGISTER(
         "chain-register",
-        REGISTER,
         "the electors of a view choose one successor",
-        members=(2, 3),
-        usual=3,
-        tier="long",
+        members=(2, 3, 3),
         mutants=("promise-not-persisted", "accepted-not-honoured", "minority"),
     ),
-    Entry(
+    REGISTER(
         "chain-register-observer",
-        REGISTER,
         "a member that is not an elector proposes, crashes, and proposes another view",
-        members=(3, 3),
-        usual=3,
-        tier="long",
         mutants=("ballots-not-persisted",),
-        given={"observer": True},
+        observer=True,
     ),
-    Entry(
+    REGISTER(
         "chain-register-wiped",
-        REGISTER,
         "an elector's disk is lost, and with it what it promised",
-        members=(3, 3),
-        usual=3,
-        tier="long",
         mutants=("stranger-votes",),
-        given={"wiped": True},
+        wiped=True,
     ),
-    Entry(
+    REGISTER(
         "chain-register-founding",
-        REGISTER,
         "the configured electors choose the first view",
-        members=(2, 2),
-        usual=2,
-        tier="long",
+        members=2,
         mutants=("accepted-not-honoured",),
-        given={"founding": True},
+        founding=True,
     ),
-    Entry(
+    REGISTER(
         "chain-register-found-with",
-        REGISTER,
         "not all of the configured electors found the cluster, and others try as well",
-        members=(4, 5),
-        usual=4,
-        tier="long",
+        members=(4, 4, 5),
         mutants=("found-with-too-few",),
-        given={"founding": True, "few": True, "crashes": 0},
+        founding=True,
+        few=True,
+        crashes=0,
     ),
 )
 
 ENTRIES += join_entries.ENTRIES + join_entries_special.ENTRIES
 ENTRIES += join_entries_live.ENTRIES + join_entries_deep.ENTRIES
-ENTRIES += CLUSTERER + DISCOVERY + FAIR + RECONCILE + REGISTERS + STANDBY
+ENTRIES += CLUSTERER + DISCOVERY + FAIR + RECONCILE + REGISTERS + STANDBY + ZEN
 
 
 def entry(name: str) -> Entry:

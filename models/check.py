@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from models.answers import Answers
+from models.pictures import with_pictures
 from models.properties import ON_FAIR_RUNS
 from models.report import Coverage, Report
+from models.same import FOUND_FIRST, WARNING
 from models.world import World
 
 if TYPE_CHECKING:
@@ -38,7 +40,8 @@ def check(
     shortest run to every `sometimes` too.  `answers`: what members are known to answer.
     `workers`: threads.  Raises `ModelProblem` for a model that cannot be explored.
     """
-    from models.engine.search import Limits, Search
+    from models.engine.search import Search
+    from models.engine.stopping import Limits
 
     began, cpu = time.perf_counter(), time.process_time()
     limits = Limits(
@@ -97,12 +100,18 @@ def report_of(
     `levels`: distinct states at each depth.  `measured`: the engine, what it counted, and what
     that cost, by the names of `Report`.
     """
-    world, properties = search.world, tuple(found.results.values())
+    world = search.world
+    properties = tuple(
+        evolve(item, trace=with_pictures(world, item.trace)) for item in found.results.values()
+    )
     live = any(item.kind in ON_FAIR_RUNS for item in properties)
-    broken = any(item.result in ("violated", "not-reached") for item in properties)
+    results = {item.result for item in properties}
+    broken = not results.isdisjoint(("violated", "not-reached"))
+    is_open = found.stopped_by or "unknown" in results
+    notes = [*found.notes, "" if search.answers is None else search.answers.note()]
     return Report(
         world=world.name,
-        result="violated" if broken else "incomplete" if found.stopped_by else "holds",
+        result="violated" if broken else "incomplete" if is_open else "holds",
         depth=len(levels),
         levels=levels,
         calls=search.tables.codes.calls,
@@ -113,16 +122,19 @@ def report_of(
         members=world.size,
         expected=world.expected,
         row_bits=search.row_bits,
-        trace=found.shown(),
+        trace=with_pictures(world, found.shown()),
         stopped_by=found.stopped_by,
-        notes=() if search.answers is None else tuple(filter(None, [search.answers.note()])),
+        notes=tuple(filter(None, [*notes, "" if world.same is None else WARNING])),
         **measured,
     )
 
 
 def reductions_of(search: Any) -> tuple[str, ...]:
     """Return in words how the search left states out."""
-    dropped = () if search.tables.world.expiry is None else ("messages of no use are dropped",)
+    world = search.tables.world
+    dropped: tuple[str, ...] = () if world.expiry is None else ("messages of no use are dropped",)
+    if world.same is not None:
+        dropped += (FOUND_FIRST,)
     if search.renaming is None:
         return dropped
     how = "sorted" if search.renaming.sorted_form else "every permutation"

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from attrs import Factory, frozen
 
+Tier = Literal["quick", "long", "deep"]
+
 
 @frozen
 class Entry:
@@ -25,6 +27,48 @@ class Entry:
     usual: int
     expected: Literal["holds", "violated"] = "holds"
     steps: int | None = None
-    tier: Literal["quick", "long", "deep"] = "quick"
+    tier: Tier = "quick"
     mutants: tuple[str, ...] = ()
     given: Mapping[str, Any] = Factory(dict)
+
+
+@frozen
+class Family:
+    """Worlds of one builder: a row says what is its own, and the rest is said here.
+
+    `members`: the least, the usual and the most; or how many there are, always.
+    """
+
+    build: str
+    members: int | tuple[int, int, int] = 1
+    tier: Tier = "quick"
+    prefix: str = ""
+
+    def __call__(
+        self,
+        name: str,
+        about: str,
+        /,
+        *,
+        members: int | tuple[int, int, int] | None = None,
+        tier: Tier | None = None,
+        steps: int | None = None,
+        breaks: bool = False,
+        mutants: tuple[str, ...] = (),
+        **given: Any,
+    ) -> Entry:
+        """Return one; where `steps` are said, or it `breaks`, its claims must be broken."""
+        sizes = self.members if members is None else members
+        least, usual, most = (sizes, sizes, sizes) if isinstance(sizes, int) else sizes
+        return Entry(
+            self.prefix + name,
+            self.build,
+            about,
+            members=(least, most),
+            usual=usual,
+            expected="violated" if breaks or steps is not None else "holds",
+            steps=steps,
+            tier=tier or self.tier,
+            mutants=mutants,
+            given=given,
+        )

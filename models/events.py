@@ -25,13 +25,15 @@ NOT_ENABLED: Final = _NotEnabled()
 
 @frozen
 class Message:
-    """Event: `content` arrives from `sender` (a member's name)."""
+    """Event: `content` arrives from `sender`: a member's name, or None where nobody says it."""
 
-    sender: str
+    # None in a network without senders alone, whose models know that: so no model must ask first.
+    sender: str | Any
     content: Any
 
     def __str__(self) -> str:
-        return f"{plain(self.content)} from {self.sender}"
+        whose = "" if self.sender is None else f" from {self.sender}"
+        return f"{plain(self.content)}{whose}"
 
 
 @frozen

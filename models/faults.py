@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from attrs import field, frozen
-from attrs.validators import ge
+
+from models.problems import must
 
 UNLIMITED = 1_000_000
 """A budget that is never spent: the fault stays possible for ever."""
+
+_BUDGET = must(lambda value: isinstance(value, int) and value >= 0, "a whole number from 0 on")
 
 
 @frozen(kw_only=True)
@@ -22,11 +25,11 @@ class Faults:
     members.  `spared`: what takes part as a member and is assumed never to fail.
     """
 
-    crashes: int = field(default=0, validator=ge(0))
+    crashes: int = field(default=0, validator=_BUDGET)
     restarts: bool = True
-    partitions: int = field(default=0, validator=ge(0))
+    partitions: int = field(default=0, validator=_BUDGET)
     splits: tuple[frozenset[str], ...] | None = None
-    losses: int = field(default=0, validator=ge(0))
-    duplicates: int = field(default=0, validator=ge(0))
-    wipes: int = field(default=0, validator=ge(0))
+    losses: int = field(default=0, validator=_BUDGET)
+    duplicates: int = field(default=0, validator=_BUDGET)
+    wipes: int = field(default=0, validator=_BUDGET)
     spared: frozenset[str] = frozenset()

@@ -38,12 +38,8 @@ def load_file(target: str, options: Mapping[str, Any]) -> Loaded:
     path, _, wanted = target.partition("::")
     module, file = load_module(path)
     name = wanted or _only_world(module, path, file)
-    made = getattr(module, name, None)
+    made = named_in(module, path, name)
     place = f"{path}:{_line_of(module, name)}"
-    if made is None:
-        raise ModelProblem(
-            f"{path} defines no {name!r}", next=_one_of(module, path) or f"expected {EXPECTED}"
-        )
     if isinstance(made, World):
         if options:
             raise ModelProblem(
@@ -53,9 +49,6 @@ def load_file(target: str, options: Mapping[str, Any]) -> Loaded:
             )
         world = _sound(made, place, target, options)
         return Loaded(world, target, options, file=file, place=place)
-    if not callable(made) or isinstance(made, type):
-        found = "a class" if isinstance(made, type) else _a(made)
-        raise ModelProblem(f"{name} is {found}", next=f"expected {EXPECTED}", place=place)
     takes = _check_options(made, name, options, place)
     options = converted(options, made, place=place)
 
@@ -67,9 +60,12 @@ def load_file(target: str, options: Mapping[str, Any]) -> Loaded:
             blamed = _to_blame(made, more)
             if not blamed:
                 raise
+            hint = "give another value, or leave it out"
+            if "() raised " not in problem.message:
+                hint = problem.next  # one of ours, which knows what it expects
             raise ModelProblem(
                 f"{name}() cannot be built with {blamed}: {_raised(problem)}",
-                next=f"give another value, or leave it out: without {blamed} it can be built",
+                next=f"{hint}; without {blamed} it can be built",
                 place=problem.place,
             ) from problem
         return _sound(built, place, target, more, called=True)
@@ -94,6 +90,29 @@ def load_module(path: str) -> tuple[ModuleType, Path]:
     file = _existing(path)
     with its_own_fault(file):
         return _module(file), file
+
+
+def named_in(module: ModuleType, path: str, name: str) -> Any:
+    """Return what `name`, or the only world, is in a module; raises `ModelProblem`."""
+    name = name or _only_world(module, path, Path(path))
+    made = getattr(module, name, None)
+    if made is None:
+        raise ModelProblem(
+            f"{path} defines no {name!r}", next=_one_of(module, path) or f"expected {EXPECTED}"
+        )
+    if not isinstance(made, World) and (not callable(made) or isinstance(made, type)):
+        found = "a class" if isinstance(made, type) else _a(made)
+        place = f"{path}:{_line_of(module, name)}"
+        raise ModelProblem(f"{name} is {found}", next=f"expected {EXPECTED}", place=place)
+    return made
+
+
+def signature_of(made: Callable[..., Any], name: str, place: str = "") -> inspect.Signature:
+    """Return what a function takes; raises `ModelProblem` where Python does not know."""
+    try:
+        return inspect.signature(made)
+    except (ValueError, TypeError) as error:
+        raise ModelProblem(f"{name} cannot be called: {error}", place=place) from error
 
 
 def _existing(path: str) -> Path:
@@ -210,10 +229,7 @@ def _check_options(
     made: Callable[..., Any], name: str, options: Mapping[str, Any], place: str
 ) -> frozenset[str]:
     """Refuse options that `made` does not take, and say which it does; return those it takes."""
-    try:
-        parameters = inspect.signature(made).parameters
-    except (ValueError, TypeError) as error:
-        raise ModelProblem(f"{name} cannot be called: {error}", place=place) from error
+    parameters = signature_of(made, name, place).parameters
     named = {
         key: value
         for key, value in parameters.items()

@@ -16,74 +16,30 @@ ever.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
-import functools
-import sys
 import types
 from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
+from models.attributes import attributes, cannot_change, fields, is_its_attributes
+from models.frozen import (
+    FALSE,
+    SAME,
+    TRUE,
+    Again,
+    BackwardsFrozenset,
+    BackwardsSet,
+    Flag,
+    Frozen,
+    Named,
+    in_order,
+    same_or,
+)
 from models.problems import ModelProblem
 
 HOLD = "hold plain values, tuples, lists, dicts, sets, enums, dataclasses or frozen attrs objects"
-
-_SAME = frozenset({int, str, bytes, type(None)})
-"""Kinds whose values stand for themselves, and equal nothing of another of these kinds."""
-
-
-class _Flag:
-    """True or False, unequal to 1 and 0.  There are two of them."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: bool) -> None:
-        self.value = value
-
-    def __repr__(self) -> str:
-        return repr(self.value)
-
-    def __reduce__(self) -> str:
-        return "_TRUE" if self.value else "_FALSE"
-
-
-_TRUE, _FALSE = _Flag(True), _Flag(False)
-
-
-class Frozen:
-    """A value of `kind`, as its hashable `parts`.
-
-    `whole`: the value itself where nothing in it can change, so that it need not be made again;
-    equality asks kind and parts alone.
-    """
-
-    __slots__ = ("_hash", "kind", "parts", "whole")
-
-    def __init__(self, kind: Any, parts: Any, whole: Any = None) -> None:
-        self.kind = kind
-        self.parts = parts
-        self.whole = whole
-        self._hash = hash((kind, parts))
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            type(other) is Frozen
-            and self._hash == other._hash
-            and self.kind is other.kind
-            and bool(self.parts == other.parts)
-        )
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __repr__(self) -> str:
-        return repr(thaw(self))
-
-    def __reduce__(self) -> Any:
-        # Without the hash: that of a text is another one in each process.
-        return Frozen, (self.kind, self.parts, self.whole)
 
 
 class _Walk:
@@ -99,27 +55,19 @@ class _Walk:
         self.numbers: dict[int, int] = {}
 
 
-class _Named:
-    """Kind of a frozen value that other places name, too; parts: its number, the value."""
-
-
-class _Again:
-    """Kind of a place that names it; part: its number."""
-
-
 # -- freezing ----------------------------------------------------------------------------
 
 
 def freeze(value: Any) -> Hashable:
     """Return `value` as a hashable value; raises `ModelProblem` where it cannot be one."""
-    return value if type(value) in _SAME else freeze_all((value,))[0]
+    return value if type(value) in SAME else freeze_all((value,))[0]
 
 
 def freeze_all(values: Iterable[Any]) -> tuple[Hashable, ...]:
     """Return all of `values` frozen; what several of them name stays one thing."""
     values = tuple(values)
     walk = _Walk()
-    found = tuple([value if type(value) in _SAME else _freeze(value, walk) for value in values])
+    found = tuple([value if type(value) in SAME else _freeze(value, walk) for value in values])
     if len(walk.met) > 1:
         ids = Counter(map(id, walk.met))
         if len(ids) < len(walk.met):
@@ -130,31 +78,23 @@ def freeze_all(values: Iterable[Any]) -> tuple[Hashable, ...]:
 
 def _freeze(value: Any, walk: _Walk) -> Any:
     kind = type(value)
-    if kind in _SAME:
+    if kind in SAME:
         return value
     if kind is bool:
-        return _TRUE if value else _FALSE
+        return TRUE if value else FALSE
     if kind is tuple:
-        return _same_or(value, [v if type(v) in _SAME else _freeze(v, walk) for v in value], tuple)
+        return same_or(value, [v if type(v) in SAME else _freeze(v, walk) for v in value], tuple)
     way = _ways.get(kind) or _way_of(kind)
     if not way.can_change:
         return way.freeze(value, walk)
     key = id(value)
     if key in walk.again:
         if key in walk.numbers:
-            return Frozen(_Again, walk.numbers[key])
+            return Frozen(Again, walk.numbers[key])
         number = walk.numbers[key] = len(walk.numbers)
-        return Frozen(_Named, (number, way.freeze(value, walk)))
+        return Frozen(Named, (number, way.freeze(value, walk)))
     walk.met.append(value)
     return way.freeze(value, walk)
-
-
-def _same_or(value: Any, items: list[Any], make: Callable[[list[Any]], Any]) -> Any:
-    """Return `value` itself where its items are `items`, else what `make` makes of them."""
-    for one, other in zip(value, items, strict=True):
-        if one is not other:
-            return make(items)
-    return value
 
 
 # -- thawing -----------------------------------------------------------------------------
@@ -165,13 +105,13 @@ def thaw(value: Any, *, backwards: bool = False) -> Any:
 
     `backwards`: dicts and sets go through their items in the opposite order.
     """
-    return value if type(value) in _SAME else _thaw(value, _Thaw(backwards))
+    return value if type(value) in SAME else _thaw(value, _Thaw(backwards))
 
 
 def thaw_all(values: Iterable[Any], *, backwards: bool = False) -> list[Any]:
     """Return what `freeze_all` was given."""
     thawed = _Thaw(backwards)
-    return [value if type(value) in _SAME else _thaw(value, thawed) for value in values]
+    return [value if type(value) in SAME else _thaw(value, thawed) for value in values]
 
 
 class _Thaw:
@@ -184,27 +124,27 @@ class _Thaw:
 
 def _thaw(value: Any, walk: _Thaw) -> Any:
     kind = type(value)
-    if kind in _SAME:
+    if kind in SAME:
         return value
-    if kind is _Flag:
+    if kind is Flag:
         return value.value
     if kind is tuple:
-        return _same_or(value, [v if type(v) in _SAME else _thaw(v, walk) for v in value], tuple)
+        return same_or(value, [v if type(v) in SAME else _thaw(v, walk) for v in value], tuple)
     if kind is Frozen:
         if value.whole is not None:
             return value.whole
-        if value.kind is _Again:
+        if value.kind is Again:
             return walk.named[value.parts]
-        if value.kind is _Named:
+        if value.kind is Named:
             number, inner = value.parts
             made = walk.named[number] = _thaw(inner, walk)
             return made
         return (_ways.get(value.kind) or _way_of(value.kind)).thaw(value, walk)
     if kind is frozenset:
         found = value
-        if not _SAME.issuperset(map(type, value)):
-            found = _same_or(value, [_thaw(item, walk) for item in value], frozenset)
-        return _BackwardsFrozenset(found) if walk.backwards and len(found) > 1 else found
+        if not SAME.issuperset(map(type, value)):
+            found = same_or(value, [_thaw(item, walk) for item in value], frozenset)
+        return BackwardsFrozenset(found) if walk.backwards and len(found) > 1 else found
     return value
 
 
@@ -263,9 +203,9 @@ class _Wrapped(_Way):
 
 class _Frozenset(_Way):
     def freeze(self, value: Any, walk: _Walk) -> Any:
-        if _SAME.issuperset(map(type, value)):
+        if SAME.issuperset(map(type, value)):
             return value
-        return _same_or(value, [_freeze(item, walk) for item in value], frozenset)
+        return same_or(value, [_freeze(item, walk) for item in value], frozenset)
 
 
 class _BackwardsWay(_Way):
@@ -293,11 +233,11 @@ class _Sequence(_Way):
         self.items_of, self.make = items_of, make
 
     def freeze(self, value: Any, walk: _Walk) -> Any:
-        items = [v if type(v) in _SAME else _freeze(v, walk) for v in self.items_of(value)]
+        items = [v if type(v) in SAME else _freeze(v, walk) for v in self.items_of(value)]
         return Frozen(type(value), tuple(items))
 
     def thaw(self, value: Frozen, walk: _Thaw) -> Any:
-        return self.make([v if type(v) in _SAME else _thaw(v, walk) for v in value.parts])
+        return self.make([v if type(v) in SAME else _thaw(v, walk) for v in value.parts])
 
 
 class _Set(_Way):
@@ -307,8 +247,8 @@ class _Set(_Way):
         return Frozen(set, frozenset([_freeze(item, walk) for item in value]))
 
     def thaw(self, value: Frozen, walk: _Thaw) -> Any:
-        items = [_thaw(item, walk) for item in _in_order(value.parts, lambda item: item)]
-        return _BackwardsSet(items) if walk.backwards and len(items) > 1 else set(items)
+        items = [_thaw(item, walk) for item in in_order(value.parts, lambda item: item)]
+        return BackwardsSet(items) if walk.backwards and len(items) > 1 else set(items)
 
 
 class _Mapping(_Way):
@@ -323,7 +263,7 @@ class _Mapping(_Way):
         pairs: Iterable[tuple[Any, Any]] = [(_freeze(k, walk), v) for k, v in value.items()]
         if walk.again:
             # Who is met first shall not depend on the order in which the dict was filled.
-            pairs = _in_order(pairs, lambda pair: pair[0])
+            pairs = in_order(pairs, lambda pair: pair[0])
         items = frozenset([(key, _freeze(item, walk)) for key, item in pairs])
         return Frozen(type(value), items if self.about is None else (self.about(value), items))
 
@@ -333,7 +273,7 @@ class _Mapping(_Way):
         # First in one order, because what is named twice is named in it.
         made = [
             (_thaw(key, walk), _thaw(item, walk))
-            for key, item in _in_order(items, lambda pair: pair[0])
+            for key, item in in_order(items, lambda pair: pair[0])
         ]
         for key, item in reversed(made) if walk.backwards else made:
             found[key] = item
@@ -358,7 +298,7 @@ class _Record(_Way):
         names = attributes(value) if self.names is None else self.names
         met = len(walk.met)
         parts = [
-            v if type(v) in _SAME else _freeze(v, walk)
+            v if type(v) in SAME else _freeze(v, walk)
             for v in [getattr(value, name) for name in names]
         ]
         if self.names is None:
@@ -377,7 +317,7 @@ class _Record(_Way):
         names = value.parts[-1] if self.names is None else self.names
         made: Any = object.__new__(self.kind)
         for name, part in zip(names, value.parts, strict=False):
-            object.__setattr__(made, name, part if type(part) in _SAME else _thaw(part, walk))
+            object.__setattr__(made, name, part if type(part) in SAME else _thaw(part, walk))
         if self.resets_hash:
             object.__setattr__(made, "_attrs_cached_hash", None)
         if not self.can_change and is_fixed(value):
@@ -402,7 +342,7 @@ class _NamedTuple(_Way):
         return tuple.__new__(value.kind, [_thaw(item, walk) for item in value.parts])
 
 
-_MEMORY_MAX = 1 << 16
+_MEMORY_MAX = 1 << 18
 _memory: dict[int, tuple[Any, Frozen]] = {}
 """Objects that cannot change, by identity, with what they are when frozen: a member's parts
 go from state to state, and most are the same objects as before."""
@@ -410,13 +350,9 @@ _equal: dict[Frozen, Frozen] = {}
 """The first of those that are equal: whoever compares values is done at the first part."""
 
 
-def _float_parts(value: float) -> str:
-    # Not the number: -0.0 equals 0.0 and behaves otherwise, and no nan equals itself.
-    return value.hex()
-
-
 _ways: dict[type, _Way] = {
-    float: _Wrapped(_float_parts),
+    # Not the number: -0.0 equals 0.0 and behaves otherwise, and no nan equals itself.
+    float: _Wrapped(float.hex),
     complex: _Wrapped(lambda value: (value.real.hex(), value.imag.hex())),
     range: _Wrapped(lambda value: (value.start, value.stop, value.step)),
     frozenset: _Frozenset(),
@@ -450,58 +386,16 @@ def _found_way(kind: type) -> _Way:
     is_record = {"__attrs_attrs__", "__dataclass_fields__"} & vars(kind).keys()
     if is_record and kind.__eq__ is not object.__eq__:
         # With a __dict__, an object may hold more than its fields.
-        names = None if kind.__dictoffset__ else _fields(kind)
-        return _Record(kind, names, can_change=not _is_frozen(kind))
+        names = None if kind.__dictoffset__ else fields(kind)
+        return _Record(kind, names, can_change=not cannot_change(kind))
     if kind.__hash__ in (None, object.__hash__):
         raise _no_part(
             kind, "it is not hashable" if kind.__hash__ is None else "it compares by identity"
         )
-    own = kind.__module__ not in sys.stdlib_module_names
-    has_parts = kind.__dictoffset__ or any(vars(base).get("__slots__") for base in kind.__mro__)
-    if own and has_parts and all(base.__flags__ & _HEAP for base in kind.__mro__[:-1]):
+    if is_its_attributes(kind):
         # It may change in place, and its == may overlook what its steps look at.
         return _Record(kind, None, can_change=True)
     return _Wrapped()
-
-
-_HEAP = 1 << 9
-"""Py_TPFLAGS_HEAPTYPE: a class that a program made; others have a content of their own."""
-
-
-def _fields(kind: type) -> tuple[str, ...]:
-    fields = vars(kind).get("__attrs_attrs__")
-    if fields is None:
-        fields = dataclasses.fields(kind)
-    return tuple(item.name for item in fields)
-
-
-def _is_frozen(kind: type) -> bool:
-    if "__dataclass_params__" in vars(kind):
-        return bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
-    return "frozen" in kind.__setattr__.__name__  # as attrs calls the one that it puts there
-
-
-def attributes(value: object) -> tuple[str, ...]:
-    """Return the names of all attributes that an object has, in one order."""
-    kind = type(value)
-    names = [item.name for item in getattr(kind, "__attrs_attrs__", ())]
-    # A class that is derived from an attrs class without being one has more than its fields.
-    names += [
-        name
-        for name in getattr(value, "__dict__", {})
-        if name not in names
-        and name not in _NO_CONTENT
-        and not isinstance(getattr(kind, name, None), functools.cached_property)
-    ]
-    for base in reversed(kind.__mro__):
-        slots = base.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in _NO_CONTENT and name not in names and hasattr(value, name):
-                names.append(name)
-    return tuple(names)
-
-
-_NO_CONTENT = ("__dict__", "__weakref__", "_attrs_cached_hash")
 
 
 def _no_part(kind: type, reason: str) -> ModelProblem:
@@ -510,66 +404,8 @@ def _no_part(kind: type, reason: str) -> ModelProblem:
     return ModelProblem(f"a {name} cannot be part of a state: {reason}", next=HOLD)
 
 
-# -- orders ------------------------------------------------------------------------------
-
-
-def _in_order(items: Iterable[Any], key: Callable[[Any], Any]) -> list[Any]:
-    """Return `items` in an order that only their content decides."""
-    listed = list(items)
-    if len(listed) < 2:
-        return listed
-    kinds = {type(key(item)) for item in listed}
-    if kinds == {str} or kinds == {int}:
-        return sorted(listed, key=key)
-    return sorted(listed, key=lambda item: _text(key(item)))
-
-
-def _text(value: Any) -> str:
-    """Return a text that is the same for equal frozen values, in every process."""
-    kind = type(value)
-    if kind is tuple:
-        return f"({','.join(map(_text, value))})"
-    if kind is frozenset:
-        return f"{{{','.join(sorted(map(_text, value)))}}}"
-    if kind is Frozen:
-        return f"{value.kind.__qualname__}:{_text(value.parts)}"
-    if isinstance(value, (type, types.FunctionType)):
-        return value.__qualname__
-    return f"{kind.__name__}:{value!r}"
-
-
-class _BackwardsSet(set[Any]):
-    """A set that is gone through the other way round."""
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter([*super().__iter__()][::-1])
-
-    def pop(self) -> Any:
-        item = next(iter(self)) if self else super().pop()
-        self.discard(item)
-        return item
-
-
-class _BackwardsFrozenset(frozenset[Any]):
-    def __iter__(self) -> Iterator[Any]:
-        return iter([*super().__iter__()][::-1])
-
-
-_ways[_BackwardsSet] = _BackwardsWay(set)
-_ways[_BackwardsFrozenset] = _BackwardsWay(frozenset)
-
-
-def has_order(value: Any) -> bool:
-    """Return whether a dict or a set of more than one item is in the frozen `value`.
-
-    What stands in an object that cannot change is not looked at: it is thawed as it was.
-    """
-    kind = type(value)
-    if kind is tuple:
-        return any(has_order(item) for item in value if type(item) not in _SAME)
-    if kind is frozenset:
-        return len(value) > 1 or any(map(has_order, value))
-    return kind is Frozen and value.whole is None and has_order(value.parts)
+_ways[BackwardsSet] = _BackwardsWay(set)
+_ways[BackwardsFrozenset] = _BackwardsWay(frozenset)
 
 
 def is_fixed(value: Any) -> bool:
@@ -599,9 +435,9 @@ def map_strings(value: Any, change: Callable[[str], str]) -> Any:
     if kind is str:
         return change(value)
     if kind is tuple or kind is frozenset:
-        return _same_or(value, [map_strings(item, change) for item in value], kind)
+        return same_or(value, [map_strings(item, change) for item in value], kind)
     if kind is Frozen:
-        if value.kind is _Named or value.kind is _Again:
+        if value.kind is Named or value.kind is Again:
             parts = map_strings(value.parts, change)
             return value if parts is value.parts else Frozen(value.kind, parts)
         return (_ways.get(value.kind) or _way_of(value.kind)).map(value, change)

@@ -58,4 +58,6 @@ class Loaded:
         except ModelProblem as problem:
             if problem.place or not self.place:
                 raise
-            raise ModelProblem(problem.message, next=problem.next, place=self.place) from problem
+            raise ModelProblem(
+                problem.message, next=problem.next, place=self.place, led_to=problem.led_to
+            ) from problem

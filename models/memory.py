@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+_OBJECTS_MORE = 100_000
+"""So many objects more before a search looks for garbage."""
 
 
 def resident_bytes() -> int:
@@ -106,3 +112,18 @@ def parse_size(text: str) -> int:
     if size <= 0:
         raise ValueError(f"{text!r} is not a size; it must be more than 0")
     return size
+
+
+@contextmanager
+def collected_seldom() -> Iterator[None]:
+    """Look for garbage that names itself less often: what a search numbers is none.
+
+    Python looks after each 700 objects more, at all of them now and then; a search makes millions.
+    """
+    before = gc.get_threshold()
+    if before[0] > 0:
+        gc.set_threshold(max(before[0], _OBJECTS_MORE), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

@@ -8,8 +8,10 @@ anything else as text.
 from __future__ import annotations
 
 import ast
+import cmath
 import enum
 import inspect
+import math
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +19,7 @@ from typing import Any
 
 from models.problems import ModelProblem
 
+EACH = "each:"
 YES, NO = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
@@ -72,9 +75,11 @@ def convert(name: str, text: str, made: Callable[..., Any], *, place: str = "") 
     try:
         return _as(kind, text.strip())
     except Misfit as misfit:
+        several = ".." in text or text.startswith(EACH)
         raise ModelProblem(
             f"--set {name}={text} does not fit: {name} is {misfit}",
-            next=f"--set {name}=...   with {misfit}",
+            next=f"--set {name}=...   with {misfit}"
+            + ("; only joinproto check takes several values" if several else ""),
             place=place,
         ) from None
 
@@ -92,6 +97,31 @@ def _kind_of(name: str, made: Callable[..., Any]) -> Any:
     if kind is Any and parameter.default not in (parameter.empty, None):
         return type(parameter.default)
     return kind
+
+
+def is_text(name: str, made: Callable[..., Any]) -> bool:
+    """Return whether the parameter `name` of `made` takes a text."""
+    kind = _kind_of(name, made)
+    return kind is str or str in typing.get_args(kind)
+
+
+def said_kind(name: str, made: Callable[..., Any]) -> str:
+    """Return in words what the parameter `name` of `made` takes."""
+    return _said(_kind_of(name, made))
+
+
+def _said(kind: Any) -> str:
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Any or kind is object:
+        return "any value"
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(map(_said, parts))
+    if origin is typing.Literal:
+        return "one of " + ", ".join(map(str, parts))
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return "one of " + ", ".join(item.name.lower() for item in kind)
+    words = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+    return "none" if kind is type(None) else words.get(kind, getattr(kind, "__name__", str(kind)))
 
 
 def _as(kind: Any, text: str) -> Any:
@@ -116,9 +146,12 @@ def _as(kind: Any, text: str) -> Any:
         return text
     if kind in (int, float):
         try:
-            return kind(text)
+            number = kind(text)
+            if number in (math.inf, -math.inf) or number != number:
+                raise ValueError  # JSON has no such number
         except ValueError:
             raise Misfit("a whole number" if kind is int else "a number") from None
+        return number
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return _as_enum(kind, text)
     found = _literal(text)
@@ -159,6 +192,21 @@ def _as_enum(kind: type[enum.Enum], text: str) -> enum.Enum:
 
 def _literal(text: str) -> Any:
     try:
-        return ast.literal_eval(text)
+        found = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
+        found = text
+    if not _is_sayable(_NO_NUMBERS.get(text.lower().lstrip("+-"), found)):
+        raise Misfit("any value but nan and inf, which JSON cannot say")
+    return found
+
+
+_NO_NUMBERS = dict.fromkeys(("nan", "inf", "infinity"), math.nan)
+
+
+def _is_sayable(value: Any) -> bool:
+    """Return whether every number in a value is finite."""
+    if isinstance(value, (tuple, list, set)):
+        return all(map(_is_sayable, value))
+    if isinstance(value, dict):
+        return all(map(_is_sayable, [*value, *value.values()]))
+    return not isinstance(value, (float, complex)) or cmath.isfinite(value)

@@ -8,10 +8,10 @@ same but for what the search cost, and tests compare it on every small world tha
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from attrs import Factory, define
+from attrs import Factory, define, evolve
 
 from models.answers import Known
 from models.asking import ask, guard
@@ -19,8 +19,9 @@ from models.exercised import exercised
 from models.freeze import thaw
 from models.local import freeze_event
 from models.memory import peak_bytes
+from models.plain_runs import Edge, Runs, is_fair, label_of, steps_keep
 from models.problems import ModelProblem
-from models.properties import Property
+from models.properties import ON_FAIR_RUNS, ON_RUNS, Property
 from models.reference import Reference, State
 from models.report import Coverage, PropertyResult, Report, Result, Step, Trace
 from models.steps import Move, order_of, to_step, words
@@ -32,13 +33,12 @@ STEPS_MAX = 20_000
 CALLS_MAX = 1_500
 """Whatever has more is for the engine, and was looked at for a few tenths of a second."""
 
-ON_RUNS = ("no deadlock", "always possible")
-KINDS = ("always", "sometimes", *ON_RUNS)
-"""Claims about fair runs and about steps are for the engine, too."""
+POSSIBLE = ("no deadlock", "always possible")
+"""Claims about whole runs of which the first state that breaks one is told here."""
 
 
-class _TooLarge(Exception):
-    """The world is no small one."""
+class _ForTheEngine(Exception):
+    """The world is no small one, or it has a claim that a fair run or a step breaks."""
 
 
 def check_small(
@@ -48,7 +48,7 @@ def check_small(
 
     That is so of a model that goes wrong, too: the engine says what is wrong with it.
     """
-    if world.within is not None or any(item.kind not in KINDS for item in world.properties):
+    if (world.within, world.same, world.picture) != (None, None, None):
         return None
     began, cpu = time.perf_counter(), time.process_time()
     try:
@@ -56,7 +56,7 @@ def check_small(
         small.run()
         small.steps.codes.ask_again()
         return small.report(witnesses, began, cpu)
-    except _TooLarge:
+    except _ForTheEngine:
         return None
     except ModelProblem as problem:
         if "has not come back" in problem.message:
@@ -86,6 +86,7 @@ class _Small:
     premises: set[str] = Factory(set)
     generated: int = 1
     violated: bool = False
+    idle: tuple[str, ...] = ()
     _seen: set[State] = Factory(set)
     _answers: dict[tuple[str, Any], bool] = Factory(dict)
     _views: dict[Any, View] = Factory(dict)
@@ -103,11 +104,19 @@ class _Small:
             self.levels.append(level)
             self._judge(level)
             if self.violated:
+                if any(item.abstract is not None for item in self._claims):
+                    raise _ForTheEngine
                 return
             level = self._next(level)
-        for item in self.steps.world.properties:
-            if item.kind in ON_RUNS:
+        for item in self._claims:
+            if item.kind in POSSIBLE:
                 self._judge_runs(item)
+        if any(item.kind in ON_RUNS and item.kind not in POSSIBLE for item in self._claims):
+            self._refuse_broken_runs()
+
+    @property
+    def _claims(self) -> Sequence[Property]:
+        return self.steps.world.properties
 
     def _next(self, level: list[State]) -> list[State]:
         found = []
@@ -124,7 +133,7 @@ class _Small:
                 or self.steps.codes.calls > CALLS_MAX
                 or self.interrupted()
             ):
-                raise _TooLarge
+                raise _ForTheEngine
         return found
 
     def _out_of(self, state: State) -> list[tuple[Move, State]]:
@@ -137,7 +146,7 @@ class _Small:
 
     def _judge(self, level: list[State]) -> None:
         depth = len(self.levels) - 1
-        for item in self.steps.world.properties:
+        for item in self._claims:
             if item.premise is not None and item.name not in self.premises:
                 premise = item.premise
                 if any(ask(item, premise, self._view(state)) for state in level):
@@ -169,6 +178,43 @@ class _Small:
             if bad:
                 self.hits[item.name] = depth, bad
                 return
+
+    def _refuse_broken_runs(self) -> None:
+        """Leave a world to the engine in which a fair run, or a step, breaks a claim."""
+        states = list(self._states())
+        number = {state: at for at, state in enumerate(states)}
+        edges = []
+        for state, steps in self.out_of.items():
+            forced = is_fair(self.steps.codes, state.locals)
+            edges += [
+                Edge(number[state], number[after], move, label_of(move, forced))
+                for move, after in steps
+            ]
+        runs = Runs(self.steps.world, len(states), len(self.levels[0]), edges)
+        for item in self._claims:
+            if item.kind in ON_FAIR_RUNS:
+                kept = runs.keep(
+                    item,
+                    [self._holds(item, state) for state in states],
+                    item.premise and self._said(item, item.premise, states),
+                    item.meanwhile and self._said(item, item.meanwhile, states),
+                )
+            else:
+                kept = item.scope != "step" or steps_keep(
+                    item, runs, lambda at: self._view(states[at])
+                )
+            if not kept:
+                raise _ForTheEngine
+        if any(item.kind in ON_FAIR_RUNS for item in self._claims):
+            self.idle = tuple(runs.idle)
+
+    def _said(self, item: Property, part: Callable[[View], Any], states: list[State]) -> list[bool]:
+        known: dict[Any, bool] = {}
+        for state in states:
+            shown = self._shown(state)
+            if shown not in known:
+                known[shown] = ask(item, part, self._view(state))
+        return [known[self._shown(state)] for state in states]
 
     def _view(self, state: State) -> View:
         shown = self._shown(state)
@@ -202,6 +248,8 @@ class _Small:
         properties = tuple(self._result(item, witnesses) for item in world.properties)
         broken = [item.trace for item in properties if item.result == "violated" and item.trace]
         fails = any(item.result in ("violated", "not-reached") for item in properties)
+        live = any(item.kind in ON_FAIR_RUNS for item in properties)
+        coverage = self._coverage()
         dropped = () if world.expiry is None else ("messages of no use are dropped",)
         return Report(
             world=world.name,
@@ -217,7 +265,8 @@ class _Small:
             engine="local",
             reductions=dropped,
             properties=properties,
-            coverage=self._coverage(),
+            fair_to=tuple(map(str, world.fairness)) if live else (),
+            coverage=evolve(coverage, never=(*coverage.never, *self.idle)),
             members=world.size,
             expected=world.expected,
             trace=min(broken, key=lambda trace: len(trace.steps), default=None),

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import functools
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from joinproto.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from models.report import Trace
 
 _OWN = Path(__file__).resolve().parent
 
@@ -15,12 +19,38 @@ _OWN = Path(__file__).resolve().parent
 class ModelProblem(UsageProblem):
     """A model that cannot be explored: what was found, where, and what to do next.
 
-    `place` is `file:line` where it is known.  The command ends with exit code 2.
+    `place` is `file:line` where it is known.  `member`: whose code it is, where it is one's.
+    `led_to`: a shortest run to where that was asked, which a search adds.  The command ends with
+    exit code 2.
     """
 
-    def __init__(self, message: str, *, next: str = "", place: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        next: str = "",
+        place: str = "",
+        member: str = "",
+        led_to: Trace | None = None,
+    ) -> None:
         super().__init__(f"{place}: {message}" if place else message, next=next)
-        self.place = place
+        self.place, self.member, self.led_to = place, member, led_to
+
+    def order(self) -> tuple[str, str]:
+        """Return the key by which one of several is told: the same in every engine."""
+        return self.member, self.message
+
+
+def must(fits: Callable[[Any], bool], wanted: str) -> Callable[[Any, Any, Any], None]:
+    """Return a validator for a field of attrs: what does not fit is told in words."""
+
+    def validate(instance: Any, attribute: Any, value: Any) -> None:
+        if not fits(value):
+            raise ModelProblem(
+                f"{type(instance).__name__}({attribute.name}={value!r})", next=f"expected {wanted}"
+            )
+
+    return validate
 
 
 def place_of(call: Any) -> str:

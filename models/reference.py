@@ -7,18 +7,21 @@ property is asked in every state.  Nothing is numbered, packed or looked up.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from attrs import Factory, define, evolve, frozen
 
 from models.environment import Environment, Surroundings
 from models.events import Message
-from models.freeze import thaw
-from models.local import START, Codes, LocalState, Outcome, freeze_event
+from models.freeze import freeze, thaw
+from models.local import START, LocalState, Outcome, freeze_event
+from models.member import Codes, MemberCode
 from models.network import FifoLinks, MessageSet, too_full
+from models.problems import ModelProblem
 from models.properties import Property
-from models.report import Step, Trace
-from models.steps import Move, Sent, order_of, states_of, to_step
+from models.report import States, Step, Trace
+from models.same import left_on_disk
+from models.steps import Move, Sent, order_of, states_of, to_step, unanswered
 from models.view import DOWN, View
 from models.world import World
 
@@ -45,9 +48,32 @@ class Reference:
         self.codes = Codes.of(world)
         self.environment = Environment.of(world)
         self.is_set = isinstance(world.network, MessageSet)
+        self.with_sender = getattr(world.network, "with_sender", True)
         self.is_fifo = isinstance(world.network, FifoLinks)
         self.capacity = getattr(world.network, "capacity", None)
         self.waits = getattr(world.network, "when_full", "") == "wait"
+        # Steps that members' code did not answer, and the events; None: that is raised.
+        self.failing: list[tuple[ModelProblem, Hashable]] | None = None
+        self._sound: set[LocalState] = set()
+
+    def _ask(self, code: MemberCode, local: LocalState, event: Hashable) -> tuple[Outcome, ...]:
+        """Return the outcomes of a step; what goes wrong is kept where somebody keeps it."""
+        if self.failing is None:
+            return code.run(local, event) or ()
+        try:
+            outcomes = code.run(local, event) or ()
+            # What is asked of a state belongs to the step that leads there.
+            for after in {outcome.after for outcome in outcomes} - self._sound:
+                code.shows(after)
+                if code is not self.codes.monitor:
+                    code.shows_disk(after), code.choices(after), code.horizon(after)
+                self._sound.add(after)
+        except ModelProblem as problem:
+            if not problem.member:
+                raise
+            self.failing.append((problem, event))
+            return ()
+        return outcomes
 
     def initial(self) -> State:
         """Return the first of the states in which runs begin."""
@@ -102,11 +128,28 @@ class Reference:
         within = self.world.within
         return within is not None and not within(self.view(state))
 
+    def is_first(self, state: State, keys: set[Any]) -> bool:
+        """Return whether the world's `same` tells this state from those of `keys`; adds its own."""
+        world = self.world
+        if world.same is None:
+            return True
+        view = self.view(state)
+        said: tuple[Any, ...] = freeze(world.same(view)), self.is_beyond(state)
+        for item in world.properties:
+            met = None if item.premise is None else bool(item.premise(view))
+            said = *said, self.holds(item, state), met
+        disks = tuple(left_on_disk(world, local) for local in state.locals)
+        links = () if world.show_links else state.links
+        key = (said, disks, state.around, state.messages, links)
+        fresh = key not in keys
+        keys.add(key)
+        return fresh
+
     def _run(
         self, state: State, kind: Any, name: str, event: Hashable, message: Sent | None = None
     ) -> Iterator[tuple[Move, State]]:
         at = self.codes.names.index(name)
-        for outcome in self.codes.members[at].run(state.locals[at], event) or ():
+        for outcome in self._ask(self.codes.members[at], state.locals[at], event):
             after = self._after(state, name, outcome)
             if after is not None:
                 yield Move(kind, ((name, outcome),), event, message), after
@@ -137,8 +180,8 @@ class Reference:
         ways = []
         for name, event in step.events.items():
             at = self.codes.names.index(name)
-            found = self.codes.members[at].run(state.locals[at], freeze_event(event))
-            ways.append((name, found or ()))
+            found = self._ask(self.codes.members[at], state.locals[at], freeze_event(event))
+            ways.append((name, found))
         if not all(outcomes for _, outcomes in ways):
             return
         plain_way = tuple((name, outcomes[0]) for name, outcomes in ways)
@@ -159,7 +202,7 @@ class Reference:
     def _in_order(self, messages: frozenset[Sent]) -> Iterable[Sent]:
         return sorted(messages, key=repr)
 
-    def _reaches(self, state: State, one: str, other: str) -> bool:
+    def _reaches(self, state: State, one: str | None, other: str) -> bool:
         split = state.around.split
         return split is None or (one in split) == (other in split)
 
@@ -188,7 +231,8 @@ class Reference:
                     after = self._with_link(after, link, ())
         for to, content in outcome.sent:
             if self.is_set:
-                after = evolve(after, messages=after.messages | {(name, to, content)})
+                message = (name if self.with_sender else None, to, content)
+                after = evolve(after, messages=after.messages | {message})
                 continue
             for other in self.codes.names if to is None else (to,):
                 # What it sent itself before it crashed is under way to it, and lost.
@@ -203,7 +247,7 @@ class Reference:
         if self.codes.monitor is not None:
             for event in outcome.recorded:
                 assert monitor is not None
-                heard = self.codes.monitor.run(monitor, event)
+                heard = self._ask(self.codes.monitor, monitor, event)
                 monitor = heard[0].after if heard else monitor
         return self._expired(evolve(after, monitor=monitor))
 
@@ -216,7 +260,7 @@ class Reference:
             for code, local in zip(self.codes.members, state.locals, strict=True)
         }
 
-        def is_of_use(sender: str, to: str | None, content: Hashable) -> bool:
+        def is_of_use(sender: str | None, to: str | None, content: Hashable) -> bool:
             stamps = list(expiry(sender, to, thaw(content)))
             return not stamps or any(horizons[name] <= stamp for name, stamp in stamps)
 
@@ -302,37 +346,63 @@ def explore(world: World, *, states_max: int | None = None, keep_edges: bool = F
     """Visit every reachable state breadth first, at most about `states_max`."""
     reference = Reference(world)
     found = Explored(reference)
-    queue = reference.initials()
+    keys: set[Any] = set()
+    queue = [state for state in reference.initials() if reference.is_first(state, keys)]
     found.generated = len(queue)
     found.level_of.update(dict.fromkeys(queue, 0))
     number = {state: at for at, state in enumerate(queue)}
+    failing: dict[State, list[tuple[ModelProblem, Hashable]]] = {}
     for state in queue:
-        if states_max is not None and len(queue) >= states_max:
+        level = found.level_of[state]
+        if (states_max is not None and len(queue) >= states_max) or (
+            failing and level > found.level_of[next(iter(failing))]
+        ):
             found.stopped = True
             break
-        level = found.level_of[state]
+        reference.failing = []
         if reference.is_beyond(state):
             found.beyond += 1
             continue
         for move, after in reference.successors(state):
             found.generated += 1
-            if after not in found.level_of:
+            if after not in found.level_of and reference.is_first(after, keys):
                 found.level_of[after] = level + 1
                 number[after] = len(queue)
                 queue.append(after)
-            if keep_edges:
+            if keep_edges and after in number:
                 found.edges.append((number[state], move, number[after]))
+        if reference.failing:
+            failing[state] = reference.failing
+    reference.failing = None
+    if failing:
+        _raise_failing(found, failing)
     return found
+
+
+def _raise_failing(
+    found: Explored, failing: dict[State, list[tuple[ModelProblem, Hashable]]]
+) -> NoReturn:
+    """Raise the least of the problems met in the last level, with the run that leads to it."""
+    initial, steps, state = _way_to(found, set(failing))
+    problem, event = min(failing[state], key=lambda one: one[0].order())
+    problem.led_to = unanswered(problem.member, event, initial, steps)
+    raise problem
 
 
 def shortest(found: Explored, item: Property, *, wanted: bool) -> Trace | None:
     """Return the least of the shortest runs to a state where `item` holds (or does not)."""
-    reference = found.reference
-    hits = [s for s in found.level_of if reference.holds(item, s) is wanted]
+    hits = [s for s in found.level_of if found.reference.holds(item, s) is wanted]
     if not hits:
         return None
     depth = min(found.level_of[s] for s in hits)
-    towards = [{s for s in hits if found.level_of[s] == depth}]
+    initial, steps, _ = _way_to(found, {s for s in hits if found.level_of[s] == depth})
+    return Trace(item.name, item.kind, initial, steps)
+
+
+def _way_to(found: Explored, hits: set[State]) -> tuple[States, tuple[Step, ...], State]:
+    """Return the least of the shortest runs to one of `hits`, all equally deep, and which."""
+    reference = found.reference
+    towards, depth = [hits], found.level_of[next(iter(hits))]
     for level in range(depth - 1, -1, -1):
         before = {
             s
@@ -349,4 +419,4 @@ def shortest(found: Explored, item: Property, *, wanted: bool) -> Trace | None:
         options = [(m, t) for m, t in reference.successors(state) if t in towards[level]]
         move, state = min(options, key=lambda option: order_of(option[0], reference.codes))
         steps.append(to_step(move, reference.states_text(state)))
-    return Trace(item.name, item.kind, initial, tuple(steps))
+    return initial, tuple(steps), state

@@ -19,7 +19,7 @@ States = Mapping[str, Mapping[str, str]]
 class MessageText:
     """A message."""
 
-    sender: Annotated[str, Key("from"), "who sent it"]
+    sender: Annotated[str | None, Key("from"), "who sent it; null: the network does not say"]
     to: Annotated[str | None, "to whom; null: to every other member"]
     content: Annotated[str, "what it says"]
 
@@ -48,7 +48,8 @@ class Step:
         words = self.action
         if self.message is not None:
             to = "" if self.member else f" to {self.message.to or 'all'}"
-            words += f" {self.message.content} from {self.message.sender}{to}"
+            whose = "" if self.message.sender is None else f" from {self.message.sender}"
+            words += f" {self.message.content}{whose}{to}"
         return f"{words} {self.detail}".rstrip()
 
 
@@ -78,13 +79,22 @@ class Trace:
         "only with a run: the step after which the premise of its claim is true; null: no premise",
     ] = None
 
+    pictures: Annotated[
+        tuple[str, ...],
+        "only with a run: the world's own pictures, text or SVG: at first, and after each step",
+    ] = ()
+
 
 Result = Literal["holds", "reached", "violated", "not-reached", "unknown"]
 
 
 @frozen
 class PropertyResult:
-    """One claim.  `result` is "unknown" when the search ended before this could be said."""
+    """One claim.
+
+    `result` is "unknown" where the search ended before it could be said, and of a `sometimes` that
+    may lie behind states that the world's `same` or `within` left out.
+    """
 
     name: Annotated[str, "as the world names it"]
     kind: Annotated[Kind, "what is claimed"]

@@ -1,7 +1,8 @@
 """`simulate(world)`: random runs, each state judged.  What no run met is not proved absent.
 
 The same seed gives the same runs.  Claims about whole runs (`eventually`, `always possible`)
-cannot be judged by runs that end somewhere; it is only said how many met them.
+cannot be judged by runs that end somewhere; it is only said how many met them.  Claims about steps
+are asked of the steps drawn, each of which changes something.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from typing import Annotated, Any, Literal
 from attrs import field, frozen
 
 from joinproto.json_form import Count, Key, Merged, Seconds
-from models.properties import ON_RUNS, Kind, Property
+from models.pictures import with_pictures
+from models.properties import Kind, Property
 from models.report import Coverage, Trace
 from models.world import World
+
+BREAKABLE: tuple[Kind, ...] = ("always", "no deadlock", "always step", "implements")
+"""Kinds of claims that a run which ends somewhere can break."""
 
 NO_PROOF = "a simulation is not a proof: it says nothing of the runs it did not take"
 
@@ -32,7 +37,7 @@ class ClaimMet:
 
     name: Annotated[str, "as the world names it"]
     kind: Annotated[Kind, "what is claimed"]
-    runs: Annotated[Count, "in which it was broken (`always`, `no deadlock`) or came true"]
+    runs: Annotated[Count, "in which it was broken (where a run can break it) or came true"]
     premise_runs: Annotated[Count | None, "that put it to the test; null: it has no premise"] = None
     trace_length: Annotated[Count | None, "steps of the shortest run that breaks or reaches it"] = (
         None
@@ -102,7 +107,8 @@ def simulate(
     """Take `runs` random runs of at most `steps_max` steps each.
 
     Each step is drawn among those that change the state, all equally likely.  A run ends
-    where it breaks an `always`.  Raises `ModelProblem` for a model that cannot be explored.
+    where it breaks an `always` or a claim about steps.  Raises `ModelProblem` for a model that
+    cannot be explored.
     """
     from models.engine.coverage import coverage_of
     from models.engine.walks import Walker
@@ -127,11 +133,13 @@ def simulate(
     found = walker.found
     claims = tuple(_claim(item, found) for item in world.properties)
     trace = None
+    notes: tuple[str, ...] = (NO_PROOF,)
     # The shortest; of equally short ones, that of the claim named first.
     for claim in sorted(claims, key=lambda claim: (not claim.is_broken, claim.trace_length or 0)):
         if claim.is_broken:
-            initial, steps = walker.retrace(found.broken[claim.name])
-            trace = Trace(claim.name, claim.kind, initial, steps)
+            initial, steps, told = walker.retrace(found.broken[claim.name])
+            notes += (told,) if told else ()
+            trace = with_pictures(world, Trace(claim.name, claim.kind, initial, steps))
             break
     walker.leave_counts()
     return Simulation(
@@ -153,18 +161,19 @@ def simulate(
         coverage=coverage_of(walker.search),
         trace=trace,
         stopped_by=stopped_by,
+        notes=notes,
     )
 
 
 def _claim(item: Property, found: Any) -> ClaimMet:
     name = item.name
     broken = found.broken.get(name)
-    can_break = item.kind in ("always", "no deadlock")
+    can_break = item.kind in BREAKABLE
     return ClaimMet(
         name,
         item.kind,
         (found.runs_broken if can_break else found.reached).get(name, 0),
         None if item.premise is None else found.premise.get(name, 0),
         None if broken is None else len(broken.infos),
-        judged=item.kind == "no deadlock" or item.kind not in ON_RUNS,
+        judged=can_break or item.kind == "sometimes",
     )

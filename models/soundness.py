@@ -11,6 +11,7 @@ from models.fairness import unsound_fairness
 from models.faults import Faults
 from models.network import FifoLinks, MessageBag, MessageSet
 from models.properties import Property
+from models.same import unsound_same
 
 
 def unsound(world: Any) -> Iterator[tuple[str, str]]:
@@ -39,14 +40,23 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
                 yield f"property {item.name!r} asks {_a(call)}", "a function of what is shown"
         if item.abstract is not None and not isinstance(item.abstract, type(world)):
             yield f"property {item.name!r} is compared with {_a(item.abstract)}", "a World(...)"
+        elif item.abstract is not None:
+            for name in ("same", "within"):
+                if getattr(item.abstract, name) is not None:
+                    yield (
+                        f"property {item.name!r} is compared with a world that has {name}",
+                        f"an abstract world without {name}, with all its states and steps",
+                    )
     networks = (MessageSet, MessageBag, FifoLinks)
     if not isinstance(world.network, networks):
         yield f"network is {_a(world.network)}", "MessageSet(), MessageBag() or FifoLinks()"
+    elif isinstance(world.network, MessageSet) and not world.network.with_sender:
+        yield from _unsound_without_senders(world.network, world.faults)
     if not isinstance(world.faults, Faults):
         yield f"faults is {_a(world.faults)}", "Faults(crashes=1) and the like"
     if world.start not in ("up", "down"):
         yield f"start is {world.start!r}", '"up" or "down"'
-    for name in ("monitor", "show", "show_disk", "together", "within"):
+    for name in ("monitor", "show", "show_disk", "together", "within", "same", "picture"):
         value = getattr(world, name)
         if name == "together" and isinstance(value, (list, tuple)):
             continue
@@ -56,6 +66,7 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
     if world.show_links and isinstance(world.network, MessageSet):
         found = "show_links with a MessageSet, in which everything stays under way"
         yield found, "FifoLinks() or MessageBag(), or a monitor that hears what is sent"
+    yield from unsound_same(world)
     yield from unsound_fairness(world.fairness, world.members)
     if world.beginnings is not None:
         yield from unsound_beginnings(world.beginnings, world.members)
@@ -70,6 +81,19 @@ def unsound(world: Any) -> Iterator[tuple[str, str]]:
             yield f"spared names {', '.join(strangers)}", "members of this world"
     if isinstance(world.faults, Faults) and world.faults.splits is not None:
         yield from _unsound_splits(world.faults.splits, set(world.members))
+
+
+def _unsound_without_senders(network: MessageSet, faults: Any) -> Iterator[tuple[str, str]]:
+    """Yield what asks for the sender of a message that has none."""
+    if network.broadcasts == "one":
+        found = 'MessageSet(with_sender=False, broadcasts="one"): all others than whom?'
+        yield found, 'broadcasts="each", as if it were sent to each of them'
+    if isinstance(faults, Faults) and faults.partitions:
+        found = (
+            f"partitions={faults.partitions} with MessageSet(with_sender=False):"
+            " a split delays messages by who sent them"
+        )
+        yield found, "no partitions, or a MessageSet() with senders"
 
 
 def _idle_budgets(faults: Faults, network: Any) -> Iterator[tuple[str, str]]:

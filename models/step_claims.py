@@ -13,7 +13,8 @@ from typing import Any
 
 from attrs import frozen
 
-from models.freeze import freeze
+from models.events import Told
+from models.freeze import freeze, thaw
 from models.problems import ModelProblem
 from models.properties import Property, Taken
 from models.reference import explore
@@ -70,10 +71,30 @@ class StepClaim:
         """Return whether a run may begin so."""
         return self._abstract is None or self.abstract_of(view) in self._abstract.begins
 
+    def is_state(self, view: View) -> bool:
+        """Return whether a view stands for a state of the abstract world, as it must."""
+        return self._abstract is None or self.abstract_of(view) in self._abstract.states
+
     def abstract_of(self, view: View) -> Any:
         """Return the abstract world's state for which a view stands."""
         assert self._abstract is not None
         return self._mapped(self._abstract, view)
+
+    def told(self, before: View | None, after: View) -> str:
+        """Return in words what the abstract world cannot do; nothing for a claim without one."""
+        if self._abstract is None:
+            return ""
+
+        def said(view: View) -> str:
+            held = zip(self._abstract.names, self.abstract_of(view), strict=True)  # type: ignore[union-attr]
+            return ", ".join(f"{name}: {Told.of(thaw(value))}" for name, value in held)
+
+        if before is None:
+            return f"{self.item.name}: {self.item.abstract.name} does not begin with {said(after)}"
+        return (
+            f"{self.item.name}: {self.item.abstract.name} has no step from {said(before)}"
+            f" to {said(after)}"
+        )
 
     def allows(self, one: Any, other: Any) -> bool:
         """Return whether the abstract world can go from one state to the other, or pause."""

@@ -9,14 +9,16 @@ from attrs import frozen
 
 from models.events import Message, plain
 from models.freeze import thaw
-from models.local import Codes, Lifecycle, LocalState, Offline, Outcome, thaw_event
+from models.local import Lifecycle, LocalState, Offline, Outcome, thaw_event
+from models.member import Codes
+from models.member_steps import event_words
 from models.properties import Taken
-from models.report import MessageText, Step
+from models.report import MessageText, States, Step, Trace
 from models.world import Together
 
 Kind = Literal["choice", "receive", "lose", "duplicate", "split", "heal", "together"]
-Sent = tuple[str, str | None, Hashable]
-"""A message in the network: sender, addressee (None: all others), content."""
+Sent = tuple[str | None, str | None, Hashable]
+"""A message in the network: sender (None: not said), addressee (None: all others), content."""
 
 
 @frozen
@@ -114,6 +116,13 @@ def to_step(move: Move, states: Mapping[str, Mapping[str, str]]) -> Step:
     rules = tuple(rule for _, outcome in move.outcomes for rule in outcome.rules)
     message = None if move.message is None else text_of(move.message)
     return Step(action, move.member, message, sent, states, rules, detail)
+
+
+def unanswered(name: str, event: Hashable, initial: States, steps: tuple[Step, ...]) -> Trace:
+    """Return the run to where the member `name` is asked `event`, and its code goes wrong."""
+    words = event_words(event) or "a start"
+    asked = "what it hears" if name == "monitor" else words
+    return Trace(f"{name} answers {asked}", "always", initial, steps)
 
 
 def order_of(move: Move, codes: Codes) -> tuple[str, int, str]:

@@ -21,9 +21,12 @@ from typing import TYPE_CHECKING, Any
 from attrs import Factory, define, frozen
 
 from models.freeze import thaw, thaw_all
+from models.problems import ModelProblem
+from models.shared import Shared
 
 if TYPE_CHECKING:
     from models.local import Outcome
+    from models.member_objects import MemberObjects
 
 FIRST = 1000
 
@@ -74,6 +77,65 @@ class Repetition:
         """Return the questions to put when the search is over, in their order."""
         kept = [question for questions in self._kept.values() for question in questions]
         return kept * max(1, min(ROUNDS_MAX, KEPT // max(1, len(kept))))
+
+
+@define
+class AskedTwice:
+    """Puts questions to a member again, and refuses one whose answer is another one then.
+
+    `reach`: what its code can reach beside the member; told by `Codes`, which knows all.
+    """
+
+    objects: MemberObjects
+    reach: Shared = Factory(lambda: Shared([]))
+    _repetition: Repetition = Factory(Repetition)
+
+    def again(
+        self,
+        method: str,
+        about: str,
+        first: Any,
+        ask: Callable[[], Any],
+        tell: Callable[[Any, Any], str],
+    ) -> None:
+        """Put a question again, if its turn has come, and keep it for the end."""
+        if self._repetition.is_due():
+            question = Question(method, about, first, ask, tell)
+            self._repetition.keep(question)
+            self._compare(question)
+
+    def ask_again(self, *, as_at_first: bool = False) -> None:
+        """Put the first questions once more; raises `ModelProblem` for another answer.
+
+        `as_at_first`: shared objects get their first content back before each.
+        """
+        changed = self.reach.changed()
+        for question in self._repetition.at_the_end():
+            if as_at_first:
+                self.reach.put_back()
+            self._compare(question, changed)
+
+    def _compare(self, question: Question, changed: Sequence[str] = ()) -> None:
+        calls = self.objects.calls
+        try:
+            second = question.ask()
+            found = second != question.first
+            differs = question.tell(question.first, second) if found else ""
+        except ModelProblem as problem:
+            differs = f"once it answers, the other time {problem.message}"
+        finally:
+            self.objects.calls = calls
+        if differs:
+            shared = ", ".join(changed or self.reach.changed())
+            because = f"; members share {shared}, and steps change it" if shared else ""
+            # A world's own show(member) is no method of the class.
+            own = "" if "(member)" in question.method else f"{self.objects.kind.__qualname__}."
+            raise self.objects.problem(
+                f"{own}{question.method} gives two answers{question.about}"
+                f" in one and the same state: {differs}{because}",
+                next=NEXT,
+                method=question.method,
+            )
 
 
 # -- what differs, in words --------------------------------------------------------------

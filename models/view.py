@@ -48,6 +48,16 @@ class NoMember(LookupError):
         super().__init__(f"{name!r} is not a member; {self.next}")
 
 
+class _NoDisks(dict[str, Any]):
+    """The disks of a world that shows none: always empty, so `same` may give it as a value."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return 0
+
+    def __missing__(self, name: str) -> Any:
+        raise AttributeError("this view has no disks; a world shows them: show_disk=...")
+
+
 class View:
     """The members' observations in one state.
 
@@ -74,7 +84,7 @@ class View:
         self.up: Mapping[str, Any] = {
             name: item for name, item in zip(names, shown, strict=True) if item is not DOWN
         }
-        self.disk: Mapping[str, Any] = dict(zip(names, disks, strict=True)) if disks else {}
+        self.disk: Mapping[str, Any] = dict(zip(names, disks, strict=True)) if disks else _NoDisks()
         self.monitor: Any = monitor
         self.split = split
 

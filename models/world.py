@@ -33,6 +33,13 @@ class Together:
     fair: bool = True
     fault: bool = False
 
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.events, Mapping) or not self.events:
+            raise ModelProblem(
+                f"joint step {self.action!r} has the events {self.events!r}, so nobody takes it",
+                next="expected a dict with an event for each member that takes it",
+            )
+
 
 @frozen(kw_only=True)
 class World:
@@ -49,10 +56,13 @@ class World:
     `show_links`: views hold what queues and bags have under way, so claims and joint steps see it.
     `within`: where it is not true of a state, that state is judged and counted, and no step is
     taken from it: a bound for worlds without one of their own.
+    `same`: two states of whose views it says the same are one for the search (`models/same.py`):
+    the one found first goes on.  What is found is a run; what is not found may still be there.
+    `picture`: what runs show of each state besides, for people: a text, or SVG (`<svg ...>`).
     `together`: joint steps possible in a view, or a list of those that are tried in every state,
     which is much faster.  `interchangeable`: names of members whose
     code treats them alike; `--symmetry` explores one state for each renaming of them.
-    `expiry`: of what use a message of a set still is, by (sender, addressee or None for
+    `expiry`: of what use a message of a set still is, by (sender or None, addressee or None for
     all others, content): pairs of a member and a number.  The message is dropped for good
     as soon as the method `horizon` of each of these members, running or stopped, returns
     more than its number; no pairs: it is kept for ever.  Drop only what changes nothing any
@@ -74,8 +84,10 @@ class World:
     show_disk: Callable[[Any], Any] | None = None
     show_links: bool = False
     within: Callable[[View], Any] | None = None
+    same: Callable[[View], Any] | None = None
+    picture: Callable[[View], str] | None = field(default=None, repr=False)
     together: Callable[[View], Iterable[Together]] | Sequence[Together] | None = None
-    expiry: Callable[[str, str | None, Any], Iterable[tuple[str, int]]] | None = None
+    expiry: Callable[[Any, str | None, Any], Iterable[tuple[str, int]]] | None = None
     interchangeable: Sequence[str] = ()
     labels: Sequence[str] = ()
     beside: Sequence[str] = ()

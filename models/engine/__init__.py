@@ -1,4 +1,4 @@
-"""The engine: the array half of `models`.  Nothing outside imports more than `search`.
+"""The engine: the array half of `models`.  Who wants to search imports `search`.
 
 Its inner loops are compiled by numba when they are first used, which takes up to half a
 minute, and kept in a folder for the runs after.  Which folder, is decided here and for
@@ -47,7 +47,9 @@ class Kept:
 
     def is_cold(self) -> bool:
         """Return whether the loop every search needs will have to be compiled."""
-        return self.folder is None or next(self.folder.rglob("kernel.expand-*.nbi"), None) is None
+        return (
+            self.folder is None or next(self.folder.rglob("expansion.expand-*.nbi"), None) is None
+        )
 
 
 def _fingerprint() -> str:
@@ -114,6 +116,7 @@ def _load_loops() -> Kept:
     try:
         from models.engine import (  # noqa: F401
             canonical,
+            expansion,
             fingerprint,
             grids,
             kernel,

@@ -7,6 +7,8 @@ on many machines gives each of them a copy that knows only the numbers.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,22 +16,15 @@ import numpy.typing as npt
 from models.engine import kernel
 from models.engine.contents import Contents, Sets
 from models.engine.grids import Grids
-from models.engine.growing import Growing, Ragged
+from models.engine.growing import Growing, Ragged, columns
 from models.engine.layout import Layout
 from models.memory import Budget
 
 
 class Arrays(ABC):
-    """Fields: members, monitor, environment, queues, in this order.
+    """Fields: members, monitor, environment, queues, in this order."""
 
-    `spend`, `link_up`, `move_*`: the world around the members, which never changes.
-    """
-
-    spend: npt.NDArray[np.int32]
-    link_up: npt.NDArray[np.int8]
-    move_first: npt.NDArray[np.int32]
-    move_count: npt.NDArray[np.int32]
-    move_env: npt.NDArray[np.int32]
+    around: kernel.Around
 
     def __init__(self, shape: kernel.Shape, *, set_network: bool) -> None:
         self._shape = shape
@@ -53,40 +48,25 @@ class Arrays(ABC):
         self.cells = Grids(self.fields, kernel.UNKNOWN)
         self.adds_table = Grids(max(self.queue_count, 1), kernel.UNKNOWN)
         self.choice_column = Growing(np.int32)
-        self.out: dict[str, Growing] = {
-            "next": Growing(np.int32),
-            "cost": Growing(np.int8),
-            "last": Growing(np.int8),
-            "adds": Growing(np.int8),
-            "plain": Growing(np.int8),
-            "send_first": Growing(np.int32),
-            "send_count": Growing(np.int32),
-            "tells": Growing(np.int32, -1),
-            "taken": Growing(np.int64),
-        }
+        self.out = columns(
+            next=np.int32,
+            cost=np.int8,
+            last=np.int8,
+            adds=np.int8,
+            plain=np.int8,
+            send_first=np.int32,
+            send_count=np.int32,
+            taken=np.int64,
+        ) | {"tells": Growing(np.int32, -1)}
         self.outcome_messages: list[tuple[int, ...]] = []
         self.send_queue = Growing(np.int32)
         self.send_message = Growing(np.int32)
-        self.to: dict[str, Growing] = {
-            "first": Growing(np.int32),
-            "count": Growing(np.int32),
-            "member": Growing(np.int32),
-            "column": Growing(np.int32),
-            "link": Growing(np.int32),
-        }
-        self.take: dict[str, Growing] = {
-            "column": Growing(np.int32),
-            "message": Growing(np.int32),
-            "rest": Growing(np.int32),
-        }
-        self.joint: dict[str, Growing] = {
-            "first": Growing(np.int32),
-            "count": Growing(np.int32),
-            "part_first": Growing(np.int32),
-            "part_count": Growing(np.int32),
-            "part_member": Growing(np.int32),
-            "part_column": Growing(np.int32),
-        }
+        ints = np.int32
+        self.to = columns(first=ints, count=ints, member=ints, column=ints, link=ints)
+        self.take = columns(column=ints, message=ints, rest=ints)
+        self.joint = columns(first=ints, count=ints) | columns(
+            part_first=ints, part_count=ints, part_member=ints, part_column=ints
+        )
         self.event_taken = np.zeros(8, np.int64)
         self.contents: Contents | None = None
         self._budget: Budget | None = None
@@ -171,7 +151,8 @@ class Arrays(ABC):
         """Take `layout`, or one with room for what is numbered now; returns the old one."""
         old = self.layout
         if layout is None:
-            layout = old.grown([max(1, count) for count in self.value_counts()], self.slots)
+            slots = self.slots if self.set_network and self.contents is None else None
+            layout = old.grown([max(1, count) for count in self.value_counts()], slots)
         self.layout = layout
         self._added_upto = 0
         return old
@@ -207,7 +188,7 @@ class Arrays(ABC):
         self.cells.make_room_for_asks()
         self.adds_table.make_room_for_asks()
         needed, horizons = self.needed_messages()
-        layout, per, out = self.layout, self.per_value.arrays, self.out
+        layout, per, plain = self.layout, self.per_value.arrays, self.out["plain"].array
         return kernel.Lookup(
             words=np.array([layout.words], np.int64),
             word=layout.word,
@@ -224,24 +205,14 @@ class Arrays(ABC):
             cell=self.cells.array,
             cell_off=self.cells.off,
             cell_stride=self.cells.stride,
-            next=out["next"].array,
-            cost=out["cost"].array,
-            last=out["last"].array,
-            adds=out["adds"].array,
+            **_read(self.out, "next", "cost", "last", "adds", "send_first", "send_count", "tells"),
+            taken=self.out["taken"].array,
             # Where contents are numbered, no step is so plain that or-ing its bits is all.
-            plain=out["plain"].array if self.contents is None else self._not_plain(),
+            plain=plain if self.contents is None else np.zeros(len(plain), np.int8),
             added=self._added_masks(),
-            send_first=out["send_first"].array,
-            send_count=out["send_count"].array,
             send_queue=self.send_queue.array,
             send_message=self.send_message.array,
-            tells=out["tells"].array,
-            taken=out["taken"].array,
-            to_first=self.to["first"].array,
-            to_count=self.to["count"].array,
-            to_member=self.to["member"].array,
-            to_column=self.to["column"].array,
-            to_link=self.to["link"].array,
+            **{f"to_{name}": growing.array for name, growing in self.to.items()},
             horizon=per["horizon"],
             needed=needed,
             horizons=np.array([horizons], np.int64),
@@ -251,28 +222,16 @@ class Arrays(ABC):
             queue_link=np.arange(max(1, self.queue_count), dtype=np.int32),
             take_first=per["take_first"],
             take_count=per["take_count"],
-            take_column=self.take["column"].array,
-            take_message=self.take["message"].array,
-            take_rest=self.take["rest"].array,
+            **{f"take_{name}": growing.array for name, growing in self.take.items()},
             add=self.adds_table.array,
             add_off=self.adds_table.off,
             add_stride=self.adds_table.stride,
-            spend=self.spend,
-            link_up=self.link_up,
-            move_first=self.move_first,
-            move_count=self.move_count,
-            move_env=self.move_env,
+            **self.around._asdict(),
             joint_first=self.joint["first"].array,
             joint_count=self.joint["count"].array,
-            part_first=self.joint["part_first"].array,
-            part_count=self.joint["part_count"].array,
-            part_member=self.joint["part_member"].array,
-            part_column=self.joint["part_column"].array,
+            **_read(self.joint, "part_first", "part_count", "part_member", "part_column"),
             event_taken=self.event_taken,
         )
-
-    def _not_plain(self) -> npt.NDArray[np.int8]:
-        return np.zeros(len(self.out["plain"].array), np.int8)
 
     def sets(self) -> Sets | None:
         """Return the tables of numbered contents; None where each message has a bit."""
@@ -280,3 +239,7 @@ class Arrays(ABC):
 
     def shape(self) -> kernel.Shape:
         return self._shape
+
+
+def _read(tables: Mapping[str, Growing], *names: str) -> dict[str, Any]:
+    return {name: tables[name].array for name in names}

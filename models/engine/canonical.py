@@ -1,178 +1,110 @@
-"""Rows under renaming: exchanging two members, sorting them, trying every permutation.
-
-All by look-up: `swap_field` and `swap_value` say where a field's value goes when members j
-and j + 1 of the group change places, `swap_message` the same for messages of a set.
-"""
+"""Rows under renaming: exchanging two members, sorting them, trying every permutation."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+
+
+class Swaps(NamedTuple):
+    """Where all lies in a row, and where it goes when members j and j + 1 of the group change
+    places.
+    """
+
+    fields: int
+    word: I64
+    shift: U64
+    mask: U64
+    off: I64
+    swap_field: I64  # (j, field) -> field
+    swap_value: I64  # (j, off[field] + value) -> value
+    slot_mask: U64
+    slot_at: I32
+    slot_word: I64
+    slot_bit: U64
+    swap_message: I64  # (j, message of a set) -> message
+
+
+class Order(NamedTuple):
+    """What tells members of the group apart, in the order in which it is compared."""
+
+    group: I64  # their fields
+    own: I32  # (off[field] + value): colour of the member's own state
+    in_group: npt.NDArray[np.int8]  # of each field
+    colour: I32  # (member of the group, off[field] + value)
+    classes: I64  # (class, member of the group) -> message of a set
 
 
 @njit
-def swap(
-    row: Any,
-    other: Any,
-    j: Any,
-    fields: Any,
-    word: Any,
-    shift: Any,
-    mask: Any,
-    off: Any,
-    swap_field: Any,
-    swap_value: Any,
-    slot_mask: Any,
-    slot_at: Any,
-    slot_word: Any,
-    slot_bit: Any,
-    swap_message: Any,
-) -> None:
+def swap(row: Any, other: Any, j: Any, s: Any) -> None:
     """Write `row` with members j and j + 1 of the group exchanged into `other`."""
     for w in range(len(row)):
         other[w] = 0
     other[0] = np.uint64(1) << np.uint64(63)
-    for f in range(fields):
-        value = np.int64((row[word[f]] >> shift[f]) & mask[f])
-        to = swap_field[j, f]
-        moved = np.uint64(swap_value[j, off[f] + value])
-        other[word[to]] |= moved << shift[to]
+    for f in range(s.fields):
+        value = np.int64((row[s.word[f]] >> s.shift[f]) & s.mask[f])
+        to = s.swap_field[j, f]
+        moved = np.uint64(s.swap_value[j, s.off[f] + value])
+        other[s.word[to]] |= moved << s.shift[to]
     for w in range(len(row)):
-        bits = row[w] & slot_mask[w]
+        bits = row[w] & s.slot_mask[w]
         at = w * 64
         while bits != 0:
             if bits & np.uint64(1):
-                m = swap_message[j, slot_at[at]]
-                other[slot_word[m]] |= np.uint64(1) << slot_bit[m]
+                m = s.swap_message[j, s.slot_at[at]]
+                other[s.slot_word[m]] |= np.uint64(1) << s.slot_bit[m]
             bits >>= np.uint64(1)
             at += 1
 
 
 @njit
-def _differ(
-    row: Any,
-    j: Any,
-    group: Any,
-    fields: Any,
-    word: Any,
-    shift: Any,
-    mask: Any,
-    off: Any,
-    in_group: Any,
-    own: Any,
-    colour: Any,
-    classes: Any,
-    slot_word: Any,
-    slot_bit: Any,
-) -> Any:
+def _differ(row: Any, j: Any, o: Any, s: Any) -> Any:
     """Compare members j and j + 1 of the group: below 0, 0 or above 0."""
-    one, two = group[j], group[j + 1]
-    a = own[off[one] + np.int64((row[word[one]] >> shift[one]) & mask[one])]
-    b = own[off[two] + np.int64((row[word[two]] >> shift[two]) & mask[two])]
+    one, two = o.group[j], o.group[j + 1]
+    a = o.own[s.off[one] + np.int64((row[s.word[one]] >> s.shift[one]) & s.mask[one])]
+    b = o.own[s.off[two] + np.int64((row[s.word[two]] >> s.shift[two]) & s.mask[two])]
     if a != b:
         return a - b
-    for f in range(fields):
-        if in_group[f] == 0:
-            value = off[f] + np.int64((row[word[f]] >> shift[f]) & mask[f])
-            a, b = colour[j, value], colour[j + 1, value]
+    for f in range(s.fields):
+        if o.in_group[f] == 0:
+            value = s.off[f] + np.int64((row[s.word[f]] >> s.shift[f]) & s.mask[f])
+            a, b = o.colour[j, value], o.colour[j + 1, value]
             if a != b:
                 return a - b
-    for c in range(classes.shape[0]):
-        m, n = classes[c, j], classes[c, j + 1]
-        x = (row[slot_word[m]] >> slot_bit[m]) & np.uint64(1)
-        y = (row[slot_word[n]] >> slot_bit[n]) & np.uint64(1)
+    for c in range(o.classes.shape[0]):
+        m, n = o.classes[c, j], o.classes[c, j + 1]
+        x = (row[s.slot_word[m]] >> s.slot_bit[m]) & np.uint64(1)
+        y = (row[s.slot_word[n]] >> s.slot_bit[n]) & np.uint64(1)
         if x != y:
             return np.int32(np.int64(x) - np.int64(y))
     return np.int32(0)
 
 
 @njit(cache=True)
-def sort_members(
-    rows: Any,
-    group: Any,
-    fields: Any,
-    word: Any,
-    shift: Any,
-    mask: Any,
-    off: Any,
-    in_group: Any,
-    own: Any,
-    colour: Any,
-    classes: Any,
-    swap_field: Any,
-    swap_value: Any,
-    slot_mask: Any,
-    slot_at: Any,
-    slot_word: Any,
-    slot_bit: Any,
-    swap_message: Any,
-) -> None:
+def sort_members(rows: Any, o: Any, s: Any) -> None:
+    """Replace each row by the one in which the members of the group are in order."""
     other = np.zeros(rows.shape[1], np.uint64)
     for r in range(len(rows)):
         row = rows[r]
-        for upto in range(1, len(group)):
+        for upto in range(1, len(o.group)):
             j = upto - 1
-            while (
-                j >= 0
-                and _differ(
-                    row,
-                    j,
-                    group,
-                    fields,
-                    word,
-                    shift,
-                    mask,
-                    off,
-                    in_group,
-                    own,
-                    colour,
-                    classes,
-                    slot_word,
-                    slot_bit,
-                )
-                > 0
-            ):
-                swap(
-                    row,
-                    other,
-                    j,
-                    fields,
-                    word,
-                    shift,
-                    mask,
-                    off,
-                    swap_field,
-                    swap_value,
-                    slot_mask,
-                    slot_at,
-                    slot_word,
-                    slot_bit,
-                    swap_message,
-                )
+            while j >= 0 and _differ(row, j, o, s) > 0:
+                swap(row, other, j, s)
                 for w in range(len(row)):
                     row[w] = other[w]
                 j -= 1
 
 
 @njit(cache=True)
-def least_permutation(
-    rows: Any,
-    swaps: Any,
-    fields: Any,
-    word: Any,
-    shift: Any,
-    mask: Any,
-    off: Any,
-    swap_field: Any,
-    swap_value: Any,
-    slot_mask: Any,
-    slot_at: Any,
-    slot_word: Any,
-    slot_bit: Any,
-    swap_message: Any,
-) -> None:
+def least_permutation(rows: Any, swaps: Any, s: Any) -> None:
+    """Replace each row by the least of those that `swaps`, one after the other, make of it."""
     words = rows.shape[1]
     here = np.zeros(words, np.uint64)
     other = np.zeros(words, np.uint64)
@@ -180,23 +112,7 @@ def least_permutation(
         for w in range(words):
             here[w] = rows[r, w]
         for k in range(len(swaps)):
-            swap(
-                here,
-                other,
-                swaps[k],
-                fields,
-                word,
-                shift,
-                mask,
-                off,
-                swap_field,
-                swap_value,
-                slot_mask,
-                slot_at,
-                slot_word,
-                slot_bit,
-                swap_message,
-            )
+            swap(here, other, swaps[k], s)
             less = False
             for w in range(words):
                 here[w] = other[w]

@@ -41,7 +41,7 @@ class Combos:
             count > (1 << width) for count, width in zip(counts, self._layout.widths, strict=True)
         ):
             old = self._layout
-            self._layout = old.grown(counts, 0)
+            self._layout = old.grown(counts)
             count = self._sets.count
             self._sets.replace(self._layout.repack(self._sets.rows, count, old, 0), count)
 

@@ -20,7 +20,8 @@ from models.engine.growing import Growing
 from models.engine.layout import Layout
 
 if TYPE_CHECKING:
-    from models.engine.tables import Numbers, Tables
+    from models.engine.numbers import Numbers
+    from models.engine.tables import Tables
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]

@@ -186,7 +186,8 @@ def _names(tables: Tables) -> Callable[[int], str]:
             return f"“{plain(event)}” of {tables.names[member]}"
         if kind == 1:
             sender, _, content = tables.messages.values[rest >> 8]
-            return f"receiving {plain(thaw(content))} from {sender} by {tables.names[rest & 255]}"
+            message = Message(sender, thaw(content))
+            return f"receiving {message} by {tables.names[rest & 255]}"
         if kind == 2:
             sender, to = divmod(rest >> 24, tables.members)
             content = plain(thaw(tables.messages.values[rest & 0xFFFFFF]))

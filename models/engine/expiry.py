@@ -48,7 +48,7 @@ class Expiry:
         self.horizons = max(self.horizons, found + 1)
         return found
 
-    def add(self, sender: str, to: str | None, content: Hashable) -> None:
+    def add(self, sender: str | None, to: str | None, content: Hashable) -> None:
         """Take note of the next message, in the order of their numbers."""
         if self._expiry is None:
             return

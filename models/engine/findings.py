@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Findings:
     """`whole`: nothing was left out, so what was not found is not there.
 
-    `idle`: what the world is to be fair to and never can do.
+    `idle`: what the world is to be fair to and never can do.  `notes`: what abstract worlds
+    cannot do and was done.
     """
 
     results: dict[str, PropertyResult] = Factory(dict)
@@ -30,6 +31,7 @@ class Findings:
     whole: bool = True
     stopped_by: str = ""
     idle: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def shown(self) -> Trace | None:
         """Return the shortest run that breaks a claim; of equals, the claim named first."""
@@ -65,12 +67,15 @@ def findings_of(
             trace = Trace(item.name, item.kind, initial, steps)
         add_result(found, hit.claim, "violated" if broken else "reached", trace, hit.level)
     on_runs = [claim for claim in search.judge.claims if claim.property.kind in ON_RUNS]
-    if on_runs and found.whole:
+    if search.found.unmapped:
+        # The shortest such step leads at most to the last level: the steps to it are enough.
+        on_runs = search.judge.implementing
+    if on_runs and (found.whole or search.found.unmapped):
         judge = judge_runs or judge_graph
         uncounted(search, lambda: judge(search, on_runs, found))
     for claim in search.judge.claims:
         if claim.property.name not in found.results:
-            add_result(found, claim, _unhit(claim, whole=found.whole), None, None)
+            add_result(found, claim, _unhit(search, claim, whole=found.whole), None, None)
     found.results = {
         claim.property.name: _with_premise(claim, found.results[claim.property.name])
         for claim in search.judge.claims
@@ -88,10 +93,14 @@ def add_result(
         found.traces[item.name] = trace
 
 
-def _unhit(claim: Claim, *, whole: bool) -> Result:
+def _unhit(search: Search, claim: Claim, *, whole: bool) -> Result:
     if not whole:
         return "unknown"
-    return "not-reached" if claim.property.kind == "sometimes" else "holds"
+    if claim.property.kind != "sometimes":
+        return "holds"
+    # What was not found may lie behind a state from which the search did not go on.
+    left_out = search.world.same is not None or search.beyond > 0
+    return "unknown" if left_out else "not-reached"
 
 
 def _with_premise(claim: Claim, result: PropertyResult) -> PropertyResult:
@@ -108,7 +117,7 @@ def judge_graph(search: Search, claims: list[Claim], found: Findings) -> None:
     try:
         graph = Graph(search)
         for claim in claims:
-            trace = _broken_run(search, graph, claim)
+            trace = _broken_run(search, graph, claim, found)
             if trace is not None:
                 add_result(found, claim, "violated", trace, len(trace.steps))
         if any(claim.property.kind in ON_FAIR_RUNS for claim in claims):
@@ -118,7 +127,7 @@ def judge_graph(search: Search, claims: list[Claim], found: Findings) -> None:
         found.stopped_by = "the memory limit, before all runs could be judged"
 
 
-def _broken_run(search: Search, graph: Graph, claim: Claim) -> Trace | None:
+def _broken_run(search: Search, graph: Graph, claim: Claim, found: Findings) -> Trace | None:
     item = claim.property
     if item.kind in ON_FAIR_RUNS:
         run = graph.broken_by(claim)
@@ -127,7 +136,7 @@ def _broken_run(search: Search, graph: Graph, claim: Claim) -> Trace | None:
         lasso = run.loop_at, run.fairness, run.due_at
         return Trace(item.name, item.kind, run.initial, run.steps, *lasso)
     if item.scope == "step":
-        return _broken_step(graph, claim)
+        return _broken_step(graph, claim, found)
     bad = graph.deadlocks(claim) if item.kind == "no deadlock" else graph.impossible(claim)
     if len(bad) == 0:
         return None
@@ -137,7 +146,10 @@ def _broken_run(search: Search, graph: Graph, claim: Claim) -> Trace | None:
     return Trace(item.name, item.kind, initial, steps)
 
 
-def _broken_step(graph: Graph, claim: Claim) -> Trace | None:
+def _broken_step(graph: Graph, claim: Claim, found: Findings) -> Trace | None:
     item = claim.property
     run = graph.broken_step(claim)
-    return None if run is None else Trace(item.name, item.kind, run.initial, run.steps)
+    if run is None:
+        return None
+    found.notes += (run.abstractly,) if run.abstractly else ()
+    return Trace(item.name, item.kind, run.initial, run.steps)

@@ -15,6 +15,7 @@ to a state in which the claim is due, and stays from there on where it is not me
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ class Run:
     """A run that breaks a claim: initial states, steps, where its cycle begins, and why.
 
     `due_at`: the step after which the claim's premise is true, if it has one.
+    `abstractly`: what the abstract world would have had to do, of a claim that has one.
     """
 
     initial: dict[str, dict[str, str]]
@@ -52,37 +54,44 @@ class Run:
     loop_at: int | None = None
     fairness: str = ""
     due_at: int | None = None
+    abstractly: str = ""
 
 
 class Graph:
-    """All states and steps of a finished search."""
+    """All states and steps of a finished search; of one that ended at a level, the steps to it."""
+
+    _duties: list[Duties] | None = None
 
     def __init__(self, search: Search) -> None:
         self.search = search
         if not search.budget.allows(search.found.generated * _BYTES_PER_EDGE):
             raise TooMany
-        self.count = search.states.count
+        self.begins, self.count = search.begins, search.states.count
         self._collect()
         self.numbers = search.judge.number(search.rows(), 0, self.count)
-        self._duties: list[Duties] | None = None
+
+    def rows(self) -> npt.NDArray[np.uint64]:
+        """Return the states' rows."""
+        return self.search.rows()
 
     def _collect(self) -> None:
         search = self.search
         self._index()
         sources, targets, infos = [], [], []
-        for begin, end in zip(search.found.levels, search.found.levels[1:], strict=False):
+        levels = search.found.levels[: -1 if search.found.violated else None]
+        for begin, end in pairwise(levels):
             for batch in search.successors(begin, end):
                 sources.append(batch.source.copy())
                 targets.append(self._find(batch.rows))
                 infos.append(batch.info.copy())
         nothing = [np.empty(0, np.int64)]
-        self.source: Ints = np.concatenate(sources or nothing)
-        self.target: Ints = np.concatenate(targets or nothing)
-        self.info: Ints = np.concatenate(infos or nothing)
-        order = np.argsort(self.source, kind="stable")
-        self.source, self.target = self.source[order], self.target[order]
-        self.info = self.info[order]
-        self.fault = Faults.of(search.tables).of_steps(self.info)
+        self._ordered(*(np.concatenate(one or nothing) for one in (sources, targets, infos)))
+
+    def _ordered(self, source: Ints, target: Ints, info: Ints) -> None:
+        """Take in all steps, by the states that they lead out of."""
+        order = np.argsort(source, kind="stable")
+        self.source, self.target, self.info = source[order], target[order], info[order]
+        self.fault = Faults.of(self.search.tables).of_steps(self.info)
         self.first = np.searchsorted(self.source, np.arange(self.count + 1))
 
     def _index(self) -> None:
@@ -176,16 +185,18 @@ class Graph:
 
     def broken_step(self, claim: Claim) -> Run | None:
         """Return the least of the shortest runs whose last step breaks a claim about steps."""
-        asked = StepClaim(claim.property)
+        asked = claim.asked or StepClaim(claim.property)
         view, item = self.search.judge.view, claim.property
-        begins = self.numbers[: self.search.begins]
+        begins = self.numbers[: self.begins]
         wrong = [
             row
             for row, number in enumerate(begins.tolist())
             if not ask(item, lambda at: asked.begins(view(at)), number)
         ]
         if wrong:
-            return self._told(Way(wrong[0], [], None), [], "", lasso=False, has_premise=False)
+            run = self._told(Way(wrong[0], [], None), [], "", lasso=False, has_premise=False)
+            run.abstractly = asked.told(None, view(int(self.numbers[wrong[0]])))
+            return run
         bad = self._bad_steps(asked)
         source = np.zeros(self.count, np.bool_)
         source[self.source[bad]] = True
@@ -198,7 +209,10 @@ class Graph:
             bad[self.source[bad] == at].tolist(),
             key=lambda edge: (order_of(self.move(edge), codes), edge),
         )
-        return self._told(way, [last], "", lasso=False, has_premise=False)
+        run = self._told(way, [last], "", lasso=False, has_premise=False)
+        before, after = self.source[last], self.target[last]
+        run.abstractly = asked.told(view(int(self.numbers[before])), view(int(self.numbers[after])))
+        return run
 
     def _bad_steps(self, asked: StepClaim) -> Ints:
         """Return the steps that break a claim, each kind between two combinations asked once."""
@@ -235,14 +249,12 @@ class Graph:
 
     def move(self, edge: int) -> Move:
         """Return a step as a value."""
-        return move_of(
-            self.search, int(self.info[edge]), self.search.rows()[int(self.source[edge])]
-        )
+        return move_of(self.search, int(self.info[edge]), self.rows()[int(self.source[edge])])
 
     def _told(
         self, way: Way, cycle: list[int], fairness: str, *, lasso: bool, has_premise: bool
     ) -> Run:
-        rows = self.search.rows()
+        rows = self.rows()
         steps = []
         for edge in way.edges + cycle:
             after = states_text(self.search, rows[int(self.target[edge])])

@@ -38,6 +38,11 @@ class Growing:
             self.array = grown
 
 
+def columns(**dtypes: Any) -> dict[str, Growing]:
+    """Return the columns of a table that grows row by row."""
+    return {name: Growing(dtype) for name, dtype in dtypes.items()}
+
+
 class Ragged:
     """Several arrays of the same shape: one block of values for each field.
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define
 
-from models.asking import ask, guard
+from models.asking import ask, guard, is_within
 from models.engine.combos import Combos
 from models.engine.pairs import Ids, Pairs, pairs_of
 from models.engine.tables import Tables
@@ -26,6 +26,7 @@ from models.local import freeze_event, rename_event
 from models.memory import Budget
 from models.problems import ModelProblem
 from models.properties import Property
+from models.step_claims import StepClaim
 from models.view import DOWN, View
 from models.world import Together
 
@@ -39,6 +40,13 @@ class Claim:
     premise_bit: int = -1
     meanwhile_bit: int = -1
     premise_met: bool = False
+    asked: StepClaim | None = None  # of one world that implements another
+
+    def is_mapped(self, view: View) -> bool:
+        """Return whether a view stands for a state that the abstract world can reach."""
+        item, asked = self.property, self.asked
+        assert asked is not None
+        return bool(guard(f"property {item.name!r}", partial(asked.is_state, view)))
 
 
 Ints = npt.NDArray[np.int64]
@@ -76,11 +84,33 @@ def _deeds(steps: list[Together], names: dict[str, str]) -> set[Any]:
     }
 
 
+def _is_within(
+    within: Callable[[View], Any],
+    view: View,
+    renamed: Callable[[View], list[tuple[dict[str, str], View]]] | None,
+) -> bool:
+    """Return what the world's bound says of a view, and of all its renamings."""
+    views = [view, *(other for _, other in (renamed(view) if renamed is not None else ()))]
+    said = {is_within(within, one) for one in views}
+    if len(said) > 1:
+        raise ModelProblem(
+            "within(view) changes when members are renamed",
+            next="make it the same for interchangeable members, or run with --no-symmetry",
+        )
+    return said.pop()
+
+
 def _give_bits(claims: list[Claim]) -> int:
-    """Give each claim about the whole world its bits, one after the other; return how many."""
+    """Give each claim about the whole world its bits, one after the other; return how many.
+
+    One that a world implements another has a bit for what is a state of that one.
+    """
     bits = 0
     for claim in claims:
         item = claim.property
+        if item.abstract is not None:
+            claim.bit, bits = bits, bits + 1
+            claim.asked = StepClaim(item)
         if item.scope != "world":
             continue
         claim.bit, bits = bits, bits + 1
@@ -105,7 +135,9 @@ class Judge:
             claim for claim in self.claims if claim.property.scope not in ("world", "step")
         ]
         self.whole = [claim for claim in self.claims if claim.property.scope == "world"]
-        self.combines = bool(self.whole) or world.together is not None
+        self.implementing = [claim for claim in self.claims if claim.asked is not None]
+        asked_whole = bool(self.whole or self.implementing)
+        self.combines = asked_whole or world.together is not None
         self.steps = [claim for claim in self.claims if claim.property.scope == "step"]
         # Members, monitor, environment: what a view is made of.
         # And links, where the world shows them.
@@ -345,7 +377,7 @@ class Judge:
         listed = self.tables.world.joint_steps
         if fixed and self.renamed is None:
             self._fix_joint(count - self._known)
-            if not self.whole and self.tables.world.within is None:
+            if not (self.whole or self.implementing) and self.tables.world.within is None:
                 self._known = count
                 return
         for number in range(self._known, count):
@@ -369,8 +401,11 @@ class Judge:
                             next="make it the same for interchangeable members, "
                             "or run with --no-symmetry",
                         )
+            for claim in self.implementing:
+                if claim.is_mapped(self.view(number)):
+                    flags |= 1 << claim.bit
             within = self.tables.world.within
-            if within is not None and guard("within(view)", partial(within, self.view(number))):
+            if within is not None and _is_within(within, self.view(number), self.renamed):
                 flags |= 1 << self.within_bit
             self.flags[number] = flags
             if together is not None and not (fixed and self.renamed is None):

@@ -71,7 +71,7 @@ def shortest_way(graph: Graph, hunt: Hunt) -> Way | None:
     far = (
         near if hunt.due is None else distances(graph, nowhere, None, np.where(hunt.due, near, -1))
     )
-    starts = far[: graph.search.begins]
+    starts = far[: graph.begins]
     if not (starts >= 0).any():
         return None
     begin = int(np.flatnonzero(starts == starts[starts >= 0].min())[0])

@@ -17,6 +17,9 @@ from numba import njit
 OCCUPIED = np.uint64(1 << 63)
 """Set in word 0 of every row, so that no row is all zero."""
 
+WIDTH_MAX = 32
+"""More bits than any field needs."""
+
 
 class Layout:
     """`widths`: bits of each field.  `slots`: message slots wanted at least."""
@@ -69,11 +72,21 @@ class Layout:
             self.slot_at[w * 64 + bit] = m
         return True
 
-    def grown(self, counts: list[int], slots: int) -> Layout:
+    def grown(self, counts: list[int], slots: int | None = None) -> Layout:
         """Return a layout with room for `counts` values in each field and `slots` messages.
 
-        A field that is too small gets two bits where they cost no word, else one.
+        None: no message is ever a bit.  Then what is left of the words goes to the fields, the
+        same to each: to pack all rows anew costs more than bits that are there anyway.  Else
+        only a field that is too small gets two bits where they cost no word, else one.
         """
+        if slots is None:
+            found = Layout([(count - 1).bit_length() for count in counts], 0, self.words)
+            while max(found.widths, default=WIDTH_MAX) < WIDTH_MAX:
+                wider = Layout([width + 1 for width in found.widths], 0, found.words)
+                if wider.words > found.words:
+                    break
+                found = wider
+            return found
         need = [
             max(width, (count - 1).bit_length())
             for width, count in zip(self.widths, counts, strict=True)

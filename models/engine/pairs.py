@@ -18,7 +18,7 @@ from models.properties import Property
 from models.view import DOWN
 
 if TYPE_CHECKING:
-    from models.engine.tables import Observations, Observed
+    from models.engine.numbers import Observations, Observed
 
 Ints = npt.NDArray[np.int64]
 

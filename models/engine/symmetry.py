@@ -5,8 +5,7 @@ that a state is renamed by look-up.  Where each value treats members independent
 another (it is decided by one colour for each member), sorting the members by their colours
 is an exact canonical form.  Otherwise the least of all permutations is taken.
 
-The claim that members are interchangeable is checked at every step the search explores:
-the code of the renamed member must give the renamed outcome.
+That members are interchangeable is checked at every step (`interchange.py`).
 """
 
 from __future__ import annotations
@@ -17,15 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from models.engine.canonical import least_permutation, sort_members, swap
+from models.engine.canonical import Order, Swaps, least_permutation, sort_members, swap
 from models.engine.growing import Growing
+from models.engine.interchange import Interchange, refuse_claims_about_names, renamed_local
 from models.engine.tables import Tables
 from models.environment import Surroundings
-from models.freeze import freeze, rename, thaw
-from models.local import LocalState, Outcome, rename_event, thaw_event
+from models.freeze import rename
 from models.problems import ModelProblem
-from models.properties import ON_FAIR_RUNS
-from models.view import View
 
 PERMUTED_MAX = 7
 """Members at most where every permutation must be tried (5,040 of them)."""
@@ -56,6 +53,27 @@ def plain_changes(count: int) -> list[int]:
             step[larger] = -step[larger]
 
 
+def swapped_fields(tables: Tables, group: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return where each field's value goes when neighbours of the group change places.
+
+    Result: int64, shape (swap, field).
+    """
+    swaps, first = len(group) - 1, tables.queue_field
+    found = np.tile(np.arange(tables.fields, dtype=np.int64), (swaps, 1))
+    for j in range(swaps):
+        a, b = int(group[j]), int(group[j + 1])
+        exchanged = {a: b, b: a}
+        found[j, a], found[j, b] = b, a
+        for f in range(first, tables.fields):
+            if tables.contents is not None:
+                found[j, f] = first + exchanged.get(f - first, f - first)
+            else:
+                x, y = divmod(f - first, tables.members)
+                x, y = exchanged.get(x, x), exchanged.get(y, y)
+                found[j, f] = first + tables.queues.between(x, y)
+    return found
+
+
 class Symmetry:
     """Canonical rows under renaming of the world's interchangeable members."""
 
@@ -63,29 +81,7 @@ class Symmetry:
         self.tables = tables
         world = tables.world
         names = list(world.interchangeable)
-        if len(names) < 2:
-            raise ModelProblem(
-                f"world {world.name} says of no two members that they are interchangeable",
-                next="run it with --no-symmetry, or name them: World(interchangeable=[...])",
-            )
-        if world.show_links:
-            raise ModelProblem(
-                f"world {world.name} shows its links, which name members",
-                next="run it with --no-symmetry, or without show_links",
-            )
-        for item in world.properties:
-            among = set(item.among or names)
-            if among & set(names) and not set(names) <= among:
-                raise ModelProblem(
-                    f"property {item.name!r} treats interchangeable members differently",
-                    next="let `among` name all of them or none, or run with --no-symmetry",
-                )
-            if item.kind in ON_FAIR_RUNS or item.scope == "step":
-                about = "steps" if item.scope == "step" else "liveness"
-                raise ModelProblem(
-                    f"property {item.name!r} is about {about}, which renaming does not keep",
-                    next="run it with --no-symmetry",
-                )
+        refuse_claims_about_names(world, names)
         self.names = names
         self.group = np.array([tables.number_of[name] for name in names], np.int64)
         self.swaps = len(names) - 1
@@ -95,17 +91,7 @@ class Symmetry:
         fields = tables.fields
         self.in_group = np.zeros(fields, np.int8)
         self.in_group[self.group] = 1
-        self.swap_field = np.tile(np.arange(fields, dtype=np.int64), (self.swaps, 1))
-        for j in range(self.swaps):
-            a, b = int(self.group[j]), int(self.group[j + 1])
-            exchanged = {a: b, b: a}
-            for f in range(fields):
-                if f in exchanged:
-                    self.swap_field[j, f] = exchanged[f]
-                elif f >= tables.queue_field:
-                    x, y = divmod(f - tables.queue_field, tables.members)
-                    x, y = exchanged.get(x, x), exchanged.get(y, y)
-                    self.swap_field[j, f] = tables.queue_field + tables.queue(x, y)
+        self.swap_field = swapped_fields(tables, self.group)
         self._images: list[list[list[int]]] = [
             [[] for _ in range(fields)] for _ in range(self.swaps)
         ]
@@ -113,8 +99,7 @@ class Symmetry:
         self._colours: dict[tuple[int, int], list[int]] = {}
         self._colour_count = 0
         self._classes: list[list[int]] = []
-        self._checked = 0
-        self._chosen = [0] * tables.members
+        self.interchange = Interchange(tables, names, self._maps, self.swap_field)
         self._arrays_for: tuple[Any, ...] = ()
 
     def _permutations(self) -> list[int]:
@@ -148,54 +133,56 @@ class Symmetry:
                     next="give them all their images, or run with --no-symmetry",
                 )
             return of[moved]
+        if tables.contents is not None and field >= tables.contents.first:
+            messages = self._message_images[j].array
+            held = tuple(sorted(int(messages[m]) for m in value))
+            return tables.contents.number(to - tables.contents.first, held)
         if field >= tables.queue_field:
             numbers = [
                 tables.messages.add(rename(tables.messages.values[m], names))[0] for m in value
             ]
             content = tuple(numbers if tables.fifo else sorted(numbers))
-            return tables.content(to - tables.queue_field, content)
-        return tables.local(to, self._renamed_local(value, names))
-
-    @staticmethod
-    def _renamed_local(value: LocalState, names: dict[str, str]) -> LocalState:
-        return LocalState(
-            value.up, rename(value.values, names), rename(value.disk, names), value.ended
-        )
+            return tables.queues.number(to - tables.queue_field, content)
+        return tables.local(to, renamed_local(value, names))
 
     def refresh(self) -> bool:
         """Close all values and messages under renaming; returns whether anything was new."""
         tables = self.tables
-        self._check_code()
-        self._check_choices()
+        self.interchange.check()
         grew = False
         while True:
             again = False
             for j in range(self.swaps):
+                # Messages first: what a sender has under way is renamed by their images.
+                if tables.set_network:
+                    again |= self._rename_messages(j)
                 for f in range(tables.fields):
                     images = self._images[j][f]
                     values = tables.values[f].values
                     while len(images) < len(values):
                         images.append(self._renamed(j, f, values[len(images)]))
                         again = True
-                if tables.set_network:
-                    moved = self._message_images[j]
-                    while moved.count < len(tables.messages):
-                        sender, to, content = tables.messages.values[moved.count]
-                        names = self._maps[j]
-                        moved.append(
-                            tables.set_message(
-                                names.get(sender, sender),
-                                None if to is None else names.get(to, to),
-                                rename(content, names),
-                            )
-                        )
-                        again = True
             if not again:
                 break
             grew = True
-        if grew:
+        if grew and self.sorted_form:
             self._colour_values()
         return grew
+
+    def _rename_messages(self, j: int) -> bool:
+        """Give every message of a set its image; returns whether one was lacking."""
+        tables, moved, names = self.tables, self._message_images[j], self._maps[j]
+        first = moved.count
+        while moved.count < len(tables.messages):
+            sender, to, content = tables.messages.values[moved.count]
+            moved.append(
+                tables.set_message(
+                    None if sender is None else names.get(sender, sender),
+                    None if to is None else names.get(to, to),
+                    rename(content, names),
+                )
+            )
+        return moved.count > first
 
     # -- colours -----------------------------------------------------------------------
 
@@ -286,117 +273,13 @@ class Symmetry:
                     owners[i] = node[1]
         self._classes.append(owners)
 
-    # -- checking the claim ------------------------------------------------------------
-
-    def _check_choices(self) -> None:
-        tables = self.tables
-        for field in range(tables.members):
-            values = tables.values[field].values
-            while self._chosen[field] < len(values):
-                state = values[self._chosen[field]]
-                self._chosen[field] += 1
-                code = tables.codes.members[field]
-                own = {(choice.event, choice.fair) for choice in code.choices(state)}
-                for j in range(self.swaps):
-                    names = self._maps[j]
-                    other = tables.codes.members[int(self.swap_field[j, field])]
-                    theirs = other.choices(self._renamed_local(state, names))
-                    renamed = {(rename_event(event, names), fair) for event, fair in own}
-                    if {(choice.event, choice.fair) for choice in theirs} != renamed:
-                        raise ModelProblem(
-                            f"{code.name} and {other.name} are not interchangeable: they choose "
-                            f"among other steps when {self.names[j]} and {self.names[j + 1]} "
-                            "are exchanged",
-                            next="take them out of `interchangeable`, or run with --no-symmetry",
-                        )
-
-    def _check_code(self) -> None:
-        tables = self.tables
-        while self._checked < len(tables.outcomes):
-            first = self._checked
-            last = first
-            while not tables.out["last"].array[last]:
-                last += 1
-            self._checked = last + 1
-            field, local, column = tables.outcome_cell[first]
-            if local < 0:
-                continue
-            state = tables.values[field].values[local]
-            event = tables.columns[field].values[column]
-            for j in range(self.swaps):
-                names = self._maps[j]
-                code = tables.codes.members[int(self.swap_field[j, field])]
-                moved = code.run(self._renamed_local(state, names), rename_event(event, names))
-                wanted = [
-                    self._renamed_outcome(o, names) for o in tables.outcomes[first : last + 1]
-                ]
-                got = [self._comparable(o) for o in moved or ()]
-                if [self._comparable(o) for o in wanted] != got:
-                    raise ModelProblem(
-                        f"{tables.names[field]} and {code.name} are not interchangeable: "
-                        f"{thaw_event(event)} leads to something else when {self.names[j]} and "
-                        f"{self.names[j + 1]} are exchanged",
-                        next="take them out of `interchangeable`, or run with --no-symmetry",
-                    )
-
-    def _comparable(self, outcome: Outcome) -> tuple[Any, ...]:
-        sent: Any = outcome.sent
-        if not self.tables.fifo:
-            sent = sorted(outcome.sent, key=repr)
-        return outcome.after, list(sent), outcome.recorded, outcome.cost
-
-    def _renamed_outcome(self, outcome: Outcome, names: dict[str, str]) -> Outcome:
-        return Outcome(
-            self._renamed_local(outcome.after, names),
-            tuple(
-                (None if to is None else names.get(to, to), rename(content, names))
-                for to, content in outcome.sent
-            ),
-            rename(outcome.recorded, names),
-            outcome.cost,
-        )
-
-    def swapped_views(self, view: View) -> list[tuple[dict[str, str], View]]:
-        """Return the view with each two neighbours exchanged, and who is whom in it.
-
-        A claim must say the same of it, and the joint steps be the renamed ones.
-        """
-        views = []
-        for names in self._maps:
-            order = [self.tables.number_of[names.get(name, name)] for name in view]
-            shown = tuple(_renamed(view.values()[at], names) for at in order)
-            disks: tuple[Any, ...] = ()
-            if view.disk:
-                every = list(view.disk.values())
-                disks = tuple(_renamed(every[at], names) for at in order)
-            split, monitor = _renamed(view.split, names), _renamed(view.monitor, names)
-            other = View(tuple(view), shown, disks, monitor, split)
-            views.append((names, other))
-        return views
-
     def images_of(self, row: npt.NDArray[np.uint64]) -> set[bytes]:
         """Return the row and its images under every swap of neighbours."""
-        layout, tables = self.tables.layout, self.tables
+        layout = self.tables.layout
         found = {row[0].tobytes()}
         for j in range(self.swaps):
             other = np.zeros(layout.words, np.uint64)
-            swap(
-                row[0],
-                other,
-                j,
-                tables.fields,
-                layout.word,
-                layout.shift,
-                layout.mask,
-                tables.per_value.off,
-                self.swap_field,
-                self.swap_value,
-                layout.slot_mask,
-                layout.slot_at,
-                layout.slot_word,
-                layout.slot_bit,
-                self.swap_message,
-            )
+            swap(row[0], other, j, self._as_swaps())
             found.add(other.tobytes())
         return found
 
@@ -417,7 +300,7 @@ class Symmetry:
             begin = int(off[f])
             for j in range(self.swaps):
                 self.swap_value[j, begin : begin + count] = self._images[j][f][:count]
-            for v in range(count):
+            for v in range(count if self.sorted_form else 0):
                 colours = self._colours[(f, v)]
                 self.colour[:, begin + v] = colours
                 if self.in_group[f]:
@@ -435,15 +318,21 @@ class Symmetry:
     def canonical(self, rows: npt.NDArray[np.uint64]) -> None:
         """Replace each row by the one state that stands for all its renamings."""
         self._arrays()
+        swaps = self._as_swaps()
+        if self.sorted_form:
+            order = Order(self.group, self.own, self.in_group, self.colour, self.classes)
+            sort_members(rows, order, swaps)
+        else:
+            least_permutation(rows, np.array(self._order, np.int64), swaps)
+
+    def _as_swaps(self) -> Swaps:
         layout = self.tables.layout
-        place = (
+        return Swaps(
             self.tables.fields,
             layout.word,
             layout.shift,
             layout.mask,
             self.tables.per_value.off,
-        )
-        swap = (
             self.swap_field,
             self.swap_value,
             layout.slot_mask,
@@ -452,20 +341,3 @@ class Symmetry:
             layout.slot_bit,
             self.swap_message,
         )
-        if self.sorted_form:
-            sort_members(
-                rows,
-                self.group,
-                *place,
-                self.in_group,
-                self.own,
-                self.colour,
-                self.classes,
-                *swap,
-            )
-        else:
-            least_permutation(rows, np.array(self._order, np.int64), *place, *swap)
-
-
-def _renamed(value: Any, names: dict[str, str]) -> Any:
-    return thaw(rename(freeze(value), names))

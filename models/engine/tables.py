@@ -16,76 +16,26 @@ import numpy.typing as npt
 
 from models.answers import Answers
 from models.engine import kernel
+from models.engine.around import around
 from models.engine.arrays import Arrays
+from models.engine.beginnings import beginning
 from models.engine.contents import Contents
 from models.engine.expiry import Expiry
 from models.engine.layout import Layout
-from models.environment import FAULTS, Environment, Surroundings
+from models.engine.numbers import Numbers, Observations
+from models.engine.queues import Queues
+from models.environment import Environment
 from models.events import Message
-from models.freeze import is_fixed, thaw
-from models.local import Codes, LocalState, Outcome, freeze_event
-from models.network import FifoLinks, MessageSet, too_full
+from models.local import Choice, LocalState, Outcome, freeze_event
+from models.member import Codes
+from models.network import FifoLinks, MessageSet
 from models.problems import ModelProblem
 from models.world import Together, World
 
 MAX_MESSAGES = 1 << 20
 
-
-class Numbers:
-    """Values of one kind, numbered in the order in which they are first met."""
-
-    def __init__(self) -> None:
-        self.of: dict[Any, int] = {}
-        self.values: list[Any] = []
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def add(self, value: Any) -> tuple[int, bool]:
-        """Return (number, whether it is new)."""
-        known = self.of.get(value)
-        if known is not None:
-            return known, False
-        number = len(self.values)
-        self.of[value] = number
-        self.values.append(value)
-        return number, True
-
-
-class Observed:
-    """What a member shows, and its disk, as claims get it: anew each time where it can change."""
-
-    __slots__ = ("_disk", "_shown", "is_fixed")
-
-    def __init__(self, shown: Hashable, disk: Hashable) -> None:
-        self.is_fixed = is_fixed(shown) and is_fixed(disk)
-        self._shown: Any = thaw(shown) if self.is_fixed else shown
-        self._disk: Any = thaw(disk) if self.is_fixed else disk
-
-    @property
-    def shown(self) -> Any:
-        return self._shown if self.is_fixed else thaw(self._shown)
-
-    @property
-    def disk(self) -> Any:
-        return self._disk if self.is_fixed else thaw(self._disk)
-
-
-class Observations(Numbers):
-    """Numbered pairs of what is shown of a member and of its disk, frozen."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._observed: list[Observed] = []
-
-    def __getitem__(self, number: int) -> Observed:
-        for at in range(len(self._observed), number + 1):
-            self._observed.append(Observed(*self.values[at]))
-        return self._observed[number]
-
-    def __reduce__(self) -> Any:
-        # What was thawed need not be kept in a file.
-        return Observations, (), {"of": self.of, "values": self.values}
+FAILING_MAX = 1000
+"""So many cells may go wrong in a level before the others of it are left out."""
 
 
 def _shape_of(world: World, *, has_monitor: bool) -> kernel.Shape:
@@ -119,8 +69,7 @@ class Tables(Arrays):
         )
         self.number_of = {name: i for i, name in enumerate(self.names)}
         self.environment = Environment.of(world)
-        self._capacity: int | None = getattr(world.network, "capacity", None)
-        self._waits = getattr(world.network, "when_full", "") == "wait"
+        self.with_sender: bool = getattr(world.network, "with_sender", True)
 
         self.values = [Numbers() for _ in range(self.fields)]
         self.columns = [Numbers() for _ in range(self.fields)]
@@ -128,11 +77,14 @@ class Tables(Arrays):
         self.choice_fair: list[bool] = []
         self.outcomes: list[Outcome] = []
         self.outcome_cell: list[tuple[int, int, int]] = []  # (member, local, column)
-        self.messages = Numbers()  # (sender, to or None, content) in sets; contents in queues
+        self.messages = Numbers()  # of sets: see `models.steps.Sent`; of queues: contents
+        self.queues = Queues(self)
         self.take_queue: list[int] = []
         self.joint_steps: list[Together] = []
         self.shown = [Observations() for _ in range(self.fields)]
         self._initial: list[tuple[list[int], list[int]]] = []
+        # Cells whose question went wrong, as if there were no such step; None: it is raised.
+        self.failing: dict[tuple[int, int, int], ModelProblem] | None = None
         self._number_environment()
 
     def value_counts(self) -> list[int]:
@@ -152,39 +104,13 @@ class Tables(Arrays):
     # -- the world's own part ----------------------------------------------------------
 
     def _number_environment(self) -> None:
-        env = self.environment
-        for state in env.states:
-            number, _ = self.values[self.env_field].add(state)
-            self.per_value.make_room(self.env_field, number + 1)
-            split, _ = self.shown[self.env_field].add((state.split, None))
-            self.per_value.arrays["shown"][self.per_value.off[self.env_field] + number] = split
-        of = self.values[self.env_field].of
-        count = len(env.states)
-        self.spend = np.full((5, count), -1, np.int32)
-        self.link_up = np.ones((count, self.members * self.members), np.int8)
-        first: list[int] = []
-        counts: list[int] = []
-        moves: list[int] = []
-        self.moves: list[tuple[str, Surroundings]] = []
-        for number, state in enumerate(env.states):
-            self.spend[0, number] = number
-            for cost, name in enumerate(FAULTS, start=1):
-                after = env.spend(state, name)
-                if after is not None:
-                    self.spend[cost, number] = of[after]
-            if state.split is not None:
-                for i, one in enumerate(self.names):
-                    for j, other in enumerate(self.names):
-                        apart = (one in state.split) != (other in state.split)
-                        self.link_up[number, i * self.members + j] = 0 if apart else 1
-            first.append(len(moves))
-            for action, after in env.moves(state):
-                moves.append(of[after])
-                self.moves.append((action, after))
-            counts.append(len(moves) - first[-1])
-        self.move_first = np.array(first, np.int32)
-        self.move_count = np.array(counts, np.int32)
-        self.move_env = np.array(moves or [0], np.int32)
+        env = self.env_field
+        for state in self.environment.states:
+            number, _ = self.values[env].add(state)
+            self.per_value.make_room(env, number + 1)
+            split, _ = self.shown[env].add((state.split, None))
+            self.per_value.arrays["shown"][self.per_value.off[env] + number] = split
+        self.around, self.moves = around(self.environment, self.values[env].of, self.names)
 
     # -- numbering ---------------------------------------------------------------------
 
@@ -197,22 +123,24 @@ class Tables(Arrays):
 
     def local(self, field: int, state: LocalState) -> int:
         """Return the number of a member's local state; a new one is asked for its choices."""
-        number, new = self.values[field].add(state)
-        if not new:
-            return number
-        self.per_value.make_room(field, number + 1)
-        self.cells.make_room(field, number + 1, max(1, len(self.columns[field])))
-        arrays = self.per_value.arrays
+        known = self.values[field].of.get(state)
+        if known is not None:
+            return known
+        # Whatever may go wrong is asked before anything gets a number.
+        shows: tuple[Hashable, Hashable]
+        choices: tuple[Choice, ...]
         if field == self.monitor:
             assert self.codes.monitor is not None
-            shows = self.codes.monitor.shows(state)
-            at = self.per_value.off[field] + number
-            arrays["shown"][at] = self.shown[field].add((shows, None))[0]
-            return number
-        code = self.codes.members[field]
-        shown, _ = self.shown[field].add((code.shows(state), code.shows_disk(state)))
+            shows, choices, horizon = (self.codes.monitor.shows(state), None), (), 0
+        else:
+            code = self.codes.members[field]
+            shows, choices = (code.shows(state), code.shows_disk(state)), code.choices(state)
+            horizon = self.expiry.horizon(code.horizon(state))
+        number, _ = self.values[field].add(state)
+        self.per_value.make_room(field, number + 1)
+        self.cells.make_room(field, number + 1, max(1, len(self.columns[field])))
+        shown, _ = self.shown[field].add(shows)
         first = self.choice_column.count
-        choices = code.choices(state)
         for choice in choices:
             column = self.column(field, choice.event)
             self.choice_column.append(column)
@@ -223,10 +151,10 @@ class Tables(Arrays):
         arrays["shown"][at] = shown
         arrays["choice_first"][at] = first
         arrays["choice_count"][at] = len(choices)
-        arrays["horizon"][at] = self.expiry.horizon(code.horizon(state))
+        arrays["horizon"][at] = horizon
         return number
 
-    def set_message(self, sender: str, to: str | None, content: Hashable) -> int:
+    def set_message(self, sender: str | None, to: str | None, content: Hashable) -> int:
         number, new = self.messages.add((sender, to, content))
         if new:
             if number >= MAX_MESSAGES:
@@ -241,48 +169,18 @@ class Tables(Arrays):
                 member = self.number_of[name]
                 self.to["member"].append(member)
                 self.to["column"].append(self.column(member, Message(sender, content)))
-                self.to["link"].append(self.number_of[sender] * self.members + member)
+                # What says no sender is as if it were its own: no split is between.
+                one = member if sender is None else self.number_of[sender]
+                self.to["link"].append(one * self.members + member)
             self.expiry.add(sender, to, content)
         return number
 
-    def queue(self, sender: int, to: int) -> int:
-        return sender * self.members + to
-
-    def content(self, queue: int, content: tuple[int, ...]) -> int:
-        """Return the number of what a queue holds (numbers of messages, in order)."""
-        field = self.queue_field + queue
-        number, new = self.values[field].add(content)
-        if not new:
-            return number
-        self.per_value.make_room(field, number + 1)
-        self.adds_table.make_room(queue, number + 1, max(1, len(self.messages)))
-        sender, to = divmod(queue, self.members)
-        heads = (
-            [0]
-            if self.fifo
-            else [i for i in range(len(content)) if i == 0 or content[i] != content[i - 1]]
-        )
-        entries = []
-        if content:
-            for i in heads:
-                # The rest may be new as well: shorter, so this ends.
-                rest = self.content(queue, content[:i] + content[i + 1 :])
-                event = Message(self.names[sender], self.messages.values[content[i]])
-                entries.append((self.column(to, event), content[i], rest))
-        first = self.take["column"].count
-        for column, message, rest in entries:
-            self.take["column"].append(column)
-            self.take["message"].append(message)
-            self.take["rest"].append(rest)
-            self.take_queue.append(queue)
-        at = self.per_value.off[field] + number
-        if self.world.show_links:
-            held = tuple(self.messages.values[m] for m in content)
-            held = held if self.fifo else tuple(sorted(held, key=repr))
-            self.per_value.arrays["shown"][at] = self.shown[field].add((held, None))[0]
-        self.per_value.arrays["take_first"][at] = first
-        self.per_value.arrays["take_count"][at] = len(entries)
-        return number
+    def set_messages(self, field: int, outcome: Outcome) -> list[int]:
+        """Return the numbers of the messages of a set that a member sends."""
+        if not outcome.sent:
+            return []
+        sender = self.names[field] if self.with_sender else None
+        return [self.set_message(sender, to, content) for to, content in outcome.sent]
 
     # -- answers -----------------------------------------------------------------------
 
@@ -292,7 +190,7 @@ class Tables(Arrays):
             if kind == kernel.ASK_CELL:
                 self._fill_cell(x, y, z)
             elif self.contents is None:
-                self._fill_add(x, y, z)
+                self.queues.fill_add(x, y, z)
             elif kind == kernel.ASK_ADD:
                 self.contents.fill_add(x, y, z)
             elif kind == kernel.ASK_TRIM:
@@ -300,33 +198,27 @@ class Tables(Arrays):
             else:
                 self.contents.fill_vector(x)
 
-    def _is_full(self, held: tuple[int, ...]) -> bool:
-        return self._capacity is not None and len(held) >= self._capacity
-
-    def _fill_add(self, queue: int, content: int, message: int) -> None:
-        held = self.values[self.queue_field + queue].values[content]
-        more = (*held, message)
-        if not self.fifo:
-            more = tuple(sorted(more))
-        if self._is_full(held):
-            number = kernel.REFUSED if self._waits else content
-        else:
-            number = self.content(queue, more)
-        self.adds_table.make_room(queue, content + 1, message + 1)
-        self.adds_table.put(queue, content, message, number)
-
     def _fill_cell(self, field: int, local: int, column: int) -> None:
+        failing = self.failing
+        first = kernel.REFUSED
+        if failing is None or len(failing) < FAILING_MAX:
+            try:
+                first = self._answer(field, local, column)
+            except ModelProblem as problem:
+                if failing is None or not problem.member:
+                    raise
+                failing[field, local, column] = problem
+        self.cells.put(field, local, column, first)
+
+    def _answer(self, field: int, local: int, column: int) -> int:
         state = self.values[field].values[local]
         event = self.columns[field].values[column]
         if field == self.monitor:
-            first = self._monitor_cell(field, state, event)
-        else:
-            outcomes = self.codes.members[field].run(state, event)
-            if not outcomes:
-                first = kernel.REFUSED
-            else:
-                first = self._add_outcomes(field, local, column, outcomes)
-        self.cells.put(field, local, column, first)
+            return self._monitor_cell(field, state, event)
+        outcomes = self.codes.members[field].run(state, event)
+        if not outcomes:
+            return kernel.REFUSED
+        return self._add_outcomes(field, local, column, outcomes)
 
     def _monitor_cell(self, field: int, state: LocalState, event: Any) -> int:
         code = self.codes.monitor
@@ -346,26 +238,14 @@ class Tables(Arrays):
             messages: tuple[int, ...] = ()
             queued: list[tuple[int, int]] = []
             if self.set_network:
-                messages = tuple(
-                    dict.fromkeys(
-                        self.set_message(self.names[field], to, content)
-                        for to, content in outcome.sent
-                    )
-                )
+                messages = tuple(dict.fromkeys(self.set_messages(field, outcome)))
             else:
-                for to, content in outcome.sent:
-                    number, _ = self.messages.add(content)
-                    receivers = (
-                        [self.number_of[to]]
-                        if to is not None
-                        else [m for m in range(self.members) if m != field]
-                    )
-                    queued += [(self.queue(field, member), number) for member in receivers]
+                queued = self.queues.sent(field, outcome.sent)
                 if outcome.cost == "crash" and self.fifo:
                     # What it sent itself before it crashed is under way to it, and lost.
                     queued = [pair for pair in queued if pair[0] % self.members != field]
                 for queue, number in queued:
-                    self.content(queue, ())
+                    self.queues.number(queue, ())
                     self.adds_table.make_room(
                         queue, len(self.values[self.queue_field + queue]), number + 1
                     )
@@ -414,67 +294,15 @@ class Tables(Arrays):
 
     def initial(self) -> list[tuple[list[int], list[int]]]:
         """Return the initial states: a number for each field, and the messages of the set."""
-        self._initial = self._initial or [self._made(begun) for begun in self.codes.beginnings()]
+        self._initial = self._initial or [
+            beginning(self, begun) for begun in self.codes.beginnings()
+        ]
         if self.contents is None:
             return [(list(fields), messages) for fields, messages in self._initial]
         contents = self.contents
         return [([*fields, *contents.numbers(held)], []) for fields, held in self._initial]
 
-    def _made(
-        self, begun: tuple[tuple[LocalState, Outcome | None], ...]
-    ) -> tuple[list[int], list[int]]:
-        fields = [0] * self.fields
-        messages: list[int] = []
-        queues: dict[int, tuple[int, ...]] = dict.fromkeys(range(self.queue_count), ())
-        for q in range(self.queue_count):
-            self.content(q, ())
-        told: list[Hashable] = []
-        horizons = [0] * self.members
-        if self.world.expiry is not None:
-            pairs = zip(self.codes.members, begun, strict=True)
-            horizons = [code.horizon(before) for code, (before, _) in pairs]
-        for field, code in enumerate(self.codes.members):
-            state, outcome = begun[field]
-            if outcome is not None:
-                state = outcome.after
-                told += outcome.recorded
-                for to, content in outcome.sent:
-                    if self.set_network:
-                        messages.append(self.set_message(self.names[field], to, content))
-                    else:
-                        number, _ = self.messages.add(content)
-                        for member in range(self.members):
-                            if member == self.number_of.get(to or "") or (
-                                to is None and member != field
-                            ):
-                                q = self.queue(field, member)
-                                if self._is_full(queues[q]):
-                                    if self._waits:
-                                        raise too_full(self.names[field])
-                                    continue
-                                queues[q] = (*queues[q], number)
-                                if not self.fifo:
-                                    queues[q] = tuple(sorted(queues[q]))
-            fields[field] = self.local(field, state)
-            if self.world.expiry is not None:
-                horizons[field] = code.horizon(state)
-                messages = list(self.expiry.of_use(tuple(messages), tuple(horizons)))
-        if self.codes.monitor is not None:
-            from models.local import START
-
-            outcomes = self.codes.monitor.run(self.codes.monitor.before_start(), START)
-            assert outcomes
-            state = outcomes[0].after
-            for event in told:
-                after = self.codes.monitor.run(state, event)
-                state = after[0].after if after else state
-            fields[self.monitor] = self.local(self.monitor, state)
-        fields[self.env_field] = 0
-        for q, content in queues.items():
-            fields[self.queue_field + q] = self.content(q, content)
-        return fields, sorted(set(messages))
-
-    def number_contents(self) -> None:
+    def number_contents(self) -> Contents:
         """Let a row have a number for what each sender has under way, in place of its bits."""
         more = self.members
         self.fields += more
@@ -486,6 +314,7 @@ class Tables(Arrays):
         if self._budget is not None:
             self.contents.bound_by(self._budget.claim)
         self.layout = Layout([0] * self.fields, 0)
+        return self.contents
 
     def give_bits(self) -> Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.uint64]]:
         """Let a row have a bit for each message again; returns what packs rows so."""
@@ -497,7 +326,8 @@ class Tables(Arrays):
         held = self.values[self.fields :]
         for kept in (self.values, self.columns, self.shown):
             del kept[self.fields :]
-        self.layout = Layout(old.widths[: self.fields], self.slots)
+        widths = [(max(1, count) - 1).bit_length() for count in self.value_counts()]
+        self.layout = Layout(widths, self.slots)
         self._added_upto = 0
         return partial(contents.in_bits, held=held, old=old, layout=self.layout)
 

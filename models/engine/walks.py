@@ -18,15 +18,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import Factory, define, frozen
 
 from models.engine import kernel
 from models.engine.judge import Claim
-from models.engine.paths import Steps, move_of, states_text
-from models.engine.search import Limits, Search
+from models.engine.search import Search
+from models.engine.stopping import Limits
+from models.engine.walked import Broken, Met, Retraced, Walked, retraced
+from models.engine.walked_steps import Asked, Drawn
 from models.local import freeze_event
-from models.report import Step
-from models.steps import to_step
 from models.world import World
 
 Ints = npt.NDArray[np.int64]
@@ -81,37 +80,6 @@ def _mixed(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-@frozen
-class Broken:
-    """A run that broke a claim: the steps it took until then, as the kernel names them.
-
-    `begin`: the row in which it began.
-    """
-
-    claim: Claim
-    run: int
-    infos: tuple[int, ...]
-    begin: int = 0
-
-
-@define
-class Walked:
-    """What the runs met.  `reached`, `premise`: by claim, runs that did at some time.
-
-    `rested`: runs that ended before their last step, because nothing could change any more.
-    `broken`: the shortest run for each claim; `runs_broken`: by claim, how many.
-    """
-
-    runs: int = 0
-    steps: int = 0
-    longest: int = 0
-    rested: int = 0
-    reached: dict[str, int] = Factory(dict)
-    premise: dict[str, int] = Factory(dict)
-    runs_broken: dict[str, int] = Factory(dict)
-    broken: dict[str, Broken] = Factory(dict)
-
-
 class Walker:
     """Random runs of one world."""
 
@@ -139,6 +107,7 @@ class Walker:
             kernel.MOVE: Answers(lambda k: tables.moves[k][0] == "split", np.bool_),
             kernel.TOGETHER: Answers(lambda k: tables.joint_steps[k].fault, np.bool_),
         }
+        self._asked = [Asked(self.search, claim) for claim in self.judge.steps]
         self._taken = np.zeros(0, np.int64)
         self._events = np.zeros(8, np.int64)
 
@@ -184,7 +153,7 @@ class Walker:
         runs = max(1, min(runs_wanted, RUNS_AT_ONCE, HISTORY_MAX // steps_max))
         history = np.full((steps_max, runs), -1, np.int64)
         ended = np.full(runs, -1, np.int64)  # after how many steps, where before the last
-        met = _Met(runs)
+        met = Met(runs)
         active = np.arange(runs)
         begin = np.zeros(runs, np.int64)
         if self.search.begins > 1:
@@ -200,6 +169,9 @@ class Walker:
             self._judge_stuck(active, numbers, stuck, step, met, history)
             moves = info >= 0
             ended[active[~moves]] = step
+            drawn = None
+            if numbers is not None:
+                drawn = Drawn(numbers[moves], info[moves], self._standing[0][moves])
             self._standing = [self._standing[1][moves]]
             active, info = active[moves], info[moves]
             history[step, active] = info
@@ -207,7 +179,7 @@ class Walker:
             if len(active):
                 self.found.longest = max(self.found.longest, step + 1)
                 self.search.states.insert(self._standing[0].copy(), len(active))
-            active, numbers = self._judge(active, step + 1, met, history)
+            active, numbers = self._judge(active, step + 1, met, history, drawn)
             tick()
         self.found.runs += runs
         self.found.rested += int(((ended >= 0) & ~met.broke).sum())
@@ -310,8 +282,10 @@ class Walker:
 
     # -- judging -----------------------------------------------------------------------
 
-    def _judge(self, active: Ints, step: int, met: _Met, history: Ints) -> tuple[Ints, Ints | None]:
-        """Judge the standing rows; the runs that broke a claim end.
+    def _judge(
+        self, active: Ints, step: int, met: Met, history: Ints, drawn: Drawn | None = None
+    ) -> tuple[Ints, Ints | None]:
+        """Judge the standing rows, and the steps drawn to them; runs that broke a claim end.
 
         Returns the runs that go on, and the numbers of their combinations of observations.
         """
@@ -329,8 +303,14 @@ class Walker:
             elif claim.property.kind == "sometimes":
                 met.reach(claim, active[judge.reached(claim, rows, 0, count)])
         numbers = None
-        if judge.combines:
+        if judge.combines or self._asked:
             numbers = judge.number(rows, 0, count)
+            for asked in self._asked:
+                wrong_ = (
+                    asked.broken_by(drawn, numbers) if drawn else asked.broken_at_first(numbers)
+                )
+                broke |= wrong_
+                self._note(asked.claim, active[wrong_], step, met, history)
             flags = judge.flags[numbers]
             for claim in judge.whole:
                 holds = (flags >> np.uint64(claim.bit)) & np.uint64(1) != 0
@@ -352,7 +332,7 @@ class Walker:
         numbers: Ints | None,
         stuck: npt.NDArray[np.bool_],
         step: int,
-        met: _Met,
+        met: Met,
         history: Ints,
     ) -> None:
         """Judge the claims that nothing gets stuck; a stuck run may go on by faults alone."""
@@ -364,7 +344,7 @@ class Walker:
                 done = (flags >> np.uint64(claim.bit)) & np.uint64(1) != 0
                 self._note(claim, active[stuck & ~done], step, met, history)
 
-    def _note(self, claim: Claim, runs: Ints, step: int, met: _Met, history: Ints) -> None:
+    def _note(self, claim: Claim, runs: Ints, step: int, met: Met, history: Ints) -> None:
         """Note that these runs broke `claim` after `step` steps."""
         name = claim.property.name
         fresh = met.break_(claim, runs)
@@ -377,57 +357,8 @@ class Walker:
             begin = int(self._begin[run])
             self.found.broken[name] = Broken(claim, self.found.runs + run, infos, begin)
 
-    # -- a run as a trace --------------------------------------------------------------
-
-    def retrace(self, broken: Broken) -> tuple[dict[str, dict[str, str]], tuple[Step, ...]]:
-        """Take a run's steps again; return the initial states and the steps as text."""
-        search, self._standing = self.search, []
-        steps_of = Steps(search)
-        row = search.rows()[broken.begin].copy()
-        initial = states_text(search, row)
-        steps: list[Step] = []
-        for info in broken.infos:
-            wanted = move_of(search, info, row)
-            options = [(move, after) for move, after, _ in steps_of.out_of(row) if move == wanted]
-            move, row = options[0]
-            steps.append(to_step(move, states_text(search, row)))
-        return initial, tuple(steps)
-
-
-class _Met:
-    """Which of the runs at hand met what."""
-
-    def __init__(self, runs: int) -> None:
-        self._runs = runs
-        self.broke = np.zeros(runs, np.bool_)
-        self._reached: dict[str, npt.NDArray[np.bool_]] = {}
-        self._premise: dict[str, npt.NDArray[np.bool_]] = {}
-        self._broken: dict[str, npt.NDArray[np.bool_]] = {}
-
-    def _of(self, marks: dict[str, npt.NDArray[np.bool_]], claim: Claim) -> npt.NDArray[np.bool_]:
-        name = claim.property.name
-        if name not in marks:
-            marks[name] = np.zeros(self._runs, np.bool_)
-        return marks[name]
-
-    def reach(self, claim: Claim, runs: Ints) -> None:
-        self._of(self._reached, claim)[runs] = True
-
-    def meet(self, claim: Claim, runs: Ints) -> None:
-        self._of(self._premise, claim)[runs] = True
-
-    def break_(self, claim: Claim, runs: Ints) -> Ints:
-        """Return those of `runs` that had not broken the claim before."""
-        marks = self._of(self._broken, claim)
-        fresh = runs[~marks[runs]]
-        marks[fresh] = True
-        return fresh
-
-    def add_to(self, found: Walked) -> None:
-        for marks, counts in (
-            (self._reached, found.reached),
-            (self._premise, found.premise),
-            (self._broken, found.runs_broken),
-        ):
-            for name, runs in marks.items():
-                counts[name] = counts.get(name, 0) + int(runs.sum())
+    def retrace(self, broken: Broken) -> Retraced:
+        """Take a run's steps again."""
+        self._standing = []
+        asked = next((item for item in self._asked if item.claim is broken.claim), None)
+        return retraced(self.search, broken, asked)

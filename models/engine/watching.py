@@ -75,20 +75,25 @@ def watch(
         bit[here] = np.uint64(1) << numbers
         feared[here] = fears.conflicts[numbers.astype(np.int64), 0]
 
-    def piece(
-        begin: int, end: int, room: int = _BAD_MOST
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    def watched_with(
+        begin: int, end: int, room: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], int]:
         bad = np.empty(room, np.int64)
         where = (rows, begin, end, layout.word, layout.shift, layout.mask, off)
         if is_few:
             mask, found = watch_few(*where, watched, bit, feared, bad)
             bits = np.uint64(mask) >> np.arange(total, dtype=np.uint64)
-            seen = (bits & np.uint64(1)) != 0
-        else:
-            seen = np.zeros(total, np.bool_)
-            found = watch_many(*where, shown, fears.base, watched, fears.conflicts, seen, bad)
-        # Seldom: again, with room for all.  Some alone would depend on the rows' order.
-        return (bad[:found], seen) if found <= room else piece(begin, end, int(found))
+            return bad, (bits & np.uint64(1)) != 0, int(found)
+        seen = np.zeros(total, np.bool_)
+        found = watch_many(*where, shown, fears.base, watched, fears.conflicts, seen, bad)
+        return bad, seen, int(found)
+
+    def piece(begin: int, end: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        bad, seen, found = watched_with(begin, end, _BAD_MOST)
+        if found > _BAD_MOST:
+            # Seldom: again, with room for all.  Some alone would depend on the rows' order.
+            bad, seen, found = watched_with(begin, end, found)
+        return bad[:found], seen
 
     if crew is None or end - begin < _SHARED_LEAST:
         return piece(begin, end)

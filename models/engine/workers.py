@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from models.engine import kernel, shares
+from models.engine import expansion, shares
 from models.engine.rowset import RowSet
 from models.memory import Budget
 
 if TYPE_CHECKING:
-    from models.engine.search import Expander
+    from models.engine.expander import Expander
 
 T = TypeVar("T")
 Ints = npt.NDArray[np.int64]
@@ -164,7 +164,7 @@ class Together:
     ) -> tuple[int, int, int, int]:
         """Return (first row not done, successors, rows to redo, loops) of one worker."""
         expander, states = self._expander, self._states
-        after, n, _, redone, loops = kernel.expand(
+        after, n, _, redone, loops = expansion.expand(
             self._lookups[k],
             expander.tables.cells.sparse,
             expander.tables.adds_table.sparse,

@@ -1,0 +1,56 @@
+"""What an object holds: the names of its attributes, wherever its class keeps them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+
+
+def fields(kind: type) -> tuple[str, ...]:
+    """Return the names of the fields of an attrs class or a dataclass."""
+    found = vars(kind).get("__attrs_attrs__")
+    if found is None:
+        found = dataclasses.fields(kind)
+    return tuple(item.name for item in found)
+
+
+def cannot_change(kind: type) -> bool:
+    """Return whether an attrs class or a dataclass is frozen."""
+    if "__dataclass_params__" in vars(kind):
+        return bool(kind.__dataclass_params__.frozen)  # type: ignore[attr-defined]
+    return "frozen" in kind.__setattr__.__name__  # as attrs calls the one that it puts there
+
+
+def is_its_attributes(kind: type) -> bool:
+    """Return whether a program's class has objects that are their attributes and nothing else."""
+    own = kind.__module__ not in sys.stdlib_module_names
+    has_parts = kind.__dictoffset__ or any(vars(base).get("__slots__") for base in kind.__mro__)
+    return bool(own and has_parts and all(base.__flags__ & _HEAP for base in kind.__mro__[:-1]))
+
+
+_HEAP = 1 << 9
+"""Py_TPFLAGS_HEAPTYPE: a class that a program made; others have a content of their own."""
+
+
+def attributes(value: object) -> tuple[str, ...]:
+    """Return the names of all attributes that an object has, in one order."""
+    kind = type(value)
+    names = [item.name for item in getattr(kind, "__attrs_attrs__", ())]
+    # A class that is derived from an attrs class without being one has more than its fields.
+    names += [
+        name
+        for name in getattr(value, "__dict__", {})
+        if name not in names
+        and name not in _NO_CONTENT
+        and not isinstance(getattr(kind, name, None), functools.cached_property)
+    ]
+    for base in reversed(kind.__mro__):
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in _NO_CONTENT and name not in names and hasattr(value, name):
+                names.append(name)
+    return tuple(names)
+
+
+_NO_CONTENT = ("__dict__", "__weakref__", "_attrs_cached_hash")

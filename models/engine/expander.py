@@ -1,0 +1,179 @@
+"""Successors of rows: the compiled loops, and the member code behind the tables they read.
+
+Where a table has no answer yet, the loops list what they lack; it is asked for here, once, and
+those rows are done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define
+
+from models.engine import expansion
+from models.engine.arrays import Arrays
+from models.engine.layout import Layout
+
+BATCH = 1 << 15
+"""Successors that are written before they are handed on, at first."""
+
+
+@define
+class Batch:
+    """Successors as they come: `rows[i]` by step `info[i]` from row `source[i]`."""
+
+    rows: npt.NDArray[np.uint64]
+    info: npt.NDArray[np.int64]
+    source: npt.NDArray[np.int64]
+
+
+class Expander:
+    """Successors of rows, with the member code behind the tables called where it must.
+
+    `quiet`: steps that change nothing are only counted, in `loops`.
+    """
+
+    def __init__(self, tables: Arrays) -> None:
+        self.tables = tables
+        self.shape = tables.shape()
+        self.on_layout: list[Callable[[Any], None]] = []
+        self.on_new: list[Callable[[], Any]] = []
+        self.loops = 0
+        self.quiet = False
+        self._room = BATCH
+        self._buffers()
+        self._read()
+
+    def _read(self) -> None:
+        self.lookup = self.tables.lookup()
+        self.sets = self.tables.sets()
+
+    def _buffers(self) -> None:
+        words = self.tables.layout.words
+        self._out = np.empty((self._room, words), np.uint64)
+        self._info = np.empty(self._room, np.int64)
+        self._source = np.empty(self._room, np.int64)
+        self._ask = np.empty((1 << 15, 4), np.int64)
+        self._redo = np.empty(1 << 15, np.int64)
+        self._todo = np.zeros((self._room, 5), np.int64)
+        self._looped = np.zeros(self._room, np.int64)
+
+    def refresh(self) -> None:
+        """Take in what was numbered since; packs all rows anew where they no longer fit."""
+        tables = self.tables
+        for closed in self.on_new:
+            closed()
+        if tables.outgrown():
+            self.repack(tables.grow_layout())
+        self._read()
+
+    def repack(self, old: Layout) -> None:
+        """Pack all rows anew that were packed by `old`."""
+        for changed in self.on_layout:
+            changed(old)
+        self._buffers()
+
+    def _expand(
+        self,
+        rows: npt.NDArray[np.uint64],
+        chosen: npt.NDArray[np.int64],
+        at: int,
+        upto: int,
+        joint: npt.NDArray[np.int64],
+        joint_base: int,
+    ) -> Any:
+        return expansion.expand(
+            self.lookup,
+            self.tables.cells.sparse,
+            self.tables.adds_table.sparse,
+            self.sets,
+            self.shape,
+            rows,
+            chosen,
+            at,
+            upto,
+            joint,
+            joint_base,
+            self._out,
+            self._info,
+            self._source,
+            self._ask,
+            self._redo,
+            self._todo,
+            self._looped,
+            self.quiet,
+        )
+
+    def _more_room(self) -> None:
+        self._room *= 2
+        self._buffers()
+
+    def lacking(
+        self,
+        rows: npt.NDArray[np.uint64],
+        picked: npt.NDArray[np.int64],
+        joint: npt.NDArray[np.int64] | None,
+    ) -> npt.NDArray[np.int64]:
+        """Return those of the rows `picked` whose successors the tables do not know yet."""
+        found = [np.empty(0, np.int64)]
+        joint = found[0] if joint is None else joint
+        at = 0
+        while at < len(picked):
+            after, _, _, redone, _ = self._expand(rows, picked, at, len(picked), joint, 0)
+            found.append(self._redo[:redone].copy())
+            if after == at:
+                self._more_room()
+            at = after
+        return np.concatenate(found)
+
+    def asked_by(
+        self, row: npt.NDArray[np.uint64], joint: npt.NDArray[np.int64] | None
+    ) -> npt.NDArray[np.int64]:
+        """Return what the tables lack for the successors of one row, (kind, x, y, z) each."""
+        picked = np.zeros(1, np.int64)
+        joint = picked[:0] if joint is None else joint
+        asked = self._expand(row, picked, 0, 1, joint, 0)[2]
+        return self._ask[:asked].copy()
+
+    def successors(
+        self,
+        rows: Callable[[], npt.NDArray[np.uint64]],
+        begin: int,
+        end: int,
+        joint: npt.NDArray[np.int64] | None = None,
+        picked: npt.NDArray[np.int64] | None = None,
+        joint_base: int | None = None,
+    ) -> Iterator[Batch]:
+        """Yield all successors of `rows()[begin:end]`; a batch is good until the next.
+
+        `joint`: the number of each row's combination of observations, from `begin` on, or from
+        `joint_base`.  `picked`: row numbers, of which begin and end are then places.
+        """
+        nothing = np.empty(0, np.int64)
+        joint = nothing if joint is None else joint
+        if joint_base is None:
+            joint_base = begin if picked is None else 0
+        waiting = [(nothing if picked is None else picked, begin, end)]
+        while waiting:
+            chosen, at, upto = waiting.pop()
+            while at < upto:
+                after, n, asked, redone, loops = self._expand(
+                    rows(), chosen, at, upto, joint, joint_base
+                )
+                self.loops += loops
+                if n:
+                    yield Batch(self._out[:n], self._info[:n], self._source[:n])
+                if after == at:
+                    self._more_room()
+                at = after
+                if asked:
+                    self.tables.fill(self._ask[:asked])
+                    self.tables.refuse_too_much()
+                    again = self._redo[:redone].copy()
+                    self.refresh()
+                    waiting.append((chosen, at, upto))
+                    waiting.append((again, 0, len(again)))
+                    break

@@ -1,0 +1,39 @@
+"""What makes two states one for the search, where a world says so: its `same`.
+
+`same(view)` speaks for running members and the monitor: what it does not say of them is forgotten,
+what `shows()` hides too.  What is under way, what lies on disks and which faults are left is
+compared as it is, unless `show_links` or `show_disk` let the view show it.  States that a claim
+of the world, a premise or `within` tells apart are never one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+SEEN: tuple[str, ...] = ("always", "sometimes")
+"""Kinds of claims that a search with states left out can judge."""
+
+
+FOUND_FIRST = "states that same(view) does not tell apart are one"
+WARNING = (
+    "same(view) is not proved sound: the runs shown are runs, but what was not found may be"
+    " behind states that were left out"
+)
+
+
+def left_on_disk(world: Any, local: Any) -> Hashable:
+    """Return what no view shows of a member: its disk, and whether it is stopped for good."""
+    return local.ended, () if world.show_disk is not None else local.disk
+
+
+def unsound_same(world: Any) -> Iterator[tuple[str, str]]:
+    """Yield what a world cannot have beside `same`, and what was expected."""
+    if world.same is None:
+        return
+    for item in world.properties:
+        if item.kind not in SEEN:
+            yield (
+                f"property {item.name!r} needs every state and step, and `same` leaves some out",
+                "always(...) and sometimes(...) beside `same`, or no `same`",
+            )
