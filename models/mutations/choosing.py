@@ -95,7 +95,7 @@ def _as_if_empty(original: Callable[..., Step]) -> Callable[..., Step]:
 
 
 CHOOSING = (
-    Mutation("ballots-not-persisted", (Patch(CHOICE, "Choice.begin", _unwritten),)),
+    Mutation.of("ballots-not-persisted", CHOICE, "Choice.begin", _unwritten),
     Mutation(
         "promise-not-persisted",
         (
@@ -103,15 +103,14 @@ CHOOSING = (
             Patch(OUTSIDE, "OutsideChoice._frozen", _frozen_unwritten),
         ),
     ),
-    Mutation(
-        "accepted-not-honoured",
-        (Patch(CHOICE, "Choice._binding", lambda _: property(lambda self: None)),),
+    Mutation.of(
+        "accepted-not-honoured", CHOICE, "Choice._binding", lambda _: property(lambda self: None)
     ),
-    Mutation("stranger-votes", (Patch(CHOICE, "Choice._count_of", _by_name),)),
-    Mutation("minority", (Patch(CHOICE, "Choice._is_majority", _one_less),)),
-    Mutation("found-by-majority", (Patch(CHOOSER, "Chooser._founders_answered", _most_founders),)),
-    Mutation("later-view-not-told", (Patch(CHOOSER, "Chooser._about_another", _as_if_empty),)),
-    Mutation("status-does-not-freeze", (Patch(OUTSIDE, "OutsideChoice._frozen", _not_frozen),)),
+    Mutation.of("stranger-votes", CHOICE, "Choice._count_of", _by_name),
+    Mutation.of("minority", CHOICE, "Choice._is_majority", _one_less),
+    Mutation.of("found-by-majority", CHOOSER, "Chooser._founders_answered", _most_founders),
+    Mutation.of("later-view-not-told", CHOOSER, "Chooser._about_another", _as_if_empty),
+    Mutation.of("status-does-not-freeze", OUTSIDE, "OutsideChoice._frozen", _not_frozen),
 )
 """Rules of the choice."""
 
@@ -145,7 +144,7 @@ def _unfinished_is_data(original: Callable[[Known], Facts]) -> Callable[[Known],
 
 ANSWERING = (
     # Whoever is where a view starts is taken for ready in it.
-    Mutation("held-derived", (Patch(ANSWERS, "Evidence._has_held", _held_by_position),)),
+    Mutation.of("held-derived", ANSWERS, "Evidence._has_held", _held_by_position),
     # An update that was cut off is forgotten.
     Mutation(
         "unfinished-counts",
@@ -155,6 +154,6 @@ ANSWERING = (
         ),
     ),
     # Who knows the tip is counted as having held it.
-    Mutation("tip-is-data", (Patch(ANSWERS, "Evidence._has_held", _tip_is_data),)),
+    Mutation.of("tip-is-data", ANSWERS, "Evidence._has_held", _tip_is_data),
 )
 """Rules about answers."""

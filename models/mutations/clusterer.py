@@ -10,13 +10,14 @@ from typing import Any
 
 from attrs import evolve
 
-from joinproto.clusterer.config import Age, Config, Held
-from joinproto.clusterer.state import State, Step
+from joinproto.clusterer.config import Age, Config, Held, Notes
+from joinproto.clusterer.messages import Boot, BootBroker
+from joinproto.clusterer.state import Asked, State, Step
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import Does, Seen
 from joinproto.erlang_terms import Atom, Term, Tuple
 from joinproto.tables.tables import Table
-from models.mutations.mutation import Mutation, Patch, changing, without
+from models.mutations.mutation import Mutation, Patch, changing, dropping
 
 TABLES = "joinproto.clusterer.tables"
 ROUNDS = "joinproto.clusterer.rounds"
@@ -68,32 +69,70 @@ def _contacts_kept(original: Callable[..., Step]) -> Callable[..., Step]:
     return left
 
 
+def _own_first(_original: object) -> Callable[..., str]:
+    def least(round_: Asked, me: str) -> str:
+        return min(round_.left, key=lambda name: (name != me, name))
+
+    return least
+
+
+def _kept(_original: object) -> Callable[..., Step]:
+    def refused(state: State, _node: str) -> Step:
+        return Step(evolve(state, round=None))
+
+    return refused
+
+
+def _word_believed(original: Callable[..., bool]) -> Callable[..., bool]:
+    def boot(me: str, does: BootBroker, *rest: Any) -> bool:
+        own = does.how is Boot.OWN
+        return original(me, evolve(does, how=Boot.FIRST) if own else does, *rest)
+
+    return boot
+
+
+def _told_unasked(_original: object) -> Callable[..., Any]:
+    def spread(_state: State, nodes: frozenset[str], held: Held) -> Any:
+        from joinproto.clusterer.beginning import told
+
+        return told(nodes, held)
+
+    return spread
+
+
+def _came_by_name(_original: object) -> Callable[..., Notes[str]]:
+    def came(held: Held, known: Notes[str]) -> Notes[str]:
+        return held.ids.of_nodes(frozenset(dict(known.pairs)))
+
+    return came
+
+
 CLUSTERER = (
-    Mutation("older-wins", (Patch("joinproto.clusterer.config", "compare", _older_wins),)),
-    Mutation(
-        "gospel-unchecked", (Patch("joinproto.clusterer.reading", "_gospel", _gospel_unchecked),)
-    ),
-    Mutation(
-        "gospel-by-name",
-        (Patch(TABLES, "COMPATIBLE", lambda table: without(table, "another gospel of that name")),),
-    ),
-    Mutation("everybody-leads", (Patch(ROUNDS, "seen_by", _everybody_leads),)),
-    Mutation(
-        "ready-not-joined",
-        (Patch(TABLES, "JOIN", lambda table: without(table, "somebody is ready")),),
-    ),
-    Mutation("ran-forgotten", (Patch(ROUNDS, "seen_by", _ran_forgotten),)),
-    Mutation("locks-always-granted", (Patch(TABLES, "LOCKS", _always_granted),)),
-    Mutation("contacts-kept", (Patch("joinproto.clusterer.beginning", "_left", _contacts_kept),)),
-    Mutation(
+    Mutation.of("older-wins", "joinproto.clusterer.config", "compare", _older_wins),
+    Mutation.of("gospel-unchecked", "joinproto.clusterer.reading", "_gospel", _gospel_unchecked),
+    Mutation.of("gospel-by-name", TABLES, "COMPATIBLE", dropping("another gospel of that name")),
+    Mutation.of("everybody-leads", ROUNDS, "seen_by", _everybody_leads),
+    Mutation.of("ready-not-joined", TABLES, "JOIN", dropping("somebody is ready")),
+    Mutation.of("ran-forgotten", ROUNDS, "seen_by", _ran_forgotten),
+    Mutation.of("locks-always-granted", TABLES, "LOCKS", _always_granted),
+    Mutation.of("contacts-kept", "joinproto.clusterer.beginning", "_left", _contacts_kept),
+    Mutation.of(
         "waits-uninterrupted",
+        TABLES,
+        "FROM_PEER",
+        lambda table: changing(table, "younger, in transition", outcome=Does.IGNORE),
+    ),
+    Mutation.of("conflict-merged", TABLES, "ROUND", dropping("two contents of one version")),
+    Mutation(
+        "own-lock-first",
         (
-            Patch(
-                TABLES,
-                "FROM_PEER",
-                lambda table: changing(table, "younger, in transition", outcome=Does.IGNORE),
-            ),
+            Patch("joinproto.clusterer.locking", "least", _own_first),
+            Patch("joinproto.clusterer.locking", "_refused", _kept),
         ),
     ),
+    Mutation.of("word-believed", "joinproto.clusterer.broker", "boot", _word_believed),
+    Mutation.of("gospel-told-unasked", "joinproto.clusterer.beginning", "spread", _told_unasked),
+    Mutation.of("paused-told", TABLES, "FROM_PEER", dropping("the broker is paused")),
+    Mutation.of("came-by-name", "joinproto.clusterer.identities", "came", _came_by_name),
 )
 """The rules of the Clusterer, U1 to U7."""

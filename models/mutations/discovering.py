@@ -12,7 +12,7 @@ from attrs import evolve
 
 from joinproto.discovery.boot import Rules
 from joinproto.tables.tables import Table
-from models.mutations.mutation import Mutation, Patch
+from models.mutations.mutation import Mutation
 
 ROUND, CLEANUP = "joinproto.discovery.round", "joinproto.discovery.cleanup"
 
@@ -33,18 +33,14 @@ def _one(_original: object) -> Callable[[int], int]:
 
 DISCOVERING = (
     # One vote founds a cluster.
-    Mutation("founds-alone", (Patch(ROUND, "majority_of", _one),)),
+    Mutation.of("founds-alone", ROUND, "majority_of", _one),
     # Members of a cluster are not joined.
-    Mutation("founds-again", (Patch(ROUND, "TABLES", _lacking(Rules.OURS, "a member answers")),)),
+    Mutation.of("founds-again", ROUND, "TABLES", _lacking(Rules.OURS, "a member answers")),
     # A list that lacks members is as good as a whole one.
-    Mutation(
-        "any-list",
-        (Patch(ROUND, "TABLES", _lacking(Rules.OURS, "fewer are listed than expected")),),
+    Mutation.of(
+        "any-list", ROUND, "TABLES", _lacking(Rules.OURS, "fewer are listed than expected")
     ),
     # More nodes than expected found what they like.
-    Mutation(
-        "any-size",
-        (Patch(ROUND, "TABLES", _lacking(Rules.OURS, "more are listed than expected")),),
-    ),
+    Mutation.of("any-size", ROUND, "TABLES", _lacking(Rules.OURS, "more are listed than expected")),
 )
 """Rules of our own boot."""

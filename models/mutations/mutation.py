@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -96,6 +96,11 @@ class Mutation:
     name: str
     patches: tuple[Patch, ...]
 
+    @classmethod
+    def of(cls, name: str, module: str, path: str, made: Callable[[Any], Any]) -> Mutation:
+        """Return the mutation that is one patch."""
+        return cls(name, (Patch(module, path, made),))
+
     def apply(self) -> list[tuple[Any, str, Any]]:
         """Apply it until the process ends, or what this returns is set again."""
         done: list[tuple[Any, str, Any]] = []
@@ -175,6 +180,11 @@ def without(table: Table[O], name: str) -> Table[O]:
     """Return the table without the case of this name."""
     _require(table, name)
     return evolve(table, cases=tuple(case for case in table.cases if case.name != name))
+
+
+def dropping(name: str) -> Callable[[Table[O]], Table[O]]:
+    """Return what makes a table one without the case of this name."""
+    return partial(without, name=name)
 
 
 def without_rule(table: Table[O], label: str) -> Table[O]:

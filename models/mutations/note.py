@@ -10,7 +10,7 @@ from attrs import evolve
 from joinproto.reference.note.readings import AS_WRITTEN, Readings
 from joinproto.tables.machine import StateMachine
 from joinproto.tables.vocabulary import Phase
-from models.mutations.mutation import Mutation, Patch, without_rule
+from models.mutations.mutation import Mutation, without_rule
 
 Made = Callable[..., StateMachine[Phase]]
 
@@ -31,9 +31,11 @@ def _lacking(label: str, original: Made) -> Made:
 
 
 NOTE = tuple(
-    Mutation(
+    Mutation.of(
         f"without-{label}",
-        (Patch("joinproto.reference.note.machine", "note_machine", partial(_lacking, label)),),
+        "joinproto.reference.note.machine",
+        "note_machine",
+        partial(_lacking, label),
     )
     for label in RULES
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.view import View
-from models.mutations.mutation import Mutation, Patch
+from models.mutations.mutation import Mutation
 
 if TYPE_CHECKING:
     from joinproto.log.sequencer import Sequencer
@@ -32,14 +32,11 @@ def _nobody(_original: object) -> Callable[..., frozenset[Any]]:
 
 PICKING = (
     # Any position counts, also of a view that was left behind.
-    Mutation(
-        "picks-the-highest",
-        (Patch("joinproto.join.answers", "Evidence.covers", _any_position),),
-    ),
+    Mutation.of("picks-the-highest", "joinproto.join.answers", "Evidence.covers", _any_position),
     # Members of the newest view are not waited for.
-    Mutation("picks-without-members", (Patch(PICK, "_needed", _nobody),)),
+    Mutation.of("picks-without-members", PICK, "_needed", _nobody),
     # Those that are not here have not gone on.
-    Mutation("picks-without-electors", (Patch(PICK, "_beyond", _nobody),)),
+    Mutation.of("picks-without-electors", PICK, "_beyond", _nobody),
 )
 """Rules of `pick`."""
 
@@ -55,9 +52,8 @@ def _by_majority(original: Callable[..., None]) -> Callable[..., None]:
 
 LOGGING = (
     # The sequencer does not wait for all members of the view.
-    Mutation(
-        "acknowledge-by-majority",
-        (Patch("joinproto.log.sequencer", "Sequencer.__init__", _by_majority),),
+    Mutation.of(
+        "acknowledge-by-majority", "joinproto.log.sequencer", "Sequencer.__init__", _by_majority
     ),
 )
 """Rules of the log."""

@@ -19,7 +19,7 @@ from joinproto.standby.promote import Promoted, Promotion
 from joinproto.tables.machine import StateMachine
 from joinproto.tables.tables import Case, Table
 from joinproto.tables.terms import ALWAYS
-from models.mutations.mutation import Mutation, Patch, changing, without
+from models.mutations.mutation import Mutation, changing, without
 
 PROMOTE = "joinproto.standby.promote"
 
@@ -41,7 +41,7 @@ def _practised(name: str, **fields: bool) -> Mutation:
     def made(original: Mapping[Variant, Practice]) -> Mapping[Variant, Practice]:
         return {**original, Variant.OURS: evolve(original[Variant.OURS], **fields)}
 
-    return Mutation(name, (Patch("joinproto.standby.practice", "PRACTICES", made),))
+    return Mutation.of(name, "joinproto.standby.practice", "PRACTICES", made)
 
 
 def _never_backup(original: Callable[[], StateMachine[Role]]) -> Callable[[], StateMachine[Role]]:
@@ -78,7 +78,7 @@ def _everybody(original: Table[Entrance]) -> Table[Entrance]:
 
 STANDING = (
     # H1: who has all still catches up.
-    Mutation("never-a-backup", (Patch("joinproto.standby.roles", "machine", _never_backup),)),
+    Mutation.of("never-a-backup", "joinproto.standby.roles", "machine", _never_backup),
     # H2: what is older is not refused.
     _practised("no-generations", generations=False),
     # H4, LM4, LC2: confirmed before those that are up to date know.
@@ -87,10 +87,7 @@ STANDING = (
     _practised("declares-at-once", holds_declarations=False),
     _practised("drops-unrecorded", records_drops=False),
     # H5: who has asked for a queue counts as level.
-    Mutation(
-        "level-at-once",
-        (Patch("joinproto.standby.feeding", "_ended", _ended_at_once),),
-    ),
+    Mutation.of("level-at-once", "joinproto.standby.feeding", "_ended", _ended_at_once),
     # H6.
     _practised("no-bindings", mirrors_bindings=False),
     _practised("keeps-what-is-gone", deletes_absent=False),
@@ -103,17 +100,17 @@ STANDING = (
     _practised("by-number", by_identity=False),
     _practised("transactions-apart", whole_transactions=False),
     # H10.
-    Mutation("dirty-serves", (Patch(PROMOTE, "TABLES", _dirty_serves),)),
+    Mutation.of("dirty-serves", PROMOTE, "TABLES", _dirty_serves),
     # H11.
-    Mutation("lets-everybody-in", (Patch("joinproto.standby.clients", "ENTERING", _everybody),)),
+    Mutation.of("lets-everybody-in", "joinproto.standby.clients", "ENTERING", _everybody),
 )
 """Rules of the machine: roles, what is confirmed, wiring, clients."""
 
 PROMOTING = (
     *STANDING,
     # Who still catches up is promoted.
-    Mutation("promotes-who-catches-up", (Patch(PROMOTE, "TABLES", _who_catches_up),)),
+    Mutation.of("promotes-who-catches-up", PROMOTE, "TABLES", _who_catches_up),
     # A new primary waits for nobody (LM5).
-    Mutation("confirms-at-once", (Patch(PROMOTE, "promote", _at_once),)),
+    Mutation.of("confirms-at-once", PROMOTE, "promote", _at_once),
 )
 """Rules of our own promotion."""

@@ -16,7 +16,7 @@ from joinproto.reconcile.reading import Replica
 from joinproto.reconcile.target import Wanted
 from joinproto.reconcile.timers import Clock, Happens
 from joinproto.tables.tables import Table
-from models.mutations.mutation import Mutation, Patch, without
+from models.mutations.mutation import Mutation, without
 
 EVALUATE = "joinproto.reconcile.evaluate"
 KEEPER = "joinproto.reconcile.keeper"
@@ -82,18 +82,15 @@ def _leader_or_list(original: Callable[..., Queue]) -> Callable[..., Queue]:
 
 
 RECONCILING = (
-    Mutation("largest-counts", (Patch("joinproto.reconcile.target", "wanted", _largest),)),
-    Mutation("put-off", (Patch("joinproto.reconcile.timers", "Clock.hear", _put_off),)),
-    Mutation("lost-at-once", (Patch(EVALUATE, "_is_lost", _lost_at_once),)),
-    Mutation("drained-takes", (Patch(EVALUATE, "_takes", _drained_takes),)),
-    Mutation("drops-first", (Patch(TABLES, "TABLES", _drops_first),)),
-    Mutation("next-at-once", (Patch(TABLES, "TABLES", _next_at_once),)),
-    Mutation("no-limit", (Patch(KEEPER, "Keeper._busy", _no_limit),)),
-    Mutation(
-        "quorum-queues-only",
-        (Patch("joinproto.reconcile.reading", "KINDS", _quorum_queues_only),),
-    ),
-    Mutation("list-decides", (Patch(KEEPER, "_as_told", _as_listed),)),
-    Mutation("without-leader", (Patch(KEEPER, "_as_told", _leader_or_list),)),
+    Mutation.of("largest-counts", "joinproto.reconcile.target", "wanted", _largest),
+    Mutation.of("put-off", "joinproto.reconcile.timers", "Clock.hear", _put_off),
+    Mutation.of("lost-at-once", EVALUATE, "_is_lost", _lost_at_once),
+    Mutation.of("drained-takes", EVALUATE, "_takes", _drained_takes),
+    Mutation.of("drops-first", TABLES, "TABLES", _drops_first),
+    Mutation.of("next-at-once", TABLES, "TABLES", _next_at_once),
+    Mutation.of("no-limit", KEEPER, "Keeper._busy", _no_limit),
+    Mutation.of("quorum-queues-only", "joinproto.reconcile.reading", "KINDS", _quorum_queues_only),
+    Mutation.of("list-decides", KEEPER, "_as_told", _as_listed),
+    Mutation.of("without-leader", KEEPER, "_as_told", _leader_or_list),
 )
 """In the order of the rules: Q1, Q2 twice, Q3, Q4 twice, Q5, Q6; then what is read of a broker."""

@@ -145,33 +145,24 @@ WRITING = (
             Patch(f"{CHAIN}.learning", "learn", _restart_unwritten),
         ),
     ),
-    Mutation("held-not-persisted", (Patch(f"{CHAIN}.settling", "_do", _held_unwritten),)),
-    Mutation("update-in-place", (Patch(f"{CHAIN}.steps", "update_overwrites", _unmarked),)),
-    Mutation(
-        "unfit-before-the-first-byte",
-        (Patch(f"{CHAIN}.updating", "_start_update", _marked_at_once),),
+    Mutation.of("held-not-persisted", f"{CHAIN}.settling", "_do", _held_unwritten),
+    Mutation.of("update-in-place", f"{CHAIN}.steps", "update_overwrites", _unmarked),
+    Mutation.of(
+        "unfit-before-the-first-byte", f"{CHAIN}.updating", "_start_update", _marked_at_once
     ),
-    Mutation("joiner-marked-clean", (Patch(f"{CHAIN}.learning", "learn", _clean_by_learning),)),
-    Mutation("older-frame-accepted", (Patch(f"{CHAIN}.frames", "may_append", _any_known_view),)),
-    Mutation(
-        "copy-taken-in",
-        (Patch(f"{CHAIN}.state", "Known.is_copy", lambda _: lambda it, seat: False),),
+    Mutation.of("joiner-marked-clean", f"{CHAIN}.learning", "learn", _clean_by_learning),
+    Mutation.of("older-frame-accepted", f"{CHAIN}.frames", "may_append", _any_known_view),
+    Mutation.of(
+        "copy-taken-in", f"{CHAIN}.state", "Known.is_copy", lambda _: lambda it, seat: False
     ),
-    Mutation(
-        "replaced-not-noticed",
-        (Patch(f"{CHAIN}.draft", "Draft.notice", lambda _: lambda m, seat: None),),
+    Mutation.of(
+        "replaced-not-noticed", f"{CHAIN}.draft", "Draft.notice", lambda _: lambda m, seat: None
     ),
-    Mutation(
+    Mutation.of(
         "apart-taken-in",
-        (
-            Patch(
-                f"{CHAIN}.admission",
-                "newcomer",
-                lambda original: (
-                    lambda *args, **more: original(*args, **{**more, "in_reach": frozenset()})
-                ),
-            ),
-        ),
+        f"{CHAIN}.admission",
+        "newcomer",
+        lambda original: lambda *args, **more: original(*args, **{**more, "in_reach": frozenset()}),
     ),
 )
 """Rules of the member itself."""

@@ -110,9 +110,7 @@ SUCCEEDING = (
         ),
     ),
     Mutation("n-forgotten", (_proposing("_was_active", lambda self, tip, answers: True),)),
-    Mutation(
-        "change-after-total-failure", (Patch(ANSWERS, "Evidence.is_sure", _sure_if_it_covers),)
-    ),
+    Mutation.of("change-after-total-failure", ANSWERS, "Evidence.is_sure", _sure_if_it_covers),
     Mutation(
         "starts-where-nobody-stays",
         (_proposing("_sources", lambda self, among, stays: list(among)),),

@@ -9,14 +9,12 @@ from attrs import frozen
 from joinproto.join.config import Config, TotalFailure
 from joinproto.join.lineage import Lineage
 from joinproto.join.store import StoreRecord
-from models.mutations.catalogue import OF_THE_MEMBER
 from models.worlds.join_plan import HostLapse, Plan
 from models.worlds.join_scenes import SCENES, Scene
 
 NAMES = ("a", "b", "c", "d", "e")
 
 LAPSES = {lapse.value: lapse for lapse in HostLapse}
-MUTANTS = (*OF_THE_MEMBER, *LAPSES)
 
 EMPTY = Scene({}, Lineage())
 
@@ -153,6 +151,15 @@ class Bounds:
             is_patient=not self.is_pair if self.is_patient is None else self.is_patient,
             hurries=self.hurries,
             rounds=self.rounds,
-            mutation=self.mutant if self.mutant in OF_THE_MEMBER else None,
+            mutation=self._left_out(),
             lapses=frozenset({self.lapse} if self.lapse else ()),
         )
+
+    def _left_out(self) -> str | None:
+        """Return the rule of the member that is left out, or None."""
+        if self.mutant is None or self.lapse is not None:
+            return None
+        # Here and not above: the catalogue imports every system.
+        from models.mutations.catalogue import OF_THE_MEMBER
+
+        return self.mutant if self.mutant in OF_THE_MEMBER else None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from models.entry import Entry
+from typing import Any
 
-JOIN = "models.worlds.join:build"
+from models.entry import Entry, Family
+
+JOIN = Family("models.worlds.join:build", members=3, tier="long")
 JOIN_MUTANTS = (
     "status-does-not-freeze",
     "held-derived",
@@ -36,186 +38,144 @@ DUTIES = (
 )
 """Duties of the host whose neglect `join-two` finds."""
 
-CALM = {"crashes": 0, "partitions": 0, "closes": False}
-LIVE = {**CALM, "suspects": False, "frames": 0, "greets": True, "live": True}
-NO_FAULT = {**CALM, "suspects": False, "frames": 0, "is_patient": False, "greets": True}
+CALM: dict[str, Any] = {"crashes": 0, "partitions": 0, "closes": False}
+LIVE: dict[str, Any] = {**CALM, "suspects": False, "frames": 0, "greets": True, "live": True}
+NO_FAULT: dict[str, Any] = {
+    **CALM,
+    "suspects": False,
+    "frames": 0,
+    "is_patient": False,
+    "greets": True,
+}
 
 ENTRIES: tuple[Entry, ...] = (
-    Entry(
+    JOIN(
         "join",
-        JOIN,
         "the view chain: founded, written to, closed, restarted, through a crash and a partition",
-        members=(2, 3),
-        usual=3,
-        tier="long",
-        # A mark does not choose where there is none: that takes two crashes.
+        members=(2, 3, 3),
         mutants=tuple(name for name in JOIN_MUTANTS if name != "mark-chooses"),
-        given={
-            "reaches": (
-                "FOUND",
-                "CHANGE",
-                "RESTART",
-                "closed and restarted",
-                "a member that was given up is active again",
-            )
-        },
+        reaches=(
+            "FOUND",
+            "CHANGE",
+            "RESTART",
+            "closed and restarted",
+            "a member that was given up is active again",
+        ),
     ),
-    Entry(
+    JOIN(
         "join-two",
-        JOIN,
         "two members, both propose, either crashes",
-        members=(2, 2),
-        usual=2,
-        tier="long",
+        members=2,
         mutants=(*JOIN_MUTANTS, *DUTIES),
     ),
-    Entry(
+    JOIN(
         "join-two-closing",
-        JOIN,
         "the same, and a wish to close the cluster outlives a view without its member",
-        members=(2, 2),
-        usual=2,
-        tier="long",
-        given={"lasts": True},
+        members=2,
+        lasts=True,
     ),
-    Entry(
+    JOIN(
         "join-votes",
-        JOIN,
         "two members choose their views by votes, in up to two rounds",
-        members=(2, 2),
-        usual=2,
-        tier="long",
+        members=2,
         mutants=("electors-differ",),
-        given={"register": "votes", "rounds": 2, "crashes": 0, "partitions": 0},
+        register="votes",
+        rounds=2,
+        crashes=0,
+        partitions=0,
     ),
-    Entry(
+    JOIN(
         "join-votes-crash",
-        JOIN,
         "two members choose their views by votes, and either crashes",
-        members=(2, 2),
-        usual=2,
-        tier="long",
+        members=2,
         mutants=("disk-restored",),
-        given={"register": "votes"},
+        register="votes",
     ),
-    Entry(
+    JOIN(
         "join-rivals",
-        JOIN,
         "three members, two of them propose at the same time",
-        members=(3, 3),
-        usual=3,
-        tier="long",
-        given={
-            "proposers": 2,
-            "is_patient": False,
-            "crashes": 0,
-            "partitions": 0,
-            "views": 2,
-            "frames": 0,
-            "reaches": ("FOUND", "CHANGE"),
-        },
+        proposers=2,
+        is_patient=False,
+        crashes=0,
+        partitions=0,
+        views=2,
+        frames=0,
+        reaches=("FOUND", "CHANGE"),
     ),
-    Entry(
+    JOIN(
         "join-failed",
-        JOIN,
         "I6, R3: two crashes; after total failure nobody goes on without the operator's mark",
-        members=(2, 2),
-        usual=2,
-        tier="long",
+        members=2,
         mutants=("mark-chooses", "stale-source", "change-after-total-failure"),
-        given={
-            "crashes": 2,
-            "partitions": 0,
-            "automatic": False,
-            "marks": True,
-            "proposers": 1,
-            "closes": False,
-        },
+        crashes=2,
+        partitions=0,
+        automatic=False,
+        marks=True,
+        proposers=1,
+        closes=False,
     ),
-    Entry(
+    JOIN(
         "join-transient",
-        JOIN,
         "a member without a store: another one each time it is started",
-        members=(2, 2),
-        usual=2,
-        tier="long",
+        members=2,
         mutants=("transient-keeps-its-id",),
-        given={
-            "crashes": 2,
-            "partitions": 0,
-            "transient": ("b",),
-            "proposers": 1,
-            "views": 2,
-            "closes": False,
-            "reaches": ("FOUND", "RESTART"),
-        },
+        crashes=2,
+        partitions=0,
+        transient=("b",),
+        proposers=1,
+        views=2,
+        closes=False,
+        reaches=("FOUND", "RESTART"),
     ),
-    Entry(
+    JOIN(
         "join-storeless",
-        JOIN,
         "3.4: the one that orders the frames keeps nothing; nobody serves where no store is",
-        members=(2, 3),
-        usual=2,
-        tier="long",
+        members=(2, 2, 3),
         mutants=("nobody-keeps-it",),
-        given={
-            "wait_for": 1,
-            "partitions": 0,
-            "transient": ("a",),
-            "crashes": 0,
-            "views": 2,
-            "frames": 0,
-            "closes": False,
-            "is_patient": False,
-            "reaches": ("FOUND", "CHANGE"),
-        },
+        wait_for=1,
+        partitions=0,
+        transient=("a",),
+        crashes=0,
+        views=2,
+        frames=0,
+        closes=False,
+        is_patient=False,
+        reaches=("FOUND", "CHANGE"),
     ),
-    Entry(
+    JOIN(
         "join-lone",
-        JOIN,
         "N = 1 with an outside register: one member goes on alone, also in an update",
-        members=(2, 2),
-        usual=2,
-        tier="long",
+        members=2,
         mutants=("unfinished-counts",),
-        given={"wait_for": 1, "partitions": 0, "closes": False},
+        wait_for=1,
+        partitions=0,
+        closes=False,
     ),
-    Entry(
+    JOIN(
         "join-options",
-        JOIN,
         "I2: members whose options differ are never active together",
-        members=(2, 2),
-        usual=2,
-        tier="long",
+        members=2,
         mutants=("options-not-compared",),
-        given={
-            "crashes": 0,
-            "partitions": 0,
-            "other_options": ("b",),
-            "frames": 0,
-            "reaches": (),
-        },
+        crashes=0,
+        partitions=0,
+        other_options=("b",),
+        frames=0,
+        reaches=(),
     ),
-    Entry(
+    JOIN(
         "join-wiped",
-        JOIN,
         "I3: a founder loses its disk and looks like a new one; no second cluster is founded",
-        members=(3, 3),
-        usual=3,
-        tier="long",
         mutants=("found-by-majority", "later-view-not-told"),
-        given={
-            "register": "votes",
-            "partitions": 0,
-            "wiped": "b",
-            "is_patient": False,
-            "views": 1,
-            "frames": 0,
-            "closes": False,
-            "suspects": False,
-            "proposers": 2,
-            "spared": (),
-            "reaches": ("FOUND",),
-        },
+        register="votes",
+        partitions=0,
+        wiped="b",
+        is_patient=False,
+        views=1,
+        frames=0,
+        closes=False,
+        suspects=False,
+        proposers=2,
+        spared=(),
+        reaches=("FOUND",),
     ),
 )

@@ -27,7 +27,6 @@ from joinproto.join.view import Position
 from joinproto.pick.candidate import Candidate, State
 from joinproto.pick.pick import pick
 from joinproto.pick.table import Verdict
-from models.mutations.catalogue import OF_PICK
 from models.mutations.mutation import applied
 from models.mutations.named import mutation
 from models.properties import Property, always, sometimes
@@ -53,7 +52,12 @@ def build(mutant: str | None = None, **options: Any) -> World:
 
     `mutant`: a rule of `pick` that is left out, or whatever the join worlds can leave out.
     """
-    is_ours = mutant in OF_PICK
+    is_ours = False
+    if mutant is not None:
+        # Here and not above: the catalogue imports every system.
+        from models.mutations.catalogue import OF_PICK
+
+        is_ours = mutant in OF_PICK
     world = join.build(mutant=None if is_ours else mutant, **options)
     return with_pick(world, mutant if is_ours else None)
 

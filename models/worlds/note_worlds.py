@@ -7,10 +7,9 @@ the length of its shortest run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
-from attrs import Factory, frozen
+from models.entry import Entry, Family
 
 SAFE = (
     "no_split_brain",
@@ -24,412 +23,362 @@ SAFE = (
 )
 
 
-@frozen
-class Row:
-    """A world: name, what it shows, members, shortest failing run, arguments of `build`."""
+NOTE = Family("models.worlds.note:build")
 
-    name: str
-    about: str
-    members: int
-    steps: int | None = None
-    mutants: tuple[str, ...] = ()
-    given: Mapping[str, Any] = Factory(dict)
 
-    @property
-    def expected(self) -> Literal["holds", "violated"]:
-        return "holds" if self.steps is None else "violated"
+def _note(name: str, about: str, usual: int, **more: Any) -> Entry:
+    return NOTE(name, about, members=(2, usual, 5), **more)
 
 
 HOLD = (
-    Row(
+    _note(
         "note-wait-for-n",
         "W1, I1: nobody serves before N members are there",
         3,
         mutants=("without-I1",),
-        given={
-            "claims": ("waits_for_n", "no_split_brain"),
-            "goals": ("founded", "all serve in the end"),
-        },
+        claims=("waits_for_n", "no_split_brain"),
+        goals=("founded", "all serve in the end"),
     ),
-    Row(
+    _note(
         "note-options",
         "I2: members whose options differ do not serve together",
         2,
         mutants=("without-I2",),
-        given={"odd_options": True, "claims": ("options_agree",), "goals": ("all abort",)},
+        odd_options=True,
+        claims=("options_agree",),
+        goals=("all abort",),
     ),
-    Row(
+    _note(
         "note-founding",
         "I3, P4: all stores empty or absent, the members are one new cluster",
         3,
-        given={
-            "stores": ("E", "E", "T"),
-            "wait_for": 3,
-            "claims": SAFE,
-            "goals": ("founded", "all serve in the end"),
-        },
+        stores=("E", "E", "T"),
+        wait_for=3,
+        claims=SAFE,
+        goals=("founded", "all serve in the end"),
     ),
-    Row(
+    _note(
         "note-foreign-store",
         "I4: stores of different clusters do not start together",
         2,
         mutants=("without-I4",),
-        given={
-            "stores": ("xC1", "yD2"),
-            "claims": ("no_wrong_store", "no_split_brain"),
-            "goals": ("all abort",),
-        },
+        stores=("xC1", "yD2"),
+        claims=("no_wrong_store", "no_split_brain"),
+        goals=("all abort",),
     ),
-    Row(
+    _note(
         "note-clean-stores-differ",
         "I5: clean stores that stopped apart do not start together",
         2,
         mutants=("without-I5",),
-        given={
-            "stores": ("C1", "C2"),
-            "claims": ("no_split_brain", "nothing_lost"),
-            "goals": ("all abort",),
-        },
+        stores=("C1", "C2"),
+        claims=("no_split_brain", "nothing_lost"),
+        goals=("all abort",),
     ),
-    Row(
+    _note(
         "note-manual-recovery",
         "I6: without a clean store nobody starts",
         2,
         mutants=("without-I6",),
-        given={"stores": ("D2", "D1"), "claims": ("no_split_brain",), "goals": ("all abort",)},
+        stores=("D2", "D1"),
+        claims=("no_split_brain",),
+        goals=("all abort",),
     ),
-    Row(
+    _note(
         "note-restart",
         "I7, I8, W2: clean stores start, a dirty and an empty one are updated",
         3,
         mutants=("without-I7",),
-        given={
-            "stores": ("C2", "D1", "E"),
-            "wait_for": 3,
-            "claims": SAFE,
-            "goals": ("restarted", "two are updated at once", "all serve in the end"),
-        },
+        stores=("C2", "D1", "E"),
+        wait_for=3,
+        claims=SAFE,
+        goals=("restarted", "two are updated at once", "all serve in the end"),
     ),
-    Row(
+    _note(
         "note-joining",
         "J1, J2: newcomers are updated by active members, two at once",
         3,
         mutants=("without-J2",),
-        given={
-            "stores": ("C2", "D1", "E"),
-            "wait_for": 1,
-            "reading": "all-wait",
-            "frames": 0,
-            "claims": ("nothing_lost", "no_wrong_store", "signature_never_changes"),
-            "goals": ("two join at once", "everybody serves"),
-        },
+        stores=("C2", "D1", "E"),
+        wait_for=1,
+        reading="all-wait",
+        frames=0,
+        claims=("nothing_lost", "no_wrong_store", "signature_never_changes"),
+        goals=("two join at once", "everybody serves"),
     ),
-    Row(
+    _note(
         "note-wrong-store",
         "J3: a store of another cluster does not join",
         2,
         mutants=("without-J3",),
-        given={
-            "stores": ("xC2", "yD1"),
-            "wait_for": 1,
-            "claims": ("no_wrong_store", "signature_never_changes"),
-            "goals": ("somebody serves", "somebody aborts"),
-        },
+        stores=("xC2", "yD1"),
+        wait_for=1,
+        claims=("no_wrong_store", "signature_never_changes"),
+        goals=("somebody serves", "somebody aborts"),
     ),
-    Row(
+    _note(
         "note-orderly-shutdown",
         "S1, S2, P2: founded, written to, shut down, started again",
         3,
-        given={
-            "stores": ("E", "E", "T"),
-            "wait_for": 3,
-            "frames": 1,
-            "shutdowns": True,
-            "claims": SAFE,
-            "goals": ("all clean again", "serves again after the shutdown"),
-        },
+        stores=("E", "E", "T"),
+        wait_for=3,
+        frames=1,
+        shutdowns=True,
+        claims=SAFE,
+        goals=("all clean again", "serves again after the shutdown"),
     ),
-    Row(
+    _note(
         "note-rejoin",
         "P1: a member that crashes rejoins the running cluster",
         2,
-        given={
-            "frames": 1,
-            "crashes": 1,
-            "claims": (
-                "no_split_brain",
-                "nothing_lost",
-                "no_stale_source",
-                "no_wrong_store",
-                "dirty_before_serving",
-                "signature_never_changes",
-            ),
-            "goals": ("rejoined",),
-        },
+        frames=1,
+        crashes=1,
+        claims=(
+            "no_split_brain",
+            "nothing_lost",
+            "no_stale_source",
+            "no_wrong_store",
+            "dirty_before_serving",
+            "signature_never_changes",
+        ),
+        goals=("rejoined",),
     ),
-    Row(
+    _note(
         "note-latest-mark",
         "P3, R3: the operator marks the latest dirty store, all start",
         2,
-        given={
-            "stores": ("D2", "D1"),
-            "marks": "latest",
-            "claims": ("no_split_brain", "nothing_lost", "no_stale_source"),
-            "goals": ("restarted",),
-        },
+        stores=("D2", "D1"),
+        marks="latest",
+        claims=("no_split_brain", "nothing_lost", "no_stale_source"),
+        goals=("restarted",),
     ),
-    Row(
+    _note(
         "note-options-joining",
         "I2: a newcomer whose options differ stops, the cluster goes on",
         2,
-        given={
-            "wait_for": 1,
-            "odd_options": True,
-            "stores": ("C1", "E"),
-            "claims": ("no_wrong_store",),
-            "goals": ("somebody serves", "somebody aborts"),
-        },
+        wait_for=1,
+        odd_options=True,
+        stores=("C1", "E"),
+        claims=("no_wrong_store",),
+        goals=("somebody serves", "somebody aborts"),
     ),
-    Row(
+    _note(
         "note-leaving",
         "S2: a member that stops alone leaves a dirty store",
         2,
-        given={
-            "leaves": True,
-            "frames": 1,
-            "claims": ("no_split_brain", "nothing_lost", "no_stale_source", "dirty_before_serving"),
-            "goals": ("founded",),
-        },
+        leaves=True,
+        frames=1,
+        claims=("no_split_brain", "nothing_lost", "no_stale_source", "dirty_before_serving"),
+        goals=("founded",),
     ),
-    Row(
+    _note(
         "qpid-founding",
         "Qpid: empty members found a cluster, which is shut down and restarted",
         2,
-        given={
-            "rules": "qpid",
-            "frames": 1,
-            "shutdowns": True,
-            "leaves": True,
-            "wait_for": 2,
-            "claims": ("no_wrong_store",),
-            "goals": ("founded", "serves again after the shutdown"),
-        },
+        rules="qpid",
+        frames=1,
+        shutdowns=True,
+        leaves=True,
+        wait_for=2,
+        claims=("no_wrong_store",),
+        goals=("founded", "serves again after the shutdown"),
     ),
-    Row(
+    _note(
         "qpid-transient",
         "Qpid: members without stores found a cluster and stop",
         2,
-        given={
-            "rules": "qpid",
-            "stores": ("T",),
-            "shutdowns": True,
-            "claims": ("no_wrong_store",),
-            "goals": ("founded",),
-        },
+        rules="qpid",
+        stores=("T",),
+        shutdowns=True,
+        claims=("no_wrong_store",),
+        goals=("founded",),
     ),
-    Row(
+    _note(
         "qpid-mixed",
         "Qpid: members with and without a store do not start together",
         2,
-        given={
-            "rules": "qpid",
-            "stores": ("C1", "T"),
-            "claims": ("no_wrong_store",),
-            "goals": ("all abort",),
-        },
+        rules="qpid",
+        stores=("C1", "T"),
+        claims=("no_wrong_store",),
+        goals=("all abort",),
     ),
-    Row(
+    _note(
         "qpid-foreign-store",
         "Qpid: stores of different clusters do not start together",
         2,
-        given={
-            "rules": "qpid",
-            "stores": ("xC1", "yC1"),
-            "claims": ("no_wrong_store",),
-            "goals": ("all abort",),
-        },
+        rules="qpid",
+        stores=("xC1", "yC1"),
+        claims=("no_wrong_store",),
+        goals=("all abort",),
     ),
-    Row(
+    _note(
         "qpid-two-marks",
         "Qpid: two stores marked clean refuse each other",
         2,
-        given={
-            "rules": "qpid",
-            "stores": ("D1",),
-            "marks": "any",
-            "claims": ("no_wrong_store", "no_split_brain"),
-            "goals": ("all abort", "restarted"),
-        },
+        rules="qpid",
+        stores=("D1",),
+        marks="any",
+        claims=("no_wrong_store", "no_split_brain"),
+        goals=("all abort", "restarted"),
     ),
 )
 
 FAIL = (
-    Row(
+    _note(
         "note-partition",
         "wait-for 1 and a partition: two clusters are founded",
         2,
-        5,
-        given={"wait_for": 1, "partitions": 1, "claims": ("no_split_brain",)},
+        steps=5,
+        wait_for=1,
+        partitions=1,
+        claims=("no_split_brain",),
     ),
-    Row(
+    _note(
         "note-lone-restart",
         "a clean member restarts alone, takes a write and dies; its sibling starts without it",
         2,
-        8,
-        given={
-            "stores": ("C1",),
-            "wait_for": 1,
-            "frames": 1,
-            "crashes": 1,
-            "claims": ("nothing_lost",),
-        },
+        steps=8,
+        stores=("C1",),
+        wait_for=1,
+        frames=1,
+        crashes=1,
+        claims=("nothing_lost",),
     ),
-    Row(
+    _note(
         "note-silent-divergence",
         "two lone restarts, one after the other: equal final signatures, different frames",
         2,
-        10,
-        given={
-            "stores": ("C1",),
-            "wait_for": 1,
-            "frames": 2,
-            "shutdowns": True,
-            "reading": "all-wait+only-complete-are-clean",
-            "claims": ("position_is_data",),
-        },
+        steps=10,
+        stores=("C1",),
+        wait_for=1,
+        frames=2,
+        shutdowns=True,
+        reading="all-wait+only-complete-are-clean",
+        claims=("position_is_data",),
     ),
-    Row(
+    _note(
         "note-half-updated",
         "the orderly shutdown marks a member clean that is being updated",
         2,
-        8,
-        given={
-            "stores": ("C1", "D0"),
-            "wait_for": 1,
-            "shutdowns": True,
-            "claims": ("no_stale_start",),
-        },
+        steps=8,
+        stores=("C1", "D0"),
+        wait_for=1,
+        shutdowns=True,
+        claims=("no_stale_start",),
     ),
-    Row(
+    _note(
         "note-unfinished-update",
         "a joiner crashes in its update, and its store reads clean",
         2,
-        9,
-        given={
-            "stores": ("C1",),
-            "wait_for": 1,
-            "reading": "all-wait+update-in-place",
-            "crashes": 2,
-            "claims": ("no_stale_source",),
-        },
+        steps=9,
+        stores=("C1",),
+        wait_for=1,
+        reading="all-wait+update-in-place",
+        crashes=2,
+        claims=("no_stale_source",),
     ),
-    Row(
+    _note(
         "note-minority-survivor",
         "a cut-off minority is shut down in order, the others die: its stale store wins",
         2,
-        12,
-        given={
-            "stores": ("C1",),
-            "wait_for": 2,
-            "frames": 1,
-            "partitions": 1,
-            "crashes": 1,
-            "shutdowns": True,
-            "claims": ("no_stale_start",),
-        },
+        steps=12,
+        stores=("C1",),
+        wait_for=2,
+        frames=1,
+        partitions=1,
+        crashes=1,
+        shutdowns=True,
+        claims=("no_stale_start",),
     ),
-    Row(
+    _note(
         "note-serving-before-i8",
         "read literally, a clean member serves while the others are updated: fewer than N serve",
         2,
-        3,
-        given={"stores": ("C1", "D1"), "reading": "as-written", "claims": ("waits_for_n",)},
+        steps=3,
+        stores=("C1", "D1"),
+        reading="as-written",
+        claims=("waits_for_n",),
     ),
-    Row(
+    _note(
         "note-hasty-abort",
         "without a clean store the members abort, although the clean one is a second away",
         3,
-        5,
-        given={"stores": ("C1", "D1", "E"), "goals": ("all serve in the end",)},
+        steps=5,
+        stores=("C1", "D1", "E"),
+        goals=("all serve in the end",),
     ),
-    Row(
+    _note(
         "note-never-dirty",
         "a store that is not marked dirty before serving reads clean",
         2,
-        4,
-        given={
-            "stores": ("C1",),
-            "reading": "all-wait+never-dirty",
-            "frames": 1,
-            "crashes": 1,
-            "claims": ("dirty_before_serving",),
-        },
+        steps=4,
+        stores=("C1",),
+        reading="all-wait+never-dirty",
+        frames=1,
+        crashes=1,
+        claims=("dirty_before_serving",),
     ),
-    Row(
+    _note(
         "note-wrong-mark",
         "the operator marks the older of two dirty stores clean",
         2,
-        3,
-        given={
-            "stores": ("D2", "D1"),
-            "wait_for": 1,
-            "marks": "any",
-            "claims": ("no_stale_source",),
-        },
+        steps=3,
+        stores=("D2", "D1"),
+        wait_for=1,
+        marks="any",
+        claims=("no_stale_source",),
     ),
-    Row(
+    _note(
         "qpid-lowest-id",
         "Qpid: an empty member with the lowest id renames the cluster",
         2,
-        3,
-        given={"rules": "qpid", "stores": ("E", "C1"), "claims": ("signature_never_changes",)},
+        steps=3,
+        rules="qpid",
+        stores=("E", "C1"),
+        claims=("signature_never_changes",),
     ),
-    Row(
+    _note(
         "qpid-minority-survivor",
         "Qpid: the last member of a minority is clean, so its stale store wins",
         3,
-        14,
-        given={
-            "rules": "qpid",
-            "stores": ("C1",),
-            "wait_for": 3,
-            "frames": 1,
-            "partitions": 1,
-            "crashes": 3,
-            "claims": ("no_stale_start",),
-        },
+        steps=14,
+        rules="qpid",
+        stores=("C1",),
+        wait_for=3,
+        frames=1,
+        partitions=1,
+        crashes=3,
+        claims=("no_stale_start",),
     ),
-    Row(
+    _note(
         "qpid-half-updated",
         "Qpid: the shutdown marks clean who still waits for its update",
         2,
-        4,
-        given={
-            "rules": "qpid",
-            "stores": ("C1", "D0"),
-            "wait_for": 1,
-            "shutdowns": True,
-            "claims": ("position_is_data",),
-        },
+        steps=4,
+        rules="qpid",
+        stores=("C1", "D0"),
+        wait_for=1,
+        shutdowns=True,
+        claims=("position_is_data",),
     ),
-    Row(
+    _note(
         "qpid-serves-early",
         "Qpid: clean members serve before N are up to date",
         2,
-        3,
-        given={"rules": "qpid", "stores": ("C1", "D1"), "claims": ("waits_for_n",)},
+        steps=3,
+        rules="qpid",
+        stores=("C1", "D1"),
+        claims=("waits_for_n",),
     ),
-    Row(
+    _note(
         "qpid-lone-restart",
         "Qpid: a lone member that takes writes keeps its clean mark",
         2,
-        3,
-        given={
-            "rules": "qpid",
-            "stores": ("C1",),
-            "wait_for": 1,
-            "frames": 1,
-            "claims": ("position_is_data",),
-        },
+        steps=3,
+        rules="qpid",
+        stores=("C1",),
+        wait_for=1,
+        frames=1,
+        claims=("position_is_data",),
     ),
 )

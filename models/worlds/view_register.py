@@ -71,9 +71,9 @@ def by_founding(view: View) -> dict[str, Any]:
     return {"register": len(founded) if len(founded) <= 1 else "several first views"}
 
 
-def _held_against(world: World, mapping: Callable[[View], dict[str, Any]], views: int = 0) -> World:
-    claim = implements("views are kept as in a register", abstract(views), mapping)
-    seen = sometimes("a view is chosen", lambda view: mapping(view)["register"] != views)
+def _held_against(world: World, mapping: Callable[[View], dict[str, Any]]) -> World:
+    claim = implements("views are kept as in a register", abstract(), mapping)
+    seen = sometimes("a view is chosen", lambda view: mapping(view)["register"] != 0)
     return evolve(world, properties=[claim, seen], interchangeable=())
 
 

@@ -12,6 +12,7 @@ ENTRIES: tuple[Entry, ...] = (
         members=(2, 2),
         usual=2,
         tier="long",
+        mutants=("register-forgets",),
     ),
     Entry(
         "register-of-votes",

@@ -15,13 +15,18 @@ def claims(title: str, variant: str) -> Iterator[Property]:
     """Yield the claims of a scene."""
     yield always_each("a version never goes down", lambda shown: not shown.broken)
     yield sometimes_one("it comes to rest", lambda shown: shown.ended)
-    if title not in ("hole-1", "hole-3", "hole-4"):
+    if title not in ("hole-1", "hole-3", "hole-4", "hole-6-stranger"):
         yield always_each("nobody crashes", _nobody_crashes)
     if title == "hole-7":
         yield always_each("b knows the config in the end", _b_knows)
         return
+    if title == "conflict":
+        yield always_each("nothing is stored", _nothing_is_stored)
+        return
     yield always_each("one config, one set of data", _one_set)
     yield always_each("one node goes first", _one_first)
+    if title == "paused":
+        yield always_each("no broker runs while its node waits", _runs_where_ready)
     if title in FORMER:
         yield always_each(
             "the former cluster hears nothing", lambda shown: _hears_nothing(shown, FORMER[title])
@@ -47,13 +52,26 @@ SURVIVES = {
     "hole-4": "a",
     "hole-5": "a/2",
     "hole-7-again": "a",
+    "hole-9": "c",
+    "hole-10": "a",
+    "hole-6-stranger": "b",
+    "late-word": "a",
+    "late-word-join": "a",
 }
 """Whose data count, as they are when the search begins; or the label of data yet to be made."""
 
 FORMER = {"leave": "a", "hole-6": "ab"}
 """Who has version 2, and is not to hear of version 3."""
 
-TOGETHER = {"leave": "bd", "hole-6": "cd", "spread": "ac"}
+TOGETHER = {
+    "leave": "bd",
+    "hole-6": "cd",
+    "spread": "ac",
+    "hole-9": "ac",
+    "hole-11": "ab",
+    "hole-6-stranger": "ab",
+    "splits": "b",
+}
 """Who is to be ready in the end, where it is not everybody."""
 
 
@@ -82,6 +100,10 @@ def _one_first(shown: Shown) -> bool:
     )
 
 
+def _runs_where_ready(shown: Shown) -> bool:
+    return all(one.ready for one in shown.nodes if one.runs)
+
+
 def _nobody_crashes(shown: Shown) -> bool:
     return not any("crashed" in one.why for one in shown.nodes)
 
@@ -89,6 +111,10 @@ def _nobody_crashes(shown: Shown) -> bool:
 def _b_knows(shown: Shown) -> bool:
     config = shown.of("b").config
     return not shown.ended or (config is not None and config.version == 1)
+
+
+def _nothing_is_stored(shown: Shown) -> bool:
+    return all(one.stored is None for one in shown.nodes)
 
 
 def _hears_nothing(shown: Shown, former: str) -> bool:

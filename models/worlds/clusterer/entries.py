@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from models.entry import Entry, Family, Tier
 
-from models.entry import Entry
-
-BUILD = "models.worlds.clusterer.search:build"
+SEARCH = Family("models.worlds.clusterer.search:build", prefix="clusterer-")
 
 
 def _entry(
@@ -16,21 +14,17 @@ def _entry(
     *mutants: str,
     real: int | None = None,
     steps: int | None = None,
-    tier: Literal["quick", "long", "deep"] = "quick",
+    tier: Tier | None = None,
 ) -> Entry:
     """`real`: steps of the shortest run in which the shipped rules fail; `steps`: in which ours."""
-    fails = real if real is not None else steps
-    return Entry(
-        f"clusterer-{name}",
-        BUILD,
+    return SEARCH(
+        name,
         about,
-        members=(1, 1),
-        usual=1,
-        expected="holds" if fails is None else "violated",
-        steps=fails,
+        steps=real if real is not None else steps,
         tier=tier,
         mutants=mutants,
-        given={"scene": scene, "variant": "ours" if real is None else "real"},
+        scene=scene,
+        variant="ours" if real is None else "real",
     )
 
 
@@ -80,7 +74,36 @@ RULES = (
         "U7: a younger config reaches a node that waits, and ends its waiting",
         "waits-uninterrupted",
     ),
+    _entry(
+        "conflict",
+        "conflict",
+        "U1, S6: two contents of one version meet: nobody stores either",
+        "conflict-merged",
+    ),
+    _entry(
+        "order-of-locks",
+        "order-of-locks",
+        "U5, S10: locks are taken in one order, so nobody waits for a lock without end",
+        "own-lock-first",
+    ),
+    _entry(
+        "late-word",
+        "late-word",
+        "U5: who answered ready is off when the answer comes: a boot asks again",
+        "word-believed",
+    ),
+    _entry("late-word-join", "late-word-join", "U4: the same where data are given up on that word"),
+    _entry(
+        "paused",
+        "paused",
+        "U7: who had its broker stopped by something else takes no config until it runs again",
+        "paused-told",
+    ),
+    _entry("splits", "splits", "U7: one of two goes on alone: the other one hears it, and leaves"),
 )
+LARGE = ("5", "6-circle", "8", "9", "11")
+HELD_BY = {"11": ("gospel-told-unasked",), "12": ("came-by-name",)}
+"""Rules of ours that close a hole, as mutants."""
 HOLES = (
     ("1", "a newcomer never learns the gospel's identity, and hands a blank one the config", 5),
     ("2", "a node that comes back tells a blank gospel its own identity", 7),
@@ -88,7 +111,13 @@ HOLES = (
     ("4", "removed while off, added again by a later config: old data come back", 7),
     ("5", "a config is forwarded with the gospel's old identity: its new data lose", 20),
     ("6", "the answer of a node that was left out crashes who asks", 3),
+    ("6-circle", "a wait graph without a circle crashes who asks", 7),
+    ("6-stranger", "the config of one that it does not name spoils what is known", 15),
     ("8", "a gospel that the config names and that never came: two sets of data", 5),
+    ("9", "who is left out hands a blank gospel the config: two sets of data", 6),
+    ("10", "its data given up and no others come, it goes first all the same", 17),
+    ("11", "who missed that the gospel came tells a blank one of the config", 6),
+    ("12", "a blank machine counts as the member whose name it has: two sets of data", 9),
 )
 ENTRIES: tuple[Entry, ...] = (
     *RULES,
@@ -101,9 +130,16 @@ ENTRIES: tuple[Entry, ...] = (
             f"hole-{n}",
             f"hole-{n}",
             "the same under our rules",
-            tier="long" if n in "58" else "quick",
+            *HELD_BY.get(n, ()),
+            tier="long" if n in LARGE else "quick",
         )
         for n, _, _ in HOLES
+    ),
+    _entry(
+        "two-sides",
+        "two-sides",
+        "one config given on both sides of a cut, to a blank gospel and to one that knew it before",
+        steps=3,
     ),
     _entry(
         "real-hole-7",

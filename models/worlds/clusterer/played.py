@@ -28,7 +28,7 @@ EAGER = AskStatus | Told | AskAwaited | Awaited
 class NodeShown:
     """A machine.  `status`: "off" where no node runs.  `stored`: the version on its disk.
 
-    `first`: its broker boots, or runs, as the first one of its config.
+    `first`: its broker boots, or runs, as the first one of its config.  `runs`: its broker.
     """
 
     name: str
@@ -38,6 +38,7 @@ class NodeShown:
     data: str | None
     why: str
     first: bool
+    runs: bool
 
     @property
     def ready(self) -> bool:
@@ -124,7 +125,8 @@ class Played:
             step, queues = step + 1, queued(play.story.steps[step].do)
         else:
             return NOT_ENABLED
-        _exchange(sim)
+        if not play.splits:
+            _exchange(sim)
         self.shot = taken(sim, step, queues)
         self.broken |= _broken(before, self.shot)
         return None
@@ -149,6 +151,7 @@ class Played:
                 data=one.data,
                 why=one.why if one.state is None else "",
                 first=one.boots is not None and one.boots.how in (Boot.FOUND, Boot.FIRST),
+                runs=one.runs,
             )
             for one in shot.machines
         )

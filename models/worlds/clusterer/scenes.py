@@ -23,11 +23,15 @@ Steps = tuple[tuple[Deed, ...], ...]
 
 @frozen
 class Scene:
-    """A story and how much of it has come before.  `writes`: clients write between its steps."""
+    """A story and how much of it has come before.  `writes`: clients write between its steps.
+
+    `splits`: each question and answer of a round is a step of its own, and may be late.
+    """
 
     story: Story
     before: int
     writes: bool
+    splits: bool
 
     def write(self, sim: Sim) -> None:
         """Let every cluster that runs have data that no other one has."""
@@ -151,11 +155,60 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
         (*TWO, *_one(apply("a", GROWN), apply("a", config(3, "abc", "c")))),
         ((start("c"),),),
     ),
+    "hole-9": (
+        (*THREE, *_one(reset("a"))),
+        ((start("a"), apply("b", config(2, "ac", "a"))),),
+    ),
+    "hole-10": (
+        (*TWO, *_one(reset("b"))),
+        ((start("b"), stop("b")), (stop("a"),), (start("b"),), (start("a"),)),
+    ),
+    "hole-11": (
+        (
+            (start("a", config(1, "ac", "a")), start("c")),
+            *_one(apply("a", GROWN), {"op": "cut", "between": [["b"], ["c"]]}, start("b")),
+            *_one(reset("b"), {"op": "heal"}),
+        ),
+        ((start("b"), apply("c", config(3, "ab", "b"))),),
+    ),
+    "hole-12": (
+        (*TWO, *_one(reset("b"))),
+        ((start("b"), apply("b", config(2, "ab", "a")), apply("b", config(3, "ab", "b"))),),
+    ),
+    "hole-6-circle": (
+        (*THREE, *_one(stop("a"), stop("b"), stop("c"))),
+        ((start("a"), start("b"), start("c")),),
+    ),
+    "hole-6-stranger": (
+        THREE,
+        ((apply("c", config(2, "ab", "a")),), (reset("a"),), (start("a"),)),
+    ),
+    "paused": (
+        (*TWO, ({"op": "pause", "node": "b"},)),
+        ((apply("a", config(2, "ab", None)), {"op": "resume", "node": "b"}),),
+    ),
+    "two-sides": (
+        (*TWO, *_one(APART, reset("b"), start("b"))),
+        ((apply("a", config(2, "ab", "b")), apply("b", config(2, "ab", "b"))),),
+    ),
+    "conflict": ((), ((start("a", AB), start("b", config(1, "ab", "b"))),)),
+    "splits": ((*TWO, *_one(stop("b"))), ((start("b", config(2, "b", "b")),),)),
+    "late-word": (
+        (*TWO, *_one(stop("b"))),
+        ((start("b"), stop("a")), (start("a"),)),
+    ),
+    "late-word-join": (
+        (*TWO, *_one(reset("b"))),
+        ((start("b"), stop("a")), (start("a"),)),
+    ),
 }
 """What has come before, and what may come in any order."""
+SCENES["order-of-locks"] = SCENES["locks"]
 
-WRITING = frozenset({"rejoin", "hole-4"})
+WRITING = frozenset({"rejoin", "hole-4", "late-word"})
 """Scenes in which data differ by who wrote last."""
+SPLIT = frozenset({"late-word", "late-word-join", "order-of-locks"})
+"""Scenes in which who has answered may be gone before the answer comes."""
 
 
 @lru_cache
@@ -165,4 +218,4 @@ def scene(title: str, variant: str) -> Scene:
     nodes = sorted({deed["node"] for step in (*before, *after) for deed in step if "node" in deed})
     steps = [{"do": list(step)} for step in (*before, *after)]
     story = story_of({"nodes": nodes, "steps": steps, "variant": variant})
-    return Scene(story, len(before), title in WRITING)
+    return Scene(story, len(before), title in WRITING, title in SPLIT)

@@ -32,6 +32,7 @@ class MachineShot:
     members: frozenset[str]
     ran: frozenset[str]
     runs: bool
+    given_up: bool
 
 
 @frozen
@@ -95,6 +96,7 @@ def _shot(machine: Machine) -> MachineShot:
         members=disk.members,
         ran=disk.ran,
         runs=disk.runs,
+        given_up=disk.given_up,
     )
 
 
@@ -105,7 +107,9 @@ def restored(story: Story, shot: Snapshot) -> Sim:
     sim.machines.clear()
     sim.disks.clear()
     for one in shot.machines:
-        disk = Disk(one.stored, one.identity, one.data, one.members, one.ran, one.runs)
+        disk = Disk(
+            one.stored, one.identity, one.data, one.members, one.ran, one.runs, one.given_up
+        )
         sim.machines[one.name] = Machine(
             one.name, disk, one.state, one.why, one.boots, one.stirred, one.token, one.retries
         )

@@ -7,35 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from models.entry import Entry
+from models.entry import Entry, Family
 
-BUILD = "models.worlds.discovery.race:build"
-KEEPING = "models.worlds.discovery.keeping:build"
+RACE = Family("models.worlds.discovery.race:build", prefix="discovery-")
+KEEPING = Family("models.worlds.discovery.keeping:build", prefix="discovery-")
 
 
 def _splits(name: str, about: str, usual: int, steps: int | None, **given: Any) -> Entry:
-    return Entry(
-        f"discovery-{name}",
-        BUILD,
-        about,
-        members=(2, 5),
-        usual=usual,
-        expected="violated",
-        steps=steps,
-        given=given,
-    )
+    sizes = (2, usual, 5)
+    return RACE(name, about, members=sizes, breaks=True, steps=steps, **given)
 
 
 def _holds(name: str, about: str, usual: int, mutants: tuple[str, ...] = (), **given: Any) -> Entry:
-    return Entry(
-        f"discovery-{name}",
-        BUILD,
-        about,
-        members=(2, 5),
-        usual=usual,
-        mutants=mutants,
-        given=given,
-    )
+    return RACE(name, about, members=(2, usual, 5), mutants=mutants, **given)
 
 
 ENTRIES: tuple[Entry, ...] = (
@@ -166,30 +150,27 @@ ENTRIES: tuple[Entry, ...] = (
         cut=2,
         expected=3,
     ),
-    Entry(
-        "discovery-ours-five",
-        BUILD,
+    RACE(
+        "ours-five",
         "ours: five nodes, two of which are cut off, lists are partial, or errors",
-        members=(2, 5),
-        usual=5,
+        members=(2, 5, 5),
         tier="long",
-        given={"rules": "ours", "cut": 2, "partial_lists": True, "fails": True},
+        rules="ours",
+        cut=2,
+        partial_lists=True,
+        fails=True,
     ),
-    Entry(
-        "discovery-forgotten",
-        KEEPING,
+    KEEPING(
+        "forgotten",
         "4.3: Consul forgets a record, and the check that would write it crashes (case 9)",
-        members=(1, 5),
-        usual=2,
-        expected="violated",
+        members=(1, 2, 5),
         steps=2,
     ),
-    Entry(
-        "discovery-ours-forgotten",
-        KEEPING,
+    KEEPING(
+        "ours-forgotten",
         "ours: a record that is gone is written again, whoever else is there",
-        members=(1, 5),
-        usual=3,
-        given={"rules": "ours", "forgets": 3},
+        members=(1, 3, 5),
+        rules="ours",
+        forgets=3,
     ),
 )

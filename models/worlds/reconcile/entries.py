@@ -2,288 +2,229 @@
 
 from __future__ import annotations
 
-from models.entry import Entry
+from models.entry import Entry, Family
 
-BUILD = "models.worlds.reconcile.repair:build"
-BESIDE = "models.worlds.reconcile.beside:build"
-CLOCK = "models.worlds.reconcile.clock:build"
-TIMED = "models.worlds.reconcile.timed:build"
-GROWTH = "models.worlds.reconcile.growth:build"
+REPAIR = Family("models.worlds.reconcile.repair:build", members=(4, 4, 5))
+BESIDE = Family("models.worlds.reconcile.beside:build", members=(4, 5, 6))
+CLOCK = Family("models.worlds.reconcile.clock:build")
+TIMED = Family("models.worlds.reconcile.timed:build")
+GROWTH = Family("models.worlds.reconcile.growth:build", members=(3, 6, 10))
 
 ENTRIES: tuple[Entry, ...] = (
-    Entry(
-        "reconcile-repair",
-        BUILD,
-        "one of three replicas is lost for good and replaced, whoever leads",
-        members=(4, 5),
-        usual=4,
+    REPAIR(
+        "reconcile-repair", "one of three replicas is lost for good and replaced, whoever leads"
     ),
-    Entry(
-        "reconcile-seed",
-        BUILD,
-        "the same by the design's own table",
-        members=(4, 5),
-        usual=4,
-        given={"variant": "seed"},
-    ),
-    Entry(
+    REPAIR("reconcile-seed", "the same by the design's own table", variant="seed"),
+    REPAIR(
         "reconcile-one",
-        BUILD,
         "scenario One: the lost node is removed from the cluster; added first, then dropped",
-        members=(5, 5),
-        usual=5,
+        members=5,
         mutants=("drops-first",),
-        given={"forgets": 1},
+        forgets=1,
     ),
-    Entry(
+    REPAIR(
         "reconcile-below",
-        BUILD,
         "the shipped rules drop a replica before another one is there: below the minimum",
-        members=(5, 5),
-        usual=5,
-        expected="violated",
+        members=5,
         steps=3,
-        given={"forgets": 1, "variant": "real", "auto_remove": True},
+        forgets=1,
+        variant="real",
+        auto_remove=True,
     ),
-    Entry(
+    REPAIR(
         "reconcile-two",
-        BUILD,
         "scenario Two: an operator adds a replica at the same moment",
-        members=(5, 5),
-        usual=5,
+        members=5,
         tier="long",
-        given={"adds": 1},
+        adds=1,
     ),
-    Entry(
+    REPAIR(
         "reconcile-by-hand",
-        BUILD,
         "two changes by hand, and elections: the group takes one at a time",
-        members=(5, 5),
-        usual=5,
+        members=5,
         tier="long",
         mutants=("two-changes",),
-        given={"adds": 2, "crashes": 0},
+        adds=2,
+        crashes=0,
     ),
-    Entry(
+    REPAIR(
         "reconcile-removal",
-        BUILD,
         "an operator removes a replica while another node may be lost; incident 12: applied alone",
-        members=(4, 5),
-        usual=4,
         mutants=("applies-alone", "heard-again"),
-        given={"removes": 1},
+        removes=1,
     ),
-    Entry(
+    REPAIR(
         "reconcile-restarted",
-        BUILD,
         "an operator removes a replica, and any replica restarts; incident 13: it is back",
-        members=(4, 4),
-        usual=4,
+        members=4,
         tier="long",
         mutants=("peer-file",),
-        given={"removes": 1, "restarts": True},
+        removes=1,
+        restarts=True,
     ),
-    Entry(
+    REPAIR(
         "reconcile-own-entry",
-        BUILD,
         "a leader changes members before an entry of its own term is committed: the first rule"
         " of single changes",
-        members=(5, 5),
-        usual=5,
+        members=5,
         tier="long",
         mutants=("no-own-entry",),
-        given={
-            "first": "abcd",
-            "stands": "ab",
-            "removable": "a",
-            "terms": 3,
-            "adds": 1,
-            "removes": 1,
-            "crashes": 0,
-        },
+        first="abcd",
+        stands="ab",
+        removable="a",
+        terms=3,
+        adds=1,
+        removes=1,
+        crashes=0,
     ),
-    Entry(
+    REPAIR(
         "reconcile-joint",
-        BUILD,
         "a lost replica is replaced by one joint change instead of two single ones",
-        members=(4, 5),
-        usual=4,
         mutants=("joint-by-one",),
-        given={"joint": True},
+        joint=True,
     ),
-    Entry(
+    REPAIR(
         "reconcile-partition",
-        BUILD,
         "the leader's side is cut off during a change by hand; both sides evaluate",
-        members=(4, 5),
-        usual=4,
-        given={"partitions": 1, "adds": 1, "crashes": 0},
+        partitions=1,
+        adds=1,
+        crashes=0,
     ),
-    Entry(
+    REPAIR(
         "reconcile-repaired",
-        BUILD,
         "liveness: one of three is lost, elections may be, and on every fair run it is replaced",
-        members=(4, 5),
-        usual=5,
-        given={"lost": "c", "crashes": 0},
+        members=(4, 5, 5),
+        lost="c",
+        crashes=0,
     ),
-    Entry(
+    REPAIR(
         "reconcile-drain",
-        BUILD,
         "nodes go into maintenance and come back; one replica is lost",
-        members=(4, 5),
-        usual=5,
+        members=(4, 5, 5),
         mutants=("drained-takes",),
-        given={"lost": "c", "crashes": 0, "drains": "de"},
+        lost="c",
+        crashes=0,
+        drains="de",
     ),
-    Entry(
+    REPAIR(
         "reconcile-blank",
-        BUILD,
         "incident 23: a member loses its disk and comes back under its name, still a member",
-        members=(4, 5),
-        usual=4,
-        expected="violated",
         steps=10,
-        given={"restarts": True, "wipes": 1},
+        restarts=True,
+        wipes=1,
     ),
-    Entry(
+    BESIDE(
         "reconcile-beside",
-        BESIDE,
         "the daemon crashes anywhere; the broker's list misses what its group did (incident 13)",
-        members=(4, 6),
-        usual=5,
         mutants=("list-decides",),
-        given={"crashes": 1, "misses": 1},
+        crashes=1,
+        misses=1,
     ),
-    Entry(
+    BESIDE(
         "reconcile-learner",
-        BESIDE,
         "a new replica has no vote yet, and the list does not say so (incidents 15 and 16)",
-        members=(4, 6),
-        usual=5,
         mutants=("list-decides", "next-at-once"),
-        given={"learners": True, "misses": 1},
+        learners=True,
+        misses=1,
     ),
-    Entry(
+    BESIDE(
         "reconcile-no-leader",
-        BESIDE,
         "incident 30: leaders are gone while a replica is to be added, and the call half works",
-        members=(4, 6),
-        usual=5,
         mutants=("without-leader",),
-        given={"flees": 1, "misses": 1},
+        flees=1,
+        misses=1,
     ),
-    Entry(
+    BESIDE(
         "reconcile-mass",
-        BESIDE,
         "mass failure: a queue and a stream lose a replica; no node takes part in two copies",
-        members=(4, 6),
-        usual=5,
         mutants=("no-limit", "quorum-queues-only"),
-        given={"kinds": "qs", "copies": 1},
+        kinds="qs",
+        copies=1,
     ),
-    Entry(
+    GROWTH(
         "reconcile-growth",
-        GROWTH,
         "a queue grows to its target; with the argument compared as a pair, as shipped, beyond it",
-        members=(3, 10),
-        usual=6,
         mutants=("argument-is-a-pair",),
     ),
-    Entry(
+    GROWTH(
         "reconcile-target",
-        GROWTH,
         "the argument says 3 and a policy 5: the nearest is heard, not the largest",
-        members=(3, 10),
-        usual=6,
         mutants=("largest-counts",),
-        given={"variant": "ours", "policy": 5},
+        variant="ours",
+        policy=5,
     ),
-    Entry(
+    TIMED(
         "reconcile-one-timed",
-        TIMED,
         "scenario One: C is deleted, and within 10 seconds of the deletion D is there",
-        members=(1, 1),
-        usual=1,
-        given={"scenario": "one", "within": 10},
+        scenario="one",
+        within=10,
     ),
-    Entry(
+    TIMED(
         "reconcile-one-timed-seed",
-        TIMED,
         "the same by the design's clock: within 60 seconds",
-        members=(1, 1),
-        usual=1,
-        given={"scenario": "one", "within": 60, "variant": "seed"},
+        scenario="one",
+        within=60,
+        variant="seed",
     ),
-    Entry(
+    TIMED(
         "reconcile-two-timed",
-        TIMED,
-        "scenario Two: C is lost, an operator may add a replica: it is there after 60 seconds",
-        members=(1, 1),
-        usual=1,
-        given={"scenario": "two", "within": 60, "by_hand": 1},
+        "scenario Two: C is lost, an operator may add one; one is there after 60 s; C is forgotten",
+        scenario="two",
+        within=60,
+        by_hand=1,
     ),
-    Entry(
+    TIMED(
         "reconcile-two-timed-seed",
-        TIMED,
         "the same by the design's clock: after 60 to 110 seconds",
-        members=(1, 1),
-        usual=1,
-        given={"scenario": "two", "within": 110, "by_hand": 1, "variant": "seed"},
+        scenario="two",
+        within=110,
+        by_hand=1,
+        variant="seed",
     ),
-    Entry(
+    TIMED(
         "reconcile-three",
-        TIMED,
         "scenario Three: looks each 90 s, C is back after 60 and has caught up after 10 more",
-        members=(1, 1),
-        usual=1,
         mutants=("lost-at-once",),
-        given={"scenario": "three", "interval": 90, "failure": 90, "back": 60},
+        scenario="three",
+        interval=90,
+        failure=90,
+        back=60,
     ),
-    Entry(
+    TIMED(
+        "reconcile-three-seed",
+        "the same by the design's clock",
+        scenario="three",
+        interval=90,
+        failure=90,
+        back=60,
+        variant="seed",
+    ),
+    TIMED(
         "reconcile-three-late",
-        TIMED,
         "the same, and C is back after 100 s: it was replaced for nothing",
-        members=(1, 1),
-        usual=1,
-        expected="violated",
         steps=20,
-        given={"scenario": "three", "interval": 90, "failure": 90, "back": 100},
+        scenario="three",
+        interval=90,
+        failure=90,
+        back=100,
     ),
-    Entry(
+    CLOCK(
         "reconcile-clock",
-        CLOCK,
         "nodes that come and go bring the next look forward, never back",
-        members=(1, 1),
-        usual=1,
         mutants=("put-off",),
     ),
-    Entry(
+    CLOCK(
         "reconcile-starved",
-        CLOCK,
         "the shipped timer is armed anew by each event: it never looks",
-        members=(1, 1),
-        usual=1,
-        expected="violated",
         steps=4,
-        given={"variant": "real"},
+        variant="real",
     ),
-    Entry(
+    CLOCK(
         "reconcile-two-timers",
-        CLOCK,
         "an event is handled after the shipped timer has fired: two timers",
-        members=(1, 1),
-        usual=1,
-        expected="violated",
         steps=5,
-        given={"variant": "real", "claims": "one"},
+        variant="real",
+        claims="one",
     ),
-    Entry(
-        "reconcile-one-timer",
-        CLOCK,
-        "the same events leave one timer",
-        members=(1, 1),
-        usual=1,
-        given={"claims": "one"},
-    ),
+    CLOCK("reconcile-one-timer", "the same events leave one timer", claims="one"),
 )

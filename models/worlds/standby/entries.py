@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
-from models.entry import Entry
+from models.entry import Entry, Family
 
-BUILD = "models.worlds.standby.failover:build"
-SCENES = "models.worlds.standby.scenes:build"
-CHASE = "models.worlds.standby.chase:build"
-ENTRANCE = "models.worlds.standby.entrance:build"
+SCENES = Family("models.worlds.standby.scenes:build", prefix="standby-")
+FAILOVER = Family("models.worlds.standby.failover:build", members=3, tier="long")
+CHASE = Family("models.worlds.standby.chase:build")
+ENTRANCE = Family("models.worlds.standby.entrance:build")
 
 
 def _scene(name: str, about: str, mutants: tuple[str, ...] = (), **given: Any) -> Entry:
     """Return a story that holds; the scene is the first of its name."""
-    tier: Literal["quick", "long", "deep"] = "long" if name in _LONG else "quick"
-    if name == "old-serves":
-        tier = "deep"  # too many states to be searched to the end here; its mutant is found soon
     given.setdefault("scene", name)
-    return Entry(
-        f"standby-{name}", SCENES, about, (1, 1), 1, tier=tier, mutants=mutants, given=given
-    )
+    return SCENES(name, about, tier="long" if name in _LONG else None, mutants=mutants, **given)
 
 
-_LONG = ("ahead", "cut-off", "two-promoted")
+_LONG = ("ahead", "cut-off", "told-late", "two-promoted", "old-serves")
 
 
 def _breaks(name: str, about: str, steps: int, scene: str, **given: Any) -> Entry:
-    return Entry(
-        f"standby-{name}",
-        SCENES,
-        about,
-        (1, 1),
-        1,
-        expected="violated",
-        steps=steps,
-        given={"scene": scene, **given},
-    )
+    return SCENES(name, about, steps=steps, scene=scene, **given)
 
 
 def _limit(limit: str, scene: str, about: str, steps: int) -> Entry:
@@ -74,6 +60,11 @@ STORIES: tuple[Entry, ...] = (
     _scene(
         "cut-off",
         "the primary is cut off and never fenced; the manager is the one built in",
+        manager="built in",
+    ),
+    _scene(
+        "told-late",
+        "the same, and who is promoted hears of it after the chain has it",
         manager="built in",
     ),
     _breaks(
@@ -167,28 +158,19 @@ STORIES: tuple[Entry, ...] = (
 """Stories of brokers by the machine that ships; see scenes.py."""
 
 OTHERS: tuple[Entry, ...] = (
-    Entry(
+    CHASE(
         "standby-copied",
-        CHASE,
         "H5: messages come and go while a queue is copied from its back: it is caught up",
-        (1, 1),
-        1,
     ),
-    Entry(
+    CHASE(
         "standby-chase",
-        CHASE,
         "the endless chase: the same from the front need never end",
-        (1, 1),
-        1,
-        expected="violated",
-        given={"order": "fifo"},
+        breaks=True,
+        order="fifo",
     ),
-    Entry(
+    ENTRANCE(
         "standby-entrance",
-        ENTRANCE,
         "H11: a client goes from one address to the next until it is with the primary",
-        (1, 1),
-        1,
         mutants=("lets-everybody-in",),
     ),
 )
@@ -196,71 +178,47 @@ OTHERS: tuple[Entry, ...] = (
 ENTRIES: tuple[Entry, ...] = (
     *STORIES,
     *OTHERS,
-    Entry(
+    FAILOVER(
         "standby-built-in",
-        BUILD,
         "who is up to date is a view, and only its members are promoted: nothing is lost",
-        members=(2, 3),
-        usual=2,
-        given={"manager": "built in"},
+        members=(2, 2, 3),
+        tier="quick",
+        manager="built in",
     ),
-    Entry(
-        "standby-built-in-three",
-        BUILD,
-        "the same with two backups",
-        members=(3, 3),
-        usual=3,
-        tier="long",
-        given={"manager": "built in"},
-    ),
-    Entry(
+    FAILOVER("standby-built-in-three", "the same with two backups", manager="built in"),
+    FAILOVER(
         "standby-outside",
-        BUILD,
         "a manager outside promotes a broker that was never up to date, for nobody answers",
-        members=(2, 3),
-        usual=2,
-        expected="violated",
+        members=(2, 2, 3),
+        tier="quick",
         steps=7,
     ),
-    Entry(
+    FAILOVER(
         "standby-waits",
-        BUILD,
         "a new primary waits for the backups that were up to date: nothing is lost",
-        members=(3, 3),
-        usual=3,
-        tier="long",
         mutants=("promotes-who-catches-up", "confirms-at-once"),
-        given={"manager": "careful", "drops": False},
+        manager="careful",
+        drops=False,
     ),
-    Entry(
+    FAILOVER(
         "standby-shipped-waits",
-        BUILD,
         "the same by the shipped rules",
-        members=(3, 3),
-        usual=3,
-        tier="long",
-        given={"variant": "real", "manager": "careful", "drops": False},
+        variant="real",
+        manager="careful",
+        drops=False,
     ),
-    Entry(
+    FAILOVER(
         "standby-confirms-at-once",
-        BUILD,
         "the document: a new primary confirms before a backup has it (LM5)",
-        members=(3, 3),
-        usual=3,
-        tier="long",
-        expected="violated",
         steps=14,
-        given={"variant": "seed", "manager": "careful", "drops": False},
+        variant="seed",
+        manager="careful",
+        drops=False,
     ),
-    Entry(
+    FAILOVER(
         "standby-dropped",
-        BUILD,
         "a backup that was dropped is promoted, for who dropped it does not answer",
-        members=(3, 3),
-        usual=3,
-        tier="long",
-        expected="violated",
         steps=15,
-        given={"manager": "careful"},
+        manager="careful",
     ),
 )

@@ -18,6 +18,7 @@ from attrs import define, evolve, frozen
 from joinproto.standby.best import best
 from joinproto.standby.broker import Mark, Role, Store
 from joinproto.standby.catch_up import Message
+from joinproto.standby.chain import follows, heard, may_promote, promoted
 from joinproto.standby.events import (
     Answer,
     Commit,
@@ -83,7 +84,8 @@ class Disk:
 class Played:
     """`op`: the next deed of the clients; `confirmed`: those that they were told are done.
 
-    `chain`: the last view of the manager that is built in; `writing`: views under way to it.
+    `chain`: the last view of the manager that is built in; `writing`: views under way to it, or
+    promotions that are in it, and of which who is promoted has not heard.
     `newest`: the youngest generation in which anything was confirmed.  `failed`: there was a
     moment at which nobody ran.
     """
@@ -147,6 +149,12 @@ class Played:
 
     @mutated
     def receive(self, event: Act) -> Any:
+        found = self._happens(event)
+        if self.story.at_once and found is not NOT_ENABLED:
+            _settle(self)
+        return found
+
+    def _happens(self, event: Act) -> Any:
         name, other = event.who, event.other
         deaths, starts, cuts, promotions = self.left
         match event.what:
@@ -180,10 +188,13 @@ class Played:
             case "hears":
                 content, *rest = self.links[other, name]
                 self.links[other, name] = tuple(rest)
-                self._do(name, Received(other.rstrip("?"), content))
+                self._do(name, Received(self._bare(other), content))
         return None
 
     # -- how it happens ----------------------------------------------------------------------
+
+    def _bare(self, end: str) -> str:
+        return end.rstrip("?") if self.story.apart else end
 
     def _leading(self, name: str) -> Leading:
         side = self.brokers[name].side
@@ -236,9 +247,7 @@ class Played:
         self.links[ends] = (*under_way, content)
 
     def _part(self, one: str, other: str) -> None:
-        for ends in [
-            ends for ends in self.links if {end.rstrip("?") for end in ends} == {one, other}
-        ]:
+        for ends in [ends for ends in self.links if {*map(self._bare, ends)} == {one, other}]:
             del self.links[ends]
         for me, them in ((one, other), (other, one)):
             if me not in self.disks:
@@ -275,11 +284,14 @@ class Played:
     def _may_promote(self, name: str) -> bool:
         """Return whether the manager would try; what the broker answers is another matter."""
         manager, broker = self.story.manager, self.brokers[name]
+        able = self.story.able or self.story.names
+        if name not in able or len(self.brokers) - len(self.disks) < self.story.least:
+            return False
         if manager is Manager.UNFENCED:
             return not broker.serves
         if manager is Manager.BUILT_IN:
-            is_known = not self.chain.members or name in self.chain.members
-            return is_known and name != self.cut_off and not broker.serves
+            is_free = name not in (self.cut_off, *self.writing)
+            return may_promote(self.chain, name) and is_free and not broker.serves
         if any(one.serves for one in self.brokers.values()):
             return False
         views = [one.view for one in self.brokers.values()]
@@ -289,17 +301,11 @@ class Played:
             return self.failed
         return manager is Manager.CARELESS or not was_one or bool(broker.view.members)
 
-    def _promote(self, name: str) -> Any:
-        deaths, starts, cuts, promotions = self.left
-        view = None
-        if self.story.manager is Manager.BUILT_IN:
-            kept = frozenset(self.chain.members) - {self.chain.primary} | {name}
-            view = View(
-                generation=self.chain.generation + 1,
-                number=1,
-                primary=name,
-                members=tuple(sorted(kept)),
-            )
+    def promotion(self, name: str) -> Promote | None:
+        """Return what the manager would say to this broker; None: nothing now."""
+        return self._promotion(name) if self._may_promote(name) else None
+
+    def _promotion(self, name: str) -> Promote:
         peers = tuple(
             Peer(
                 name=other,
@@ -310,13 +316,23 @@ class Played:
             for other, one in self.brokers.items()
             if other != name
         )
-        effects = self._do(name, Promote(peers=peers, view=view))
+        if self.story.manager is Manager.BUILT_IN:
+            return Promote(peers=heard(peers), view=promoted(self.chain, name))
+        return Promote(peers=peers)
+
+    def _promote(self, name: str) -> Any:
+        deaths, starts, cuts, promotions = self.left
+        event = self._promotion(name)
+        is_late = self.story.late and event.view is not None
+        effects = step(self.brokers[name], event).effects if is_late else self._do(name, event)
         answer = next(one for one in effects if isinstance(one, Answer))
         if answer.verdict is not Verdict.ACCEPTED:
             return NOT_ENABLED
         self.left = (deaths, starts, cuts, promotions - 1)
-        if view is not None:
-            self.chain = view
+        if event.view is not None:
+            self.chain = event.view
+            if is_late:
+                self.writing[name] = event.view
         return None
 
     def _answers(self, name: str, other: str) -> Role | None:
@@ -326,7 +342,11 @@ class Played:
 
     def _written(self, name: str, view: View) -> None:
         """The chain takes a view right behind its last one, and no other."""
-        if (view.generation, view.number - 1) == self.chain.age:
+        if view.number == 1:
+            # A promotion, which is there already; another one may have come behind it.
+            if self.chain.generation == view.generation:
+                self._do(name, evolve(self._promotion(name), view=view))
+        elif follows(self.chain, view):
             self.chain = view
             self._do(name, ViewWritten(view))
         else:
@@ -382,9 +402,8 @@ def begun(story: Story) -> Played:
         )
         for name in story.names
     }
-    at_first = evolve(
-        story, manager=Manager.BUILT_IN if story.manager is Manager.BUILT_IN else Manager.UNFENCED
-    )
+    keeps = story.manager if story.manager is Manager.BUILT_IN else Manager.UNFENCED
+    at_first = evolve(story, manager=keeps, late=False)
     it = Played(at_first, None, brokers, {}, {}, View(), {}, left=(0, 0, 0, 9))
     for name in story.names:
         it._do(name, Start())
@@ -414,7 +433,7 @@ def _settle(it: Played) -> None:
         act = next((one for one in acts if one.what in _BY_ITSELF), None)
         if act is None:
             return
-        it.receive(act)
+        it._happens(act)
 
 
 _BY_ITSELF = ("hears", "copies to", "has its view written")

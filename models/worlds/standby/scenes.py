@@ -74,6 +74,11 @@ SCENES: dict[str, Scene] = {
         ("lost", "generation"),
         _TAKEN_OVER,
     ),
+    "told-late": Scene(
+        Story(warm=2, cuts=1, promotions=1, late=True, ops=(put("x"), put("y"))),
+        ("lost", "generation"),
+        _TAKEN_OVER,
+    ),
     "old-serves": Scene(
         Story(names="abc", warm=3, succeeded=True, deaths=1, promotions=1, ops=(put("x"),)),
         ("lost", "generation"),

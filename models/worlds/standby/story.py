@@ -84,9 +84,12 @@ class Story:
     answers a backup's query travels beside what happens (LC6).  `patient`: a new primary waits
     for those that it expects without end.  `succeeded`: the first was cut off, the second was
     promoted and the third follows it; the network is whole again, and the first serves.
+    `late`: who is promoted hears of it after the chain of the manager that is built in has it.
+    `able`: only these are promoted; empty: whoever the manager would.  `least`: nobody is, while
+    fewer run.  `at_once`: what is under way arrives before anything else happens.
     """
 
-    names: str = "ab"
+    names: str | tuple[str, ...] = "ab"
     warm: int = 1
     before: tuple[Op, ...] = ()
     ops: tuple[Op, ...] = ()
@@ -102,3 +105,7 @@ class Story:
     apart: bool = False
     patient: bool = False
     succeeded: bool = False
+    late: bool = False
+    able: tuple[str, ...] = ()
+    least: int = 0
+    at_once: bool = False

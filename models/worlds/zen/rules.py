@@ -1,0 +1,125 @@
+"""What the nodes of the model send and hold, how large it may grow, and who is a quorum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, combinations
+
+from attrs import frozen
+
+FORMER = 2
+"""The last version that terms up to 1 publish; later terms publish up to `Rules.versions`."""
+
+
+@frozen(cache_hash=True)
+class Configuration:
+    """Who counts.  `size`: with names that no node bears, and that never vote."""
+
+    names: frozenset[str]
+    size: int
+
+    def __str__(self) -> str:
+        strangers = self.size - len(self.names)
+        return " ".join([*sorted(self.names), *["?"] * strangers])
+
+
+@frozen(cache_hash=True)
+class Join:
+    """A vote for the addressee in a term, with what its sender has accepted last."""
+
+    term: int
+    accepted: tuple[int, int]
+
+    def __str__(self) -> str:
+        return f"join of term {self.term}, accepted {_told(self.accepted)}"
+
+
+@frozen(cache_hash=True)
+class Request:
+    """Accept this value and configuration; `committed`: the configuration until then."""
+
+    term: int
+    version: int
+    value: int
+    configuration: Configuration
+    committed: Configuration
+
+    def __str__(self) -> str:
+        return (
+            f"publish {_told((self.term, self.version))}: value {self.value}, "
+            f"nodes {self.configuration}, committed {self.committed}"
+        )
+
+
+@frozen(cache_hash=True)
+class Response:
+    """It is accepted."""
+
+    term: int
+    version: int
+
+    def __str__(self) -> str:
+        return f"accepted {_told((self.term, self.version))}"
+
+
+@frozen(cache_hash=True)
+class Commit:
+    """A quorum has accepted it."""
+
+    term: int
+    version: int
+
+    def __str__(self) -> str:
+        return f"commit {_told((self.term, self.version))}"
+
+
+def _told(which: tuple[int, int]) -> str:
+    return f"{which[0]}.{which[1]}"
+
+
+@frozen(cache_hash=True)
+class Rules:
+    """The size of the model, and the one rule that a mutant lacks.
+
+    `founding`: "quorum", a node founds with the quorum it has found, and strangers for the rest;
+    "same", all found with the same configuration.  `forgets`: see `world.py`.
+    """
+
+    names: frozenset[str]
+    terms: int
+    versions: int
+    values: int
+    founding: str
+    forgets: bool
+    mutant: str | None
+
+    def is_quorum(self, votes: frozenset[str], configuration: Configuration | None) -> bool:
+        if configuration is None:
+            return False
+        voting = 2 * len(votes & configuration.names)
+        if self.mutant == "half-is-enough":
+            return voting >= configuration.size
+        return voting > configuration.size
+
+    def foundings(self, initial: frozenset[str]) -> Iterator[Configuration]:
+        """Yield with what a node may found a cluster of the nodes `initial`."""
+        for found in subsets(initial):
+            few = 2 * len(found) <= len(initial)
+            if len(found) < len(initial) and self.founding == "same":
+                continue
+            if self.mutant == "founds-with-too-few":
+                yield Configuration(found, len(found))
+            elif not few:
+                strangers = self.mutant != "strangers-left-out"
+                yield Configuration(found, len(initial) if strangers else len(found))
+
+    def last_version(self, term: int) -> int:
+        return min(FORMER, self.versions) if term <= 1 else self.versions
+
+
+def subsets(names: frozenset[str]) -> Iterator[frozenset[str]]:
+    """Yield all subsets but the empty one."""
+    ordered = sorted(names)
+    sizes = range(1, len(ordered) + 1)
+    every = chain.from_iterable(combinations(ordered, size) for size in sizes)
+    return map(frozenset, every)
