@@ -11,7 +11,8 @@ from attrs import frozen
 from models.engine.faults import Faults
 from models.engine.findings import Findings, add_result, judge_graph
 from models.engine.judge import Claim
-from models.engine.search import Limits, Search
+from models.engine.search import Search
+from models.engine.stopping import Limits
 from models.memory import available_bytes, resident_bytes
 from models.report import Trace
 from spark_explore.frontier import Frontier
@@ -28,13 +29,17 @@ def judge_runs(frontier: Frontier, context: Any, claims: list[Claim], found: Fin
     """Add what breaks the claims.
 
     Where all states and steps fit into the driver's memory, it judges them as a local search
-    does, on states of its own.  Elsewhere deadlocks are looked for where the states are, and
-    what needs all steps at once is left open, with the reason.
+    does, on states of its own.  Elsewhere executors judge claims about runs, and those about
+    steps are left open, with the reason.
     """
     missing = memory_missing(frontier)
     if not missing:
         here = Search(frontier.search.world, limits=Limits())
         here.run()
+        if here.found.unmapped:
+            # It ended at a state that an abstract world does not have, as a local search does.
+            claims = [claim for claim in claims if claim.property.abstract is not None]
+            found.whole = False
         of = {claim.property.name: claim for claim in here.judge.claims}
         judge_graph(here, [of[claim.property.name] for claim in claims], found)
         for claim in claims:
@@ -43,11 +48,22 @@ def judge_runs(frontier: Frontier, context: Any, claims: list[Claim], found: Fin
     for claim in claims:
         if claim.property.kind == "no deadlock":
             judge_deadlocks(frontier, context, claim, found)
-    rest = [claim.property for claim in claims if claim.property.kind != "no deadlock"]
+    # Here and not above: it needs pyarrow, and most searches do without.
+    from spark_explore.run_claims import JUDGED, judge_apart
+
+    apart = [claim for claim in claims if claim.property.kind in JUDGED]
+    rest = [claim for claim in claims if claim.property.scope == "step"]
+    rest += judge_apart(frontier, context, apart, found)
+    for claim in claims:
+        broken = claim.property.name in found.results
+        if not broken:
+            add_result(found, claim, "unknown" if claim in rest else "holds", None, None)
     if rest:
-        found.whole = False
-        names_ = ", ".join(repr(item.name) for item in rest)
-        found.stopped_by = f"the memory limit: {names_} must be judged in one process; {missing}"
+        names_ = ", ".join(repr(claim.property.name) for claim in rest)
+        found.stopped_by = (
+            f"the memory limit: {names_} must be judged in one process; {missing}"
+            " (give the driver more, --max-memory, or check these claims in a smaller world)"
+        )
 
 
 def memory_missing(frontier: Frontier) -> str:

@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 from attrs import define, field, frozen
 
 from models.engine.arrays import Arrays
+from models.engine.expander import Expander
 from models.engine.faults import Faults
 from models.engine.paths import uncounted
-from models.engine.search import Expander, Search
+from models.engine.search import Search
 from models.engine.watching import Fears, watch
 from spark_explore.columns import About, Columns, columns_of
 from spark_explore.frontier import Frontier

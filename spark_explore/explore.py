@@ -16,7 +16,8 @@ from joinproto.errors import EnvironmentProblem, UsageProblem
 from models.answers import Answers
 from models.check import conclude
 from models.engine.progress import Tick
-from models.engine.search import Limits, Search
+from models.engine.search import Search
+from models.engine.stopping import Limits
 from models.report import Report
 from models.world import World
 from spark_explore import cost, reports
@@ -63,6 +64,12 @@ class Plan:
             self.tell(text)
 
 
+def unknown_to_executors(world: World) -> str:
+    """Return what a world has that is for the local engine alone, or nothing."""
+    parts = ("show_links", world.show_links), ("within", world.within), ("same", world.same)
+    return " and ".join(name for name, given in parts if given)
+
+
 def run(world: World, plan: Plan) -> Report:
     """Return what a search of `world` on Spark found."""
     if plan.symmetry:
@@ -70,10 +77,10 @@ def run(world: World, plan: Plan) -> Report:
             "--symmetry is for the local engine: executors do not know which members are alike",
             next="leave out --symmetry, or --engine spark",
         )
-    if world.show_links or world.within is not None:
+    if unknown := unknown_to_executors(world):
         raise UsageProblem(
-            f"world {world.name} has show_links or within, which executors do not know",
-            next="leave out --engine spark, or these",
+            f"world {world.name} has {unknown}, which executors do not know",
+            next="leave out --engine spark, or this",
         )
     if plan.out is not None:
         refuse_other_than_a_path(plan.out)
@@ -177,8 +184,8 @@ def auto(world: World, plan: Plan) -> Report:
         ready()
         if plan.symmetry:
             raise UsageProblem("not with --symmetry", next="")
-        if world.show_links or world.within is not None:
-            raise UsageProblem("not a world with show_links or within", next="")
+        if unknown := unknown_to_executors(world):
+            raise UsageProblem(f"not a world with {unknown}", next="")
         if (numbered := sum(search.tables.value_counts())) * 2 > search.states.count:
             raise UsageProblem(
                 f"{numbered:,} values are numbered for {search.states.count:,} states, and these"

@@ -122,7 +122,9 @@ class Frontier:
         for share in shares:
             part = parts.get(share.owner, rows[:0])
             keys, part = unique(keys_of(part, wide=self.wide), part)
-            found.append(self.storage.extend(self.job, share, keys, part, wide=self.wide))
+            found.append(
+                self.storage.extend(self.job, share, [(keys, part)], rows.shape[1], wide=self.wide)
+            )
         return found
 
     # -- jobs ----------------------------------------------------------------------------
@@ -170,6 +172,7 @@ class Frontier:
             self._told = self.table_server.asked
         judge = self.search.judge
         always = sum(1 << c.bit for c in judge.whole if c.property.kind == "always")
+        always |= sum(1 << c.bit for c in judge.implementing)
         wanted = always or any(
             c.property.kind == "sometimes" and self.verdicts.is_open(c) for c in judge.whole
         )

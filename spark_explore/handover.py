@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 import uuid
+from functools import partial
 from typing import Any
+from weakref import proxy
 
 import numpy as np
 import numpy.typing as npt
 from attrs import define, field
 
+from models.engine.found import Hit
 from models.engine.rowset import RowSet
-from models.engine.search import Hit, Search
+from models.engine.search import Search
 from spark_explore.frontier import Frontier, Growth
 from spark_explore.layouts import roomy
 from spark_explore.storage import Storage
@@ -34,7 +37,8 @@ class Seeding:
     _counts: list[list[int]] = field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
-        self.search.pause = self._look
+        # Weakly: a cycle would keep all states when the search is over.
+        self.search.pause = partial(Seeding._look, proxy(self))
 
     @property
     def is_out_of_memory(self) -> bool:

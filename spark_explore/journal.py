@@ -24,10 +24,12 @@ from attrs import define, field
 
 from joinproto import __version__
 from joinproto.errors import EnvironmentProblem, UsageProblem
+from models.engine.expander import Expander
+from models.engine.found import Hit
 from models.engine.judge import Judge
 from models.engine.layout import Layout
 from models.engine.rowset import RowSet
-from models.engine.search import Expander, Hit, Search
+from models.engine.search import Search
 from spark_explore.frontier import Frontier, Growth
 from spark_explore.session import ROOMS, full_disk, is_full
 from spark_explore.storage import KINDS, Storage
@@ -87,6 +89,7 @@ class Journal:
             "growth": [attrs.asdict(item) for item in frontier.growth],
             "done": frontier.done,
             "violated": verdicts.violated,
+            "unmapped": verdicts.unmapped,
         }
         try:
             storage.write(f"world-{job}.bin", _pickled(frontier))
@@ -161,7 +164,7 @@ class Journal:
             Hit(claims[name], level, np.array(at, np.int64)) for name, level, at in state["hits"]
         ]
         verdicts.targets, verdicts.flags_any = content["targets"], state["flags_any"]
-        verdicts.violated = state["violated"]
+        verdicts.violated, verdicts.unmapped = state["violated"], state["unmapped"]
         return frontier
 
     def _state(self, search: Search) -> dict[str, Any]:
@@ -197,7 +200,7 @@ def code_of(search: Search) -> str:
     found = hashlib.sha256()
     files = {path for room in ("joinproto", "models") for path in (ROOMS / room).rglob("*.py")}
     for code in (*search.tables.codes.members, search.tables.codes.monitor):
-        module = sys.modules.get(code.kind.__module__) if code is not None else None
+        module = sys.modules.get(code.objects.kind.__module__) if code is not None else None
         if module is not None and module.__file__:
             files.add(Path(module.__file__))
     for path in sorted(files):
@@ -264,4 +267,4 @@ def _put_back(search: Search, content: dict[str, Any]) -> None:
     search.begins = len(content["first"])
     search.states.insert(content["first"], search.begins)
     for code, calls in zip(_codes(search), content["calls"], strict=True):
-        code.calls = calls
+        code.objects.calls = calls

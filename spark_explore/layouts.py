@@ -5,27 +5,33 @@ from __future__ import annotations
 from models.engine.layout import Layout
 from models.engine.tables import Tables
 
+_ROOM = [*((bits, 1) for bits in range(12, 3, -1)), *((bits, 0) for bits in range(12, -1, -1))]
+"""What is tried first: bits more for fields that grow, and for the others."""
+
 
 def roomy(tables: Tables, before: list[int]) -> Layout:
     """Return a layout for what is numbered, with room for more where it costs no word.
 
-    `before`: how many values fields had a while ago.  Those that have more now get the
-    room there is, the others one bit.  Rows wider than a word have room in any case: it
+    `before`: how many values fields had a while ago.  Those that have more now get most of the
+    room; all have it for one value more.  Rows wider than a word have room in any case: it
     costs them little.
     """
     counts = tables.value_counts()
-    need = [(max(1, count) - 1).bit_length() for count in counts]
     slots = tables.slots
     more = slots + slots // 4 + 1 if tables.set_network else 0
     # The surroundings are all known from the start.
     fields = [field for field in range(tables.fields) if field != tables.env_field]
     grow = [field for field in fields if counts[field] > before[field]]
+    need = [(max(1, count) - 1).bit_length() for count in counts]
     if tables.layout.words > 1 or Layout(need, slots, 1).words > 1:
         return Layout(_wider(need, dict.fromkeys(fields, 2)), more, max(tables.layout.words, 2))
-    for bits in range(12, -1, -1):
-        found = Layout(
-            _wider(need, {**dict.fromkeys(fields, 1), **dict.fromkeys(grow, bits)}), more, 1
-        )
+    one_more = [
+        width if field == tables.env_field else counts[field].bit_length()
+        for field, width in enumerate(need)
+    ]
+    for growing, other in _ROOM:
+        extra = {**dict.fromkeys(fields, other), **dict.fromkeys(grow, growing)}
+        found = Layout(_wider(one_more, extra), more, 1)
         if found.words == 1:
             return found
     return Layout(need, slots, 1)

@@ -73,5 +73,5 @@ class Repack:
         for level in range(first, last + 1):
             rows = np.concatenate([np.zeros((0, words), np.uint64), *blocks.pop(level, [])])
             keys, rows = unique(keys_of(rows, wide=words > 1), rows)
-            share = storage.extend(self.job, share, keys, rows, wide=words > 1)
+            share = storage.extend(self.job, share, [(keys, rows)], words, wide=words > 1)
         yield share.level

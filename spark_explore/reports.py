@@ -56,6 +56,7 @@ def of_frontier(frontier: Frontier, context: Any, spent: Spent) -> Report:
 def _findings(frontier: Frontier, context: Any) -> Findings:
     search = frontier.search
     search.found.hits, search.found.violated = frontier.verdicts.hits, frontier.verdicts.violated
+    search.found.unmapped = frontier.verdicts.unmapped
     for claim in search.judge.whole:
         if claim.premise_bit >= 0:
             claim.premise_met = bool(frontier.verdicts.flags_any >> claim.premise_bit & 1)

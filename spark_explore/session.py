@@ -228,6 +228,16 @@ def open_session(master: str | None, *, more: dict[str, str] | None = None) -> A
     return session
 
 
+def frames_of(context: Any, parts: int) -> Any:
+    """Return the session of a context, for DataFrames of so many parts."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession(context)
+    # 200 is for clusters: here a round of an analysis would wait for 200 tasks.
+    session.conf.set("spark.sql.shuffle.partitions", str(parts))
+    return session
+
+
 def _for_local_workers() -> None:
     """In local mode the daemon is our own child, and inherits what executors get as settings."""
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)

@@ -7,7 +7,8 @@ so that nothing is counted twice or lost when a step runs again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ import numpy.typing as npt
 from attrs import Factory, define, field, frozen
 
 from models.engine.rowset import RowSet
-from spark_explore.keys import Rows, by_owner, keys_of, padded, unique
+from spark_explore.blocks import Block, ranges
+from spark_explore.keys import Keys, Rows, by_owner, keys_of, padded, unique
 from spark_explore.session import is_full
 from spark_explore.storage import Storage
 from spark_explore.worker_cache import (
@@ -172,63 +174,91 @@ def _take_in(
         counts.written += size
 
     storage = Storage(task.folder, note)
-    keys, rows = _gather(task, items, rest)
+    blocks = _gather(task, items, rest)
     # Rows may hold what was numbered since, and words that were added since.
     cache.catch_up()
-    rows = padded(rows, max(rows.shape[1], cache.tables.layout.words if task.wide else 1))
+    words = max(block.rows.shape[1] for block in blocks)
+    words = max(words, cache.tables.layout.words if task.wide else 1)
     before = task.before if level == task.first + 1 else task.job
     share = storage.share(before, level - 1, owner)
-    keys, rows = storage.drop_known(share, keys, rows)
-    storage.extend(task.job, share, keys, rows, wide=task.wide)
-    counts.new = len(rows)
-    if len(rows):
-        _judge(task, cache, rows, counts)
-    return counts, rows
+
+    def new() -> Iterator[tuple[Keys, Rows]]:
+        for arrived in _met(blocks, words):
+            keys, rows = storage.drop_known(share, *arrived)
+            if len(rows):
+                _judge(task, cache, rows, counts)
+                yield keys, rows
+
+    share = storage.extend(task.job, share, new(), words, wide=task.wide)
+    counts.new = share.count
+    return counts, storage.level_rows(share, words)
 
 
-def _gather(
-    task: Task, items: Iterable[Item], rest: list[Item]
-) -> tuple[npt.NDArray[np.uint64], Rows]:
-    """Return the keys and rows that arrived, sorted, each once."""
-    blocks: list[Rows] = []
-    size, limit = 0, _GATHER_BYTES
+def _gather(task: Task, items: Iterable[Item], rest: list[Item]) -> list[Block]:
+    """Return the keys and rows that arrived, in sorted blocks; what is no row goes to `rest`."""
+    found: list[Block] = []
+    arrived: list[Rows] = []
+    size = 0
     for owner, (kind, *what) in items:
         if kind != ROWS:
             rest.append((owner, (kind, *what)))
             continue
         words, content = what
-        blocks.append(np.frombuffer(content, np.uint64).reshape(-1, words))
+        arrived.append(np.frombuffer(content, np.uint64).reshape(-1, words))
         size += len(content)
-        if size > limit:
-            _, rows = _joined(task, blocks)
-            blocks, size = [rows], rows.nbytes
-            limit = max(limit, 2 * size)
-    return _joined(task, blocks)
+        if size > _GATHER_BYTES:
+            block = _joined(task, arrived)
+            if block.rows.nbytes > _GATHER_BYTES // 2:
+                found.append(block.stored(task.folder))
+                arrived, size = [], 0
+            else:
+                arrived, size = [block.rows], block.rows.nbytes
+    return [*found, _joined(task, arrived)]
 
 
-def _joined(task: Task, blocks: list[Rows]) -> tuple[npt.NDArray[np.uint64], Rows]:
-    words = max((block.shape[1] for block in blocks), default=1)
-    if not blocks:
-        return np.zeros(0, np.uint64), np.zeros((0, words), np.uint64)
-    rows = np.concatenate([padded(block, words) for block in blocks])
-    return unique(keys_of(rows, wide=task.wide), rows)
+def _met(blocks: Sequence[Block], words: int) -> Iterator[tuple[Keys, Rows]]:
+    """Yield the keys and rows of blocks in the order of the keys, each row once."""
+    for parts in ranges([block.keys for block in blocks], words):
+        every = [(block.keys[at], block.rows[at]) for block, at in zip(blocks, parts, strict=True)]
+        if len(every) == 1:
+            keys, rows = every[0]
+            yield keys, padded(rows, words)
+        else:
+            keys = np.concatenate([keys for keys, _ in every])
+            yield unique(keys, np.concatenate([padded(rows, words) for _, rows in every]))
+        for block in blocks:
+            block.rest()
+
+
+def _joined(task: Task, arrived: list[Rows]) -> Block:
+    words = max((rows.shape[1] for rows in arrived), default=1)
+    none = np.zeros((0, words), np.uint64)
+    rows = np.concatenate([none, *(padded(rows, words) for rows in arrived)])
+    return Block(*unique(keys_of(rows, wide=task.wide), rows))
 
 
 def _judge(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> None:
-    bad, counts.seen = cache.watch(rows)
+    """Take in what some new rows show."""
+    bad, seen = cache.watch(rows)
     if len(bad):
-        counts.bad = rows[bad]
+        counts.bad = _more(counts.bad, rows[bad])
+    no_field: list[int] = []
+    both = zip_longest(counts.seen, seen, fillvalue=no_field)
+    counts.seen = [sorted({*before, *here}) for before, here in both]
     if not task.flags:
         return
     always = np.uint64(task.always)
-    broken = [np.zeros((0, rows.shape[1]), np.uint64)]
     for begin in range(0, len(rows), 1 << 16):
         piece = rows[begin : begin + (1 << 16)]
         _, flags = cache.combinations(piece)
         counts.flags_any |= int(np.bitwise_or.reduce(flags))
-        broken.append(piece[flags & always != always])
-    found = np.concatenate(broken)[:BAD_MAX]
-    counts.flags_bad = found if len(found) else None
+        broken = piece[flags & always != always]
+        if len(broken):
+            counts.flags_bad = _more(counts.flags_bad, broken)[:BAD_MAX]
+
+
+def _more(rows: Rows | None, others: Rows) -> Rows:
+    return others if rows is None else np.concatenate([rows, others])
 
 
 # -- expanding -------------------------------------------------------------------------

@@ -18,15 +18,18 @@ import secrets
 import socket
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import asdict, field, frozen
+from attrs import asdict, define, evolve, field, frozen
 
 from joinproto.errors import UsageProblem
 from models.engine.merging import merged, merged_pairs
+from spark_explore.blocks import ranges
 from spark_explore.keys import Ints, Keys, Rows, known, padded
 
 _PLACE_BITS = 40
@@ -59,6 +62,32 @@ class Share:
     runs: tuple[Run, ...]
 
 
+@define
+class Growing:
+    """An array that is written piece by piece.  `shape`: of one of its items."""
+
+    file: IO[bytes]
+    dtype: type
+    shape: tuple[int, ...]
+    count: int = 0
+
+    def add(self, piece: npt.NDArray[Any]) -> None:
+        """Write more items behind those there are."""
+        if not self.count:
+            self.head()
+        self.file.write(np.ascontiguousarray(piece, self.dtype).data)
+        self.count += len(piece)
+
+    def head(self) -> None:
+        """Write the header; it takes the same room whatever the count is."""
+        self.file.seek(0)
+        array: npt.NDArray[Any] = np.empty((0, *self.shape), self.dtype)
+        header = np.lib.format.header_data_from_array_1_0(array)
+        np.lib.format.write_array_header_1_0(
+            self.file, header | {"shape": (self.count, *self.shape)}
+        )
+
+
 @frozen
 class Storage:
     """A folder.  `written`: called with the bytes of each file, for whoever counts them."""
@@ -72,18 +101,19 @@ class Storage:
 
     # -- whole files -------------------------------------------------------------------
 
-    def save(self, name: str, array: npt.NDArray[Any]) -> None:
-        """Write an array, all of it or nothing."""
-        array = np.ascontiguousarray(array)
-
-        def fill(file: Any) -> None:
-            header = np.lib.format.header_data_from_array_1_0(array)
-            np.lib.format.write_array_header_1_0(file, header)
-            # Not np.save: on a full disk that says how many bytes it wrote, and not why.
-            file.write(array.data)
-
-        self._replace(name, fill)
-        self.written(array.nbytes)
+    @contextmanager
+    def growing(self, name: str, dtype: type, shape: tuple[int, ...] = ()) -> Iterator[Growing]:
+        """Write an array piece by piece, all of it or nothing; no file where it stays empty."""
+        with self._replacing(name) as file:
+            array = Growing(file, dtype, shape)
+            yield array
+            if array.count:
+                # Not np.save: on a full disk that says how many bytes it wrote, and not why.
+                array.head()
+                file.seek(0, os.SEEK_END)
+        if not array.count:
+            (self.folder / name).unlink()
+        self.written(array.count * int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize)
 
     def load(self, name: str) -> npt.NDArray[Any]:
         """Map an array into memory; it cannot be changed."""
@@ -92,14 +122,16 @@ class Storage:
 
     def write(self, name: str, content: bytes) -> None:
         """Write bytes, all of them or nothing, and not before they are on the disk."""
-        self._replace(name, lambda file: file.write(content), sync=True)
+        with self._replacing(name, sync=True) as file:
+            file.write(content)
 
-    def _replace(self, name: str, fill: Callable[[Any], Any], *, sync: bool = False) -> None:
+    @contextmanager
+    def _replacing(self, name: str, *, sync: bool = False) -> Iterator[IO[bytes]]:
         path = self.folder / name
         handle, other = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
         try:
             with os.fdopen(handle, "wb") as file:
-                fill(file)
+                yield file
                 file.flush()
                 if sync:
                     os.fsync(file.fileno())
@@ -115,7 +147,8 @@ class Storage:
         """Write down what an owner has."""
         text = json.dumps(asdict(share))
         name = _share_name(job, share.level, share.owner)
-        self._replace(name, lambda file: file.write(text.encode()))
+        with self._replacing(name) as file:
+            file.write(text.encode())
 
     def share(self, job: int, level: int, owner: int) -> Share:
         """Return what `owner` had after `level`, as `job` left it."""
@@ -134,11 +167,14 @@ class Storage:
         for run in reversed(share.runs):
             if len(keys) == 0:
                 break
+            seen = self._keys(run)
+            begin = int(np.searchsorted(seen, keys[0]))
+            end = int(np.searchsorted(seen, keys[-1], "right"))
             rows_at = None
             if run.places:
-                places = self.load(run.places)
+                places = self.load(run.places)[begin:end]
                 rows_at = self._reader(share, places, rows.shape[1])
-            new = ~known(keys, rows, self.load(run.keys).reshape(-1), rows_at)
+            new = ~known(keys, rows, seen[begin:end], rows_at)
             keys, rows = keys[new], rows[new]
         return keys, rows
 
@@ -154,45 +190,67 @@ class Storage:
 
         return rows_at
 
-    def extend(self, job: int, share: Share, keys: Keys, rows: Rows, *, wide: bool) -> Share:
-        """Write a new level of an owner: sorted `keys` with their `rows`.  Returns its share."""
+    def extend(
+        self, job: int, share: Share, pieces: Iterable[tuple[Keys, Rows]], words: int, *, wide: bool
+    ) -> Share:
+        """Write a new level of an owner: sorted keys with their rows, a range after the other.
+
+        `words`: of a row.  Returns the owner's share.
+        """
         level, owner = share.level + 1, share.owner
         name = f"{job}-{level}-{owner}.npy"
-        file, runs = "", share.runs
-        if len(keys):
-            file = f"levels/{name}"
-            self.save(file, rows)
+        file = f"levels/{name}"
+        # A level's rows of one word are a run as they are.
+        run = Run(f"runs/keys-{name}", f"runs/places-{name}", 0) if wide else Run(file, "", 0)
+        with ExitStack() as files:
+            levels = files.enter_context(self.growing(file, np.uint64, (words,)))
+            beside: list[Growing] = []
             if wide:
-                places = np.arange(len(keys), dtype=np.int64) + (np.int64(level) << _PLACE_BITS)
-                runs = self._merged(name, runs, keys, places)
-            else:
-                runs = self._merged_rows(name, runs, keys, file)
-        after = Share(level, owner, len(keys), (*share.files, file), runs)
+                beside.append(files.enter_context(self.growing(run.keys, np.uint64)))
+                beside.append(files.enter_context(self.growing(run.places, np.int64)))
+            for keys, rows in pieces:
+                places = np.arange(levels.count, levels.count + len(rows), dtype=np.int64)
+                places += np.int64(level) << _PLACE_BITS
+                for array, piece in zip(beside, (keys, places), strict=False):
+                    array.add(piece)
+                levels.add(rows)
+        count, runs = levels.count, share.runs
+        if count:
+            kept, tail = _split(runs, count)
+            # A level's rows of one word are a run as they are.
+            new = evolve(run, count=count)
+            runs = (*kept, self._merged(name, (*tail, new)) if tail else new)
+        after = Share(level, owner, count, (*share.files, file if count else ""), runs)
         self.note(job, after)
         return after
 
-    def _merged_rows(
-        self, name: str, runs: tuple[Run, ...], keys: Keys, file: str
-    ) -> tuple[Run, ...]:
-        kept, tail = _split(runs, len(keys))
-        if not tail:
-            # A level's rows of one word are a run as they are.
-            return (*kept, Run(file, "", len(keys)))
-        found = keys
-        for run in reversed(tail):
-            found = merged(self.load(run.keys).reshape(-1), found)
-        self.save(f"runs/{name}", found)
-        return (*kept, Run(f"runs/{name}", "", len(found)))
+    def _merged(self, name: str, runs: tuple[Run, ...]) -> Run:
+        """Write sorted runs as one."""
+        if not runs[0].places:
+            found = Run(f"runs/{name}", "", sum(run.count for run in runs))
+            with self.growing(found.keys, np.uint64) as file:
+                for parts in ranges([self._keys(run) for run in runs]):
+                    pieces = [self._keys(run)[at] for run, at in zip(runs, parts, strict=True)]
+                    file.add(reduce(merged, pieces))
+            return found
+        found = Run(f"runs/all-keys-{name}", f"runs/all-places-{name}", sum(r.count for r in runs))
+        with (
+            self.growing(found.keys, np.uint64) as file,
+            self.growing(found.places, np.int64) as places,
+        ):
+            for parts in ranges([self._keys(run) for run in runs]):
+                pairs = [
+                    (self._keys(run)[at], self.load(run.places)[at])
+                    for run, at in zip(runs, parts, strict=True)
+                ]
+                keys, numbers = reduce(lambda one, other: merged_pairs(*one, *other), pairs)
+                file.add(keys)
+                places.add(numbers)
+        return found
 
-    def _merged(
-        self, name: str, runs: tuple[Run, ...], keys: Keys, places: Ints
-    ) -> tuple[Run, ...]:
-        kept, tail = _split(runs, len(keys))
-        for run in reversed(tail):
-            keys, places = merged_pairs(self.load(run.keys), self.load(run.places), keys, places)
-        self.save(f"runs/keys-{name}", keys)
-        self.save(f"runs/places-{name}", places)
-        return (*kept, Run(f"runs/keys-{name}", f"runs/places-{name}", len(keys)))
+    def _keys(self, run: Run) -> Keys:
+        # Mapped anew each time: what was read of it does not stay in memory.
+        return self.load(run.keys).reshape(-1)
 
     def forget(self, job: int, shares: list[Share]) -> None:
         """Remove what `shares`, as `job` left them, do not need.

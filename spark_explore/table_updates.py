@@ -22,8 +22,6 @@ Ints = npt.NDArray[np.int64]
 Parts = dict[str, npt.NDArray[Any]]
 """An update, or a replica's answer: arrays by name."""
 
-_CONSTANT = ("spend", "link_up", "move_first", "move_count", "move_env")
-
 
 def _growing(arrays: Arrays) -> Iterable[Growing]:
     yield from (arrays.choice_column, arrays.send_queue, arrays.send_message)
@@ -98,8 +96,7 @@ def since(
         parts["shape"] = np.array(
             [int(item) for item in arrays.shape()] + [int(arrays.set_network)], np.int64
         )
-        for name in _CONSTANT:
-            parts[name] = getattr(arrays, name)
+        parts |= arrays.around._asdict()
     return {name: np.ascontiguousarray(part) for name, part in parts.items()}
 
 
@@ -119,8 +116,7 @@ class Replica(Arrays):
         made = (kind in (bool, "bool") for kind in kinds)
         fixed = [bool(item) if flag else item for item, flag in zip(shape, made, strict=True)]
         super().__init__(kernel.Shape(*fixed), set_network=bool(set_network))
-        for name in _CONSTANT:
-            setattr(self, name, parts[name])
+        self.around = kernel.Around(*(parts[name] for name in kernel.Around._fields))
         self._values = [0] * self.fields
         self._columns = [0] * self.fields
         self._counts = [0, 0, 0]  # cells, adds, broken

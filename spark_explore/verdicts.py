@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from attrs import Factory, define
 
+from models.engine.found import Hit
 from models.engine.judge import Claim
-from models.engine.search import Hit, Search
+from models.engine.search import Search
 from spark_explore.keys import Rows, padded
 from spark_explore.step import Counts
 
@@ -16,7 +17,8 @@ from spark_explore.step import Counts
 class Verdicts:
     """`hits`: claims broken or reached; the `rows` of one are a place in `targets`.
 
-    `flags_any`: of combinations, those that held in some state.
+    `flags_any`: of combinations, those that held in some state.  `unmapped`: a state stands for
+    none of an abstract world's.
     """
 
     search: Search
@@ -24,6 +26,7 @@ class Verdicts:
     targets: list[Rows] = Factory(list)
     flags_any: int = 0
     violated: bool = False
+    unmapped: bool = False
 
     def judge(self, level: int, parts: list[Counts]) -> None:
         """Take in what owners saw in the new states of a level."""
@@ -41,6 +44,9 @@ class Verdicts:
             flags_any |= item.flags_any
         self.flags_any |= flags_any
         wrong = [padded(item.flags_bad, words) for item in parts if item.flags_bad is not None]
+        every = np.concatenate([np.zeros((0, words), np.uint64), *wrong])
+        if any(self._breaking(claim, every).any() for claim in judge.implementing):
+            self.unmapped = self.violated = True
         for claim in judge.claims:
             if not self.is_open(claim):
                 continue
@@ -64,7 +70,7 @@ class Verdicts:
 
     def _breaking(self, claim: Claim, rows: Rows) -> npt.NDArray[np.bool_]:
         judge = self.search.judge
-        if claim.property.scope != "world":
+        if claim.asked is None and claim.property.scope != "world":
             return np.array([judge.breaks(claim, row) for row in rows], np.bool_)
         if len(rows) == 0:
             return np.zeros(0, np.bool_)

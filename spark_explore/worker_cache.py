@@ -15,8 +15,8 @@ import numpy.typing as npt
 from attrs import define, field, frozen
 
 from models.engine.combos import Combos
+from models.engine.expander import Expander
 from models.engine.rowset import RowSet
-from models.engine.search import Expander
 from models.engine.watching import Fears, watch
 from models.memory import Budget
 from spark_explore import rpc

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
-from models import check, load_world
+from models import always, check, implements, load_world
 from spark_explore import analyses
+from tests.models.test_step_claims import Held, by_hours, clock, hours
 from tests.spark_explore.compare import on_spark
 
 
@@ -32,14 +34,31 @@ def test_the_nearest_deadlock_is_found_by_executors(context: Any, name: str) -> 
 
 @pytest.mark.usefixtures("_small_driver")
 def test_what_needs_all_steps_at_once_is_left_open_with_the_reason(context: Any) -> None:
-    """Unknown, never a guess: how many steps, and how much memory they would take."""
-    report = on_spark(load_world("dining-left-handed"), context)
+    """Unknown, never a guess: how many steps, and how much memory they would take.
 
-    results = {item.kind: item.result for item in report.properties}
-    assert "unknown" == results["eventually"] == results["always possible"]
+    What was judged is told: the search came to its end.
+    """
+    world = clock(implements("hours", hours(), by_hours))
+    low = always("low", lambda view: view["clock"].hour < 4)
+    report = on_spark(evolve(world, properties=[*world.properties, low]), context)
+
+    assert ["unknown", "holds"] == [item.result for item in report.properties]
     assert "incomplete" == report.result
     assert "must be judged in one process" in report.stopped_by
     assert "steps take" in report.stopped_by
+
+
+def test_a_state_of_no_abstract_one_is_told_as_by_a_search_here(context: Any) -> None:
+    """Executors find all states; the driver's own search ends where it does here."""
+    up_to_two = evolve(hours(), members={"hours": lambda: Held(2)})
+    world = clock(implements("hours", up_to_two, by_hours))
+    here = check(world)
+
+    there = on_spark(world, context)
+
+    assert "violated" == here.result == there.result
+    assert here.trace == there.trace
+    assert here.notes[0] in there.notes
 
 
 def test_the_document_says_what_a_step_takes() -> None:

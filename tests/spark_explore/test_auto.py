@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 
 from joinproto.errors import EnvironmentProblem
 from models import check, load_world
-from models.engine import search as search_room
-from models.engine.search import Limits
+from models.engine import space as space_room
+from models.engine.found import Found
+from models.engine.search import Search
+from models.engine.stopping import Limits
 from models.memory import resident_bytes
 from spark_explore import explore
 from spark_explore.explore import Plan, auto
@@ -48,7 +51,7 @@ def test_what_does_not_fit_is_handed_over(words_max: int, monkeypatch: pytest.Mo
 
     `words_max`: rows that are wider have numbers for what is under way, and get bits on Spark.
     """
-    monkeypatch.setattr(search_room, "WORDS_MAX", words_max)
+    monkeypatch.setattr(space_room, "WORDS_MAX", words_max)
     world = load_world("two-phase-commit", members=8)
     assert "incomplete" == check(world, memory_max_bytes=tight().memory_bytes).result
 
@@ -91,3 +94,21 @@ def test_an_address_is_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert "incomplete" == report.result
     assert "s3" in report.notes[0]
+
+
+def test_a_finished_search_leaves_no_states_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor until garbage is looked for: a sweep's next search would hand over to Spark."""
+    made: list[weakref.ref[Search]] = []
+    run = Search.run
+
+    def noted(search: Search) -> Found:
+        made.append(weakref.ref(search))
+        return run(search)
+
+    monkeypatch.setattr(Search, "run", noted)
+    gc.disable()
+    try:
+        auto(load_world("two-phase-commit", members=2), Plan())
+        assert [None] == [search() for search in made]
+    finally:
+        gc.enable()

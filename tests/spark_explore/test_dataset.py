@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from models import load_world
-from models.engine.search import Limits
+from models.engine.stopping import Limits
 from spark_explore import cost
 from spark_explore.columns import column_of
 from spark_explore.explore import Plan, explore, here

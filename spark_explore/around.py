@@ -1,0 +1,84 @@
+"""The steps about one state of a search on Spark, few enough for the driver: for a run's circle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from models.engine.expander import Batch
+from models.engine.graph import Graph
+from models.engine.judge import Claim
+from models.engine.rowset import RowSet
+from models.engine.search import Search
+from spark_explore.keys import Ints, Rows, padded
+from spark_explore.worker_cache import UncountedBudget
+
+Flags = npt.NDArray[np.bool_]
+
+
+class Around(Graph):
+    """Some states with all their steps, and one state more that stands for any other.
+
+    That one meets every claim and has no steps: a run that breaks one never goes there.
+    """
+
+    def __init__(self, search: Search, states: RowSet) -> None:
+        self.search, self._states = search, states
+        self.begins = 1
+        self.count = states.count + 1
+        sources, targets, infos = [], [], []
+        for batch in _successors(search, self.rows()):
+            found = states.find(batch.rows, len(batch.rows))
+            sources.append(batch.source.copy())
+            targets.append(np.where(found < 0, states.count, found))
+            infos.append(batch.info.copy())
+        nothing = [np.empty(0, np.int64)]
+        self._ordered(*(np.concatenate(one or nothing) for one in (sources, targets, infos)))
+        self.numbers = search.judge.number(self.rows(), 0, states.count)
+
+    @classmethod
+    def of(
+        cls, search: Search, row: Rows, claim: Claim, around: Rows | None, *, most: int
+    ) -> Around:
+        """Return the nearest `most` states that `row` leads to, by `around` or by unmet ones."""
+        words = search.tables.layout.words
+        allowed = None
+        if around is not None:
+            allowed = _set_of(padded(around, words))
+        found = _set_of(padded(row.reshape(1, -1), words))
+        begin = 0
+        while begin < found.count < most:
+            end = found.count
+            fresh = np.array(found.rows[begin:end])
+            for batch in _successors(search, fresh):
+                rows = np.array(batch.rows)
+                if allowed is not None:
+                    rows = rows[allowed.find(rows, len(rows)) >= 0]
+                elif claim.property.kind != "eventually always" and len(rows):
+                    flags = search.judge.flags[search.judge.number(rows, 0, len(rows))]
+                    rows = rows[(flags >> np.uint64(claim.bit)) & np.uint64(1) == 0]
+                found.insert(np.ascontiguousarray(rows), len(rows))
+            begin = end
+        return cls(search, found)
+
+    def rows(self) -> Rows:
+        return self._states.rows[: self._states.count]
+
+    def _flag(self, bit: int) -> Flags:
+        return np.append(super()._flag(bit), True)
+
+
+def _set_of(rows: Rows) -> RowSet:
+    found = RowSet(rows.shape[1], UncountedBudget(), numbered=True, room=len(rows))
+    found.insert(np.ascontiguousarray(rows), len(rows))
+    return found
+
+
+def _successors(search: Search, rows: Rows) -> Iterator[Batch]:
+    joint: Ints | None = None
+    if search.world.together is not None:
+        joint = search.judge.number(rows, 0, len(rows))
+    search.expander.refresh()
+    return search.expander.successors(lambda: rows, 0, len(rows), joint)

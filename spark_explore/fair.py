@@ -1,0 +1,213 @@
+"""Whether some fair run breaks a claim, decided on tables of all states and steps.
+
+The local engine looks for parts in which all states lead to one another, which takes all steps in
+one memory (`models/engine/fair_runs.py`).  What leads to what within a set needs none: each state
+is told, round by round, what its successors can come to.  Of a region in which a claim stays unmet
+
+* a state is left out that cannot, within the region, come to a step that fulfils a weak duty or to
+  a state where that is not possible;
+* and one where a strong duty is possible, if it cannot come to a step that fulfils it;
+
+again and again, until nothing is left out any more: Emerson and Lei's way, with Kesten, Pnueli
+and Raviv's for strong duties.  Of what is left, a last part has all it needs to be fair.  What is
+left is empty where no fair run stays in the region.
+
+Duties are bits of a number, 62 at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from attrs import define, field, frozen
+
+from models.engine.duties import Duties
+from spark_explore.listing import Kept, Listed
+
+BITS = 62
+"""Duties in one number; one bit more says that a state is one that must come again and again."""
+
+WANTED = 1 << BITS
+ROUNDS_MAX = 10_000
+
+HERE_MAX = 50_000
+"""So many states and steps together are gone through by the driver."""
+
+
+class TooManyRounds(Exception):
+    """The analysis is not at its end after `ROUNDS_MAX` rounds."""
+
+
+@frozen
+class Bits:
+    """Some duties as bits.  `masks`: of each kind of step, those that it fulfils."""
+
+    weak: int
+    strong: int
+    masks: Any
+
+
+def bits_of(duties: list[Duties], kinds: int) -> Iterator[Bits]:
+    """Yield all duties as bits; `kinds`: how many kinds of steps their labels are about."""
+    each = [
+        (group.strong, group.label == label)
+        for group in duties
+        for label in group.open_in(np.arange(kinds))
+    ]
+    for begin in range(0, len(each), BITS):
+        weak = strong = 0
+        masks = np.zeros(kinds, np.int64)
+        for at, (is_strong, fulfils) in enumerate(each[begin : begin + BITS]):
+            masks[fulfils] |= np.int64(1 << at)
+            weak, strong = weak | (not is_strong) << at, strong | is_strong << at
+        yield Bits(weak, strong, masks)
+
+
+@define
+class Analysis:
+    """Rounds over the tables.  `kinds`: (info, changes) of every kind of step, by its number."""
+
+    tables: Listed
+    kinds: Any
+    rounds: int = field(init=False, default=0)
+
+    def _masks(self, masks: Any) -> Any:
+        """Return kinds of steps with their masks, small enough for everybody."""
+        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
+
+        rows = [
+            (int(info), bool(changes), int(mask))
+            for (info, changes), mask in zip(self.kinds, masks, strict=True)
+        ]
+        found = self.tables.session.createDataFrame(rows, "info long, changes boolean, mask long")
+        return F.broadcast(found)
+
+    def steps_with(self, masks: Any) -> Any:
+        """Return all steps with their masks."""
+        return self.tables.steps.join(self._masks(masks), ["info", "changes"])
+
+    # -- what leads to what ------------------------------------------------------------
+
+    def spread(self, states: Any, pairs: Any) -> Kept:
+        """Return states (id, mask, and more) with all that those they lead to have in `mask`.
+
+        `pairs`: source and target of steps, all among the states.
+        """
+        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
+
+        pairs = pairs.select("source", "target").filter("source != target").distinct()
+        pairs = self.tables.keep(pairs)
+        now = self.tables.keep(states.withColumn("fresh", F.col("mask") != 0), F.col("fresh"))
+        if pairs.rows + now.rows <= HERE_MAX:
+            return self._spread_here(now, pairs)
+        while now.wanted:
+            self.rounds += 1
+            if self.rounds > ROUNDS_MAX:
+                raise TooManyRounds
+            news = now.frame.filter("fresh").select(F.col("id").alias("target"), "mask")
+            heard = pairs.frame.join(news, "target").groupBy(F.col("source").alias("id"))
+            heard = heard.agg(F.expr("bit_or(mask)").alias("heard"))
+            after = F.col("mask").bitwiseOR(F.coalesce("heard", F.lit(0)))
+            told = now.frame.join(heard, "id", "left").withColumn("after", after)
+            told = told.withColumn("fresh", F.col("after") != F.col("mask"))
+            told = told.withColumn("mask", F.col("after")).drop("heard", "after")
+            before, now = now, self.tables.keep(told, F.col("fresh"))
+            before.drop()
+        pairs.drop()
+        return now
+
+    def _spread_here(self, states: Kept, pairs: Kept) -> Kept:
+        """The same by the driver, for a job takes longer."""
+        held = np.array(states.frame.select("id", "mask").collect(), np.int64).reshape(-1, 2)
+        held = held[np.argsort(held[:, 0])]
+        ids, masks = held.T
+        ends = np.array(pairs.frame.collect(), np.int64).reshape(-1, 2)
+        source, target = np.searchsorted(ids, ends).T
+        before = None
+        while before is None or (masks != before).any():
+            before = masks.copy()
+            np.bitwise_or.at(masks, source, before[target])
+        rows = list(zip(ids.tolist(), masks.tolist(), strict=True))
+        told = self.tables.session.createDataFrame(rows, "id long, mask long")
+        found = self.tables.keep(states.frame.drop("mask").join(told, "id"))
+        states.drop()
+        pairs.drop()
+        return found
+
+    # -- fair runs ---------------------------------------------------------------------
+
+    def lasting(self, steps: Any, states: Any, bits: list[Bits], wanted: Any) -> Kept:
+        """Return the states (as in `states`) that some fair run can stay among, of a region.
+
+        `steps`: those within the region, `states`: of it.  `wanted`: a column, of those that
+        must come again and again; None: there are none.
+        """
+        alive = self.tables.keep(states)
+        inside = self.tables.keep(steps.select("source", "target", "info", "changes"))
+        if not bits and wanted is not None:
+            bits = [Bits(0, 0, np.zeros(len(self.kinds), np.int64))]
+        possible = [self._possible(alive.frame, one) for one in bits]
+        calm = 0
+        while calm < len(bits) and alive.rows:
+            for one, open_ in zip(bits, possible, strict=True):
+                left = self._kept(alive, inside, one, open_, wanted)
+                if left.rows == alive.rows:
+                    calm += 1
+                    left.drop()
+                else:
+                    calm = 0
+                    ids = left.frame.select("id")
+                    steps = inside.frame.join(ids.withColumnRenamed("id", "source"), "source")
+                    steps = steps.join(ids.withColumnRenamed("id", "target"), "target")
+                    before, inside = inside, self.tables.keep(steps)
+                    before.drop()
+                    alive.drop()
+                    alive = left
+                if calm >= len(bits) or not alive.rows:
+                    break
+        for open_ in possible:
+            open_.drop()
+        inside.drop()
+        return alive
+
+    def _possible(self, alive: Any, bits: Bits) -> Kept:
+        """Return for each state which duties some step out of it fulfils, wherever it leads."""
+        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
+
+        steps = self.steps_with(bits.masks).filter("mask != 0")
+        found = steps.groupBy(F.col("source").alias("id"))
+        found = found.agg(F.expr("bit_or(mask)").alias("open"))
+        return self.tables.keep(found.join(alive.select("id"), "id"))
+
+    def _kept(self, alive: Kept, inside: Kept, bits: Bits, possible: Kept, wanted: Any) -> Kept:
+        """Return the states that can come to all they must, within those alive."""
+        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
+
+        taken = inside.frame.join(self._masks(bits.masks), ["info", "changes"])
+        taken = taken.filter("mask != 0").groupBy(F.col("source").alias("id"))
+        taken = taken.agg(F.expr("bit_or(mask)").alias("taken"))
+        states = alive.frame.join(possible.frame, "id", "left").join(taken, "id", "left")
+        open_, done = F.coalesce("open", F.lit(0)), F.coalesce("taken", F.lit(0))
+        # A weak duty is met, too, where it is not possible; a strong one binds only where it is.
+        mask = F.lit(bits.weak).bitwiseAND(F.bitwise_not(open_)).bitwiseOR(done)
+        need = F.lit(bits.weak).bitwiseOR(F.lit(bits.strong).bitwiseAND(open_))
+        if wanted is not None:
+            mask = mask.bitwiseOR(F.when(wanted, WANTED).otherwise(0))
+            need = need.bitwiseOR(F.lit(WANTED))
+        states = states.withColumn("mask", mask).withColumn("need", need).drop("open", "taken")
+        told = self.spread(states, inside.frame.select("source", "target"))
+        enough = F.col("mask").bitwiseAND(F.col("need")) == F.col("need")
+        left = self.tables.keep(told.frame.filter(enough).drop("mask", "need", "fresh"))
+        told.drop()
+        return left
+
+    def leading(self, states: Any, pairs: Any, goal: Any) -> Kept:
+        """Return those of `states` from which `pairs` lead to where the column `goal` is true."""
+        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
+
+        told = self.spread(states.withColumn("mask", F.when(goal, 1).otherwise(0)), pairs)
+        found = self.tables.keep(told.frame.filter("mask != 0").drop("mask", "fresh"))
+        told.drop()
+        return found

@@ -1,0 +1,190 @@
+"""All states and steps of a finished search as two tables, where the driver cannot hold them.
+
+Claims about runs need every step, and the disk has room where memory has none.
+
+    states   id, level, flags (one bit for each claim about the world), key (the row itself)
+    steps    source and target (ids), flags and then (of both), info (which step), changes
+
+A step leads to a row; which state that is, one join on keys says.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from attrs import define, field, frozen
+
+from joinproto.errors import EnvironmentProblem
+from spark_explore.dataset import Parts
+from spark_explore.frontier import Frontier
+from spark_explore.keys import Rows, padded
+from spark_explore.session import frames_of
+from spark_explore.step import Task
+from spark_explore.storage import Storage
+
+_CHUNK_ROWS = 1 << 14
+_OWNER_BITS = 40
+
+
+@frozen
+class Kept:
+    """A DataFrame that lies in files.  `wanted`: of how many rows the column asked of is true."""
+
+    frame: Any
+    path: Path
+    rows: int
+    wanted: int
+
+    def drop(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+@define
+class Listed:
+    """The two tables, in a folder that is removed at the end; `session`: makes DataFrames."""
+
+    session: Any
+    folder: Path
+    wide: bool
+    _kept: int = field(init=False, default=0)
+
+    @property
+    def states(self) -> Any:
+        return self._read("states", f"id long, level int, flags long, key {self._key}")
+
+    @property
+    def steps(self) -> Any:
+        kinds = "source long, target long, flags long, then long, info long, changes boolean"
+        return self._read("steps", kinds)
+
+    @property
+    def _key(self) -> str:
+        return "binary" if self.wide else "long"
+
+    def _read(self, name: str, kinds: str) -> Any:
+        return self.session.read.schema(kinds).parquet((self.folder / name).as_uri())
+
+    def keep(self, frame: Any, wanted: Any = None) -> Kept:
+        """Write a DataFrame: what it was made of need not be made again.
+
+        `wanted`: a column; of how many rows it is true is counted.
+        """
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
+
+        self._kept += 1
+        path = self.folder / f"kept-{self._kept}"
+        seen = Observation()
+        chosen = F.lit(True) if wanted is None else wanted
+        of = F.coalesce(F.sum(F.when(chosen, 1).otherwise(0)), F.lit(0)).alias("wanted")
+        frame.observe(seen, F.count(F.lit(1)).alias("rows"), of).write.parquet(path.as_uri())
+        return Kept(self.session.read.schema(frame.schema).parquet(path.as_uri()), path, **seen.get)
+
+    def resolve(self, count: int) -> None:
+        """Turn the rows that `count` steps lead to into ids of states."""
+        from pyspark.sql import functions as F  # noqa: N812  as everybody calls them
+
+        kinds = f"source long, flags long, key {self._key}, info long, changes boolean"
+        states = self.states.select(
+            "key", F.col("id").alias("target"), F.col("flags").alias("then")
+        )
+        steps = self._read("listed", kinds).join(states, "key")
+        names = ["source", "target", "flags", "then", "info", "changes"]
+        steps.select(*names).write.parquet((self.folder / "steps").as_uri())
+        shutil.rmtree(self.folder / "listed")
+        if (found := self.steps.count()) != count:
+            raise EnvironmentProblem(
+                f"{count:,} steps lead out of the states found, and {found:,} to one of them",
+                next="begin anew in another folder: files of the run are missing or changed",
+            )
+
+    def rows_of(self, states: Any) -> Rows:
+        """Return the rows of some of the states."""
+        keys = [row.key for row in states.select("key").collect()]
+        if not self.wide:
+            return np.array(keys, np.int64).view(np.uint64).reshape(-1, 1)
+        return np.stack([np.frombuffer(key, np.uint64) for key in keys])
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@frozen
+class Listing:
+    """One job: every task lists some files of states, and the steps out of them."""
+
+    task: Task
+    folder: Path
+
+    def write(self, number: int, files: Iterable[tuple[int, str]]) -> Iterator[int]:
+        """Write the states of files, each with its level; yields how many steps they have."""
+        cache = self.task.cache()
+        cache.catch_up()
+        states = Parts(self.folder / "states", f"part-{number}")
+        steps = Parts(self.folder / "listed", f"part-{number}")
+        at, count = number << _OWNER_BITS, 0
+        for level, name in files:
+            every = Storage(self.task.folder).load(name)
+            for begin in range(0, len(every), _CHUNK_ROWS):
+                rows = np.array(every[begin : begin + _CHUNK_ROWS])
+                rows = padded(rows, cache.tables.layout.words)
+                numbers, unsigned = cache.combinations(rows)
+                flags = unsigned.view(np.int64)
+                ids = at + np.arange(len(rows), dtype=np.int64)
+                at += len(rows)
+                levels = np.full(len(rows), level, np.int32)
+                states.add(_table(id=ids, level=levels, flags=flags, key=self._keys(rows)))
+                joint = numbers if cache.tables.shape().joint else None
+                for batch in cache.expander.successors(lambda: rows, 0, len(rows), joint):  # noqa: B023
+                    source = batch.source.copy()
+                    count += len(source)
+                    steps.add(
+                        _table(
+                            source=ids[source],
+                            flags=flags[source],
+                            key=self._keys(batch.rows),
+                            info=batch.info.copy(),
+                            changes=(batch.rows != rows[source]).any(axis=1),
+                        )
+                    )
+        states.flush()
+        steps.flush()
+        yield count
+
+    def _keys(self, rows: Rows) -> Any:
+        if not self.task.wide:
+            return pa.array(rows[:, 0].copy().view(np.int64))
+        size = rows.shape[1] * 8
+        ends = pa.py_buffer(np.arange(0, size * len(rows) + 1, size, dtype=np.int32).tobytes())
+        return pa.Array.from_buffers(
+            pa.binary(), len(rows), [None, ends, pa.py_buffer(rows.tobytes())]
+        )
+
+
+def _table(**columns: Any) -> Any:
+    return pa.table(columns)
+
+
+def listed(frontier: Frontier, context: Any) -> Listed:
+    """Return all states and steps of a search that came to its end."""
+    folder = frontier.storage.folder / "listed"
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in ("states", "listed"):
+        (folder / name).mkdir(parents=True)
+    lots = [
+        [(level, file) for level, file in enumerate(share.files) if file]
+        for share in frontier.shares()
+    ]
+    job = Listing(frontier.task(context), folder)
+    flow = context.parallelize(lots, len(lots))
+    counts = flow.mapPartitionsWithIndex(
+        lambda number, lot: job.write(number, (item for items in lot for item in items))
+    ).collect()
+    found = Listed(frames_of(context, frontier.owners), folder, frontier.wide)
+    found.resolve(sum(counts))
+    return found

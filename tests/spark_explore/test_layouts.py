@@ -1,0 +1,40 @@
+"""Room in rows that lie in files: where it costs no word, and most of it for what grows."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_explore.layouts import roomy
+
+
+def numbered(counts: list[int], slots: int) -> Any:
+    """Return what a layout asks of tables; the last field is that of the surroundings."""
+    return SimpleNamespace(
+        value_counts=lambda: counts,
+        slots=slots,
+        set_network=True,
+        fields=len(counts),
+        env_field=len(counts) - 1,
+        layout=SimpleNamespace(words=1),
+    )
+
+
+@pytest.mark.parametrize(("members", "known", "most"), [(9, 176, 514), (12, 158, 4098)])
+def test_two_phase_commit_is_packed_once(members: int, known: int, most: int) -> None:
+    """With twelve members, too: the manager's values grow, a member gets one more at the end.
+
+    `known`: the manager's values when Spark takes over; `most`: when the search ends.
+    """
+    before = [3] * members
+    tables = numbered([*before, known, 1], members + 1)
+
+    found = roomy(tables, [*before, known // 3, 1])
+
+    assert 1 == found.words
+    assert found.capacity >= members + 2
+    for field, width in enumerate(found.widths):
+        values = 1 if field > members else most if field == members else 4
+        assert values <= 1 << width
