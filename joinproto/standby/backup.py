@@ -86,9 +86,15 @@ def follow(state: Following, sender: str, content: Any) -> Step:
     if isinstance(content, Wired) and _is_older(state, content.view):
         why = f"{sender} serves in generation {content.view.generation}, which is over"
         return Step(lost(state), (Leave(sender, why),))
+    if not isinstance(content, PRIMARYS):
+        why = f"{sender} is primary, and sends what only a backup does: {type(content).__name__}"
+        return Step(lost(state), (Leave(sender, why),))
     state = evolve(state, done=state.done + 1)
     state, effects = _taken(state, sender, content)
     return Step(state, (*effects, Send(sender, Has(state.done))))
+
+
+PRIMARYS = Wired | Declared | Deleted | Viewed | Surplus | Copy | Changed | CaughtUp
 
 
 def _is_older(state: Following, view: View) -> bool:

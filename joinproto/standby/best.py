@@ -4,6 +4,9 @@ Best is the last to be primary.  Its generation is the youngest; where that prim
 not there, a backup of the same generation that had all that was confirmed is as good as can be
 had: unless that primary went on without it.
 
+Where the manager is built in, its chain may have a younger view than any store: that of a promotion
+which was not kept when all died.  Nothing was confirmed in it, and only its members are promoted.
+
 Source: hot standby, H10.
 """
 
@@ -14,6 +17,9 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from joinproto.standby.broker import Mark, Store
+from joinproto.standby.messages import View
+
+NO_VIEW = View()
 
 
 @frozen
@@ -27,22 +33,29 @@ class Best:
     why: str
 
 
-def best(stores: Sequence[Store], missing: Sequence[str] = ()) -> Best:
-    """Return the best of these stores.  `missing`: brokers whose stores were not seen."""
+def best(stores: Sequence[Store], missing: Sequence[str] = (), chain: View = NO_VIEW) -> Best:
+    """Return the best of these stores.  `missing`: brokers whose stores were not seen.
+
+    `chain`: the last view in the chain of the manager that is built in.
+    """
     needs = tuple(dict.fromkeys(missing))
     kept = [store for store in stores if store.mark is not Mark.EMPTY]
     if not kept:
         return Best(None, False, needs, "nothing is kept", "no store that was seen has data")
     youngest = max(store.generation for store in kept)
     last = [store for store in kept if store.generation == youngest]
+    if chain.generation > youngest:
+        return _promoted(last, needs, chain)
     primaries = [store for store in last if store.primary]
     if len(primaries) > 1:
         names = ", ".join(store.name for store in primaries)
         why = f"{names} were both primary in generation {youngest}: nothing fenced one of them"
         return Best(None, False, needs, "two primaries", why)
-    whole = [store for store in last if store.is_whole]
+    # The last view of that generation may have dropped who does not know of it.
+    dropped = {store.name for store in last} - {*chain.members} if chain.members else set()
+    whole = [store for store in last if store.is_whole and store.name not in dropped]
     chosen = (primaries or sorted(whole or last, key=_order))[0]
-    if not chosen.is_whole:
+    if not primaries and not whole:
         why = f"{chosen.name} had not caught up in generation {youngest}, and no other one had"
         return Best(chosen, False, needs, "only who was catching up", why)
     what = "was the last primary" if chosen.primary else "had all that was confirmed"
@@ -54,6 +67,20 @@ def best(stores: Sequence[Store], missing: Sequence[str] = ()) -> Best:
         why = f"{said}, as far as seen: {', '.join(needs)} may know of a younger one"
         return Best(chosen, False, needs, "others were not seen", why)
     return Best(chosen, True, (), "the last primary", said)
+
+
+def _promoted(last: Sequence[Store], needs: tuple[str, ...], chain: View) -> Best:
+    """Return the best where the promotion of the last view was kept by nobody who was seen."""
+    able = [store for store in last if store.is_whole and store.name in chain.members]
+    said = f"{chain.primary} is primary in the chain of views, generation {chain.generation}"
+    for store in able:
+        if store.name == chain.primary:
+            why = f"{said}, has all that was confirmed before, and confirmed nothing since"
+            return Best(store, not needs, needs, "promoted, and not kept", why)
+    case, why = "whose promotion is not known", f"{said}; its store was not seen"
+    return Best(
+        min(able, key=_order) if able else None, False, needs or (chain.primary,), case, why
+    )
 
 
 def _order(store: Store) -> tuple[int, str]:

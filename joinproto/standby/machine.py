@@ -165,7 +165,9 @@ def _heard(state: Broker, side: Following, sender: str, content: Any) -> Step:
 
 def _leads(state: Broker, side: Leading, event: Any) -> Step:
     if isinstance(event, Demote):
-        return _turned(state, side, (Answer(Verdict.ACCEPTED, "H1", "demoted"), Turn("demoted")))
+        effects = (Answer(Verdict.ACCEPTED, "H1", "demoted"), Turn("demoted"))
+        # It lacks nothing that was confirmed, as any backup that lost its primary (H8).
+        return _turned(state, side, effects, Role.BACKUP)
     if isinstance(event, Linked | Lost):
         return Step(state)
     found = primary.lead(side, event)
@@ -177,12 +179,14 @@ def _leads(state: Broker, side: Leading, event: Any) -> Step:
     return Step(evolve(state, side=found.state, role=role), found.effects)
 
 
-def _turned(state: Broker, side: Leading, effects: tuple[Any, ...]) -> Step:
+def _turned(
+    state: Broker, side: Leading, effects: tuple[Any, ...], standing: Role = Role.CATCHUP
+) -> Step:
     """H2: it follows from now on; what nobody else has it gives up then (H9)."""
     following = Following(who=state.who, stock=side.stock, view=side.view)
     role = _next(state, "turned", Facts())
-    # Its own view is not the last one: whoever is primary now says what it lacks.
-    return Step(evolve(state, role=role, standing=Role.CATCHUP, side=following), effects)
+    # Superseded, its own view is not the last one: whoever is primary now says what it lacks.
+    return Step(evolve(state, role=role, standing=standing, side=following), effects)
 
 
 def _promoted(state: Broker, event: Promote) -> Step:

@@ -31,6 +31,11 @@ class View:
     primary: Annotated[str, "whose view it is; empty: nobody's"] = ""
     members: Annotated[tuple[str, ...], "who is up to date, the primary too, in order"] = ()
 
+    def __attrs_post_init__(self) -> None:
+        """Refuse what no broker says: it would be kept, and the store be refused for ever."""
+        if self.generation < 0 or self.number < 0:
+            raise ValueError(f"a view of generation {self.generation}, number {self.number}")
+
     @property
     def age(self) -> tuple[int, int]:
         """Return what orders views, the older one first."""

@@ -62,8 +62,8 @@ def promote(about: Promotion) -> Promoted:
     why = WHY[case.name].format(
         me=about.me,
         role=word_of(about.role, about.variant),
-        better=", ".join(better),
-        ahead=", ".join(ahead),
+        better=_said(better, "answers, and has", "answer, and have"),
+        ahead=_said(ahead, "knows", "know"),
         generation=about.generation,
     )
     if case.outcome is not Verdict.ACCEPTED:
@@ -76,6 +76,12 @@ def promote(about: Promotion) -> Promoted:
     generation = max(known) + 1 if about.variant is Variant.OURS else None
     is_waiting = between is Role.RECOVERING
     return Promoted(case.outcome, case, between, generation, waits if is_waiting else (), why)
+
+
+def _said(names: list[str], of_one: str, of_several: str) -> str:
+    """Return names with what they do: "b knows", "b and c know"."""
+    *but_last, last = names or [""]
+    return f"{', '.join(but_last)} and {last} {of_several}" if but_last else f"{last} {of_one}"
 
 
 def rows_of(about: Promotion) -> tuple[Row, ...]:

@@ -9,13 +9,14 @@ from typing import Annotated, Any
 
 from attrs import frozen
 
-from joinproto.ask.question import Question
+from joinproto.ask.question import Question, question
 from joinproto.ask.strict import DoesNotFit
 from joinproto.json_form import AtLeast
 from joinproto.standby import best as best_store
 from joinproto.standby import catch_up as catching_up
 from joinproto.standby.broker import SHIPPED, WORDS, Mark, Role, Store, Variant, word_of
 from joinproto.standby.catch_up import SEQUENCE, Message, Order
+from joinproto.standby.messages import View
 from joinproto.standby.promote import Peer, Promotion, promote, rows_of
 from joinproto.standby.replicates import Default, Level, replicates
 from joinproto.standby.tables import BETTER, Verdict
@@ -110,8 +111,17 @@ class PromoteAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question(
+    "standby.promote",
+    variant="ours",
+    name="b2",
+    status="backup",
+    generation=4,
+    peers=[{"name": "b1"}, {"name": "b3", "status": "backup", "generation": 4}],
+    expected=["b3"],
+)
 def answer_promote(asked: AskPromote) -> PromoteAnswer:
-    """Return what becomes of a promotion."""
+    """What a broker answers that is told to be primary, and what it is then."""
     found = promote(asked.promotion())
     return PromoteAnswer(
         verdict=found.verdict,
@@ -146,8 +156,13 @@ class StatusCheckAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question(
+    "standby.status-check",
+    variant="real",
+    peers=[{"name": "b2", "status": SHIPPED[Role.PRIMARY]}, {"name": "b3"}],
+)
 def answer_status_check(asked: AskStatusCheck) -> StatusCheckAnswer:
-    """Return who stands in the way of a promotion."""
+    """Whether a broker that starts may be promoted, by what the others answer."""
     about = Promotion(
         me="",
         role=Role.CONNECTING,
@@ -177,6 +192,9 @@ class AskBest:
 
     stores: Annotated[tuple[Store, ...], "those that were seen"]
     missing: Annotated[tuple[str, ...], "brokers whose stores were not seen"] = ()
+    chain: Annotated[View, "the last view in the chain of the manager built in"] = (
+        best_store.NO_VIEW
+    )
 
 
 @frozen(kw_only=True)
@@ -192,13 +210,21 @@ class BestAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question(
+    "standby.best-store",
+    stores=[
+        {"name": "b1", "mark": "dirty", "generation": 4, "primary": True},
+        {"name": "b2", "mark": "dirty", "generation": 4, "position": 90},
+    ],
+    missing=["b3"],
+)
 def answer_best(asked: AskBest) -> BestAnswer:
-    """Return the best store; raises `DoesNotFit` for one that is told twice."""
+    """After total failure: which store to start from, and whether that is proven."""
     names = [one.name for one in asked.stores]
     for at, name in enumerate(names):
         if name in names[:at] or name in asked.missing:
             raise DoesNotFit(f"stores[{at}]", f"{name!r} is told twice", next="name each once")
-    found = best_store.best(asked.stores, asked.missing)
+    found = best_store.best(asked.stores, asked.missing, asked.chain)
     return BestAnswer(
         best=None if found.store is None else found.store.name,
         proven=found.proven,
@@ -253,8 +279,14 @@ def _messages(place: str, told: tuple[MessageTold, ...]) -> list[Message]:
     return [Message(id=one.id, sequence=one.sequence) for one in told]
 
 
+@question(
+    "standby.catch-up",
+    variant="ours",
+    primary=[{"id": "m2", "sequence": 2}, {"id": "m3", "sequence": 3}],
+    backup=[{"id": "m1", "sequence": 1}, {"id": "m2", "sequence": 2}],
+)
 def answer_catch_up(asked: AskCatchUp) -> CatchUpAnswer:
-    """Return what a backup and a primary exchange for one queue."""
+    """What a new primary and a backup exchange for one queue."""
     found = catching_up.catch_up(
         asked.variant,
         _messages("primary", asked.primary),
@@ -295,8 +327,9 @@ class ReplicatesAnswer:
     why: Annotated[str, "the setting that decided"]
 
 
+@question("standby.replicates", variant="seed", default="durable", durable_queue=True)
 def answer_replicates(asked: AskReplicates) -> ReplicatesAnswer:
-    """Return what replicates; raises `DoesNotFit` for a default the variant does not have."""
+    """Whether a queue, or a message on it, replicates, and which setting says so."""
     known = DEFAULTS[asked.variant]
     if asked.default not in known:
         words = ", ".join(one.value for one in known)
@@ -319,64 +352,9 @@ DEFAULTS = {
 }
 
 QUESTIONS: tuple[Question[Any, Any], ...] = (
-    Question(
-        name="standby.promote",
-        about="What a broker answers that is told to be primary, and what it is then.",
-        asks=AskPromote,
-        answers=PromoteAnswer,
-        answer=answer_promote,
-        example={
-            "variant": "ours",
-            "name": "b2",
-            "status": "backup",
-            "generation": 4,
-            "peers": [{"name": "b1"}, {"name": "b3", "status": "backup", "generation": 4}],
-            "expected": ["b3"],
-        },
-    ),
-    Question(
-        name="standby.status-check",
-        about="Whether a broker that starts may be promoted, by what the others answer.",
-        asks=AskStatusCheck,
-        answers=StatusCheckAnswer,
-        answer=answer_status_check,
-        example={
-            "variant": "real",
-            "peers": [{"name": "b2", "status": SHIPPED[Role.PRIMARY]}, {"name": "b3"}],
-        },
-    ),
-    Question(
-        name="standby.best-store",
-        about="After total failure: which store to start from, and whether that is proven.",
-        asks=AskBest,
-        answers=BestAnswer,
-        answer=answer_best,
-        example={
-            "stores": [
-                {"name": "b1", "mark": "dirty", "generation": 4, "primary": True},
-                {"name": "b2", "mark": "dirty", "generation": 4, "position": 90},
-            ],
-            "missing": ["b3"],
-        },
-    ),
-    Question(
-        name="standby.catch-up",
-        about="What a new primary and a backup exchange for one queue.",
-        asks=AskCatchUp,
-        answers=CatchUpAnswer,
-        answer=answer_catch_up,
-        example={
-            "variant": "ours",
-            "primary": [{"id": "m2", "sequence": 2}, {"id": "m3", "sequence": 3}],
-            "backup": [{"id": "m1", "sequence": 1}, {"id": "m2", "sequence": 2}],
-        },
-    ),
-    Question(
-        name="standby.replicates",
-        about="Whether a queue, or a message on it, replicates, and which setting says so.",
-        asks=AskReplicates,
-        answers=ReplicatesAnswer,
-        answer=answer_replicates,
-        example={"variant": "seed", "default": "durable", "durable_queue": True},
-    ),
+    answer_promote,
+    answer_status_check,
+    answer_best,
+    answer_catch_up,
+    answer_replicates,
 )

@@ -108,10 +108,10 @@ WHY = {
     "it does not run": "{me} does not run: start it first",
     "it is primary already": "{me} is {role} already: nothing changes",
     "it catches up": "{me} still catches up, and lacks what was confirmed",
-    "a younger generation answers": "{ahead} knows of a younger generation than {generation}",
+    "a younger generation answers": "{ahead} of a younger generation than {generation}",
     "the primary went on without it": "the primary dropped {me}, and confirmed more without it",
     "its store is dirty": "the store of {me} is dirty: mark it clean if it is the best one",
-    "a better one answers": "{better} answers, and has more than a broker that follows nobody",
+    "a better one answers": "{better} more than a broker that follows nobody",
     "promoted": "{me} was {role}, and nobody that answers is better",
 }
 """The reason of each case, in a sentence."""

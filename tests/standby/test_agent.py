@@ -6,9 +6,11 @@ Source: hot standby, H3; Open Cluster Framework, resource agent API 1.1.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -117,6 +119,32 @@ def test_a_manager_starts_promotes_demotes_and_stops(tmp_path: Path) -> None:
     said = scores.read_text().splitlines()
     assert "--promotion -l reboot --update 10" == said[0]  # it looks for a primary
     assert "--promotion -l reboot --update 1000" in said
+
+
+@pytest.mark.slow
+def test_it_passes_ocf_tester(tmp_path: Path) -> None:
+    """Debian has it in `resource-agents`; it looks at the metadata with xmllint."""
+    missing = [name for name in ("ocf-tester", "xmllint") if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"{' and '.join(missing)} are not there: apt-get install resource-agents")
+    call = f"cd {ROOT} && exec {sys.executable} -m joinproto standby agent"
+    if os.getuid() == 0:
+        may = subprocess.run(
+            ["su", "nobody", "-s", "/bin/sh", "-c", f"{call} meta-data"], check=False
+        )
+        if may.returncode:
+            pytest.skip(f"it calls the agent as nobody, who may not run {sys.executable}")
+    with TemporaryDirectory() as name, running(Manager.of(tmp_path, "a")) as manager:
+        # Where nobody may look, as it may not where tests write.
+        agent = Path(name) / "standby"
+        agent.parent.chmod(0o755)
+        agent.write_text(f'#!/bin/sh\n{call} "$1"\n')
+        agent.chmod(0o755)
+        words = ["-n", "standby", "-o", f"config={manager.files['a']}", str(agent)]
+        done = subprocess.run(["ocf-tester", *words], capture_output=True, text=True, check=False)
+
+    assert 0 == done.returncode, done.stdout + done.stderr
+    assert "passed all tests" in done.stdout
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -21,7 +22,9 @@ pytest.importorskip("proton", reason="the extra `standby` is not installed")
 from proton import ConnectionException, Message, symbol
 from proton.utils import LinkDetached, SendException
 
+from joinproto.drivers.framing import framed
 from joinproto.standby.serving.agent import Exit
+from joinproto.standby.serving.settings import read_settings
 from tests.recovery.asking import ask_json
 from tests.standby.clients import connected, consume, publish
 from tests.tools.running import run_here
@@ -173,7 +176,8 @@ def test_the_commands_speak_to_a_running_broker(
     assert 2 == wrong.code
     assert "'much', expected seconds" in wrong.err
     lone = run_here(capsys, "standby", "status", *config)
-    assert "stands as catchup" in lone.out or "role        catchup" in lone.out
+    assert "connecting, stands as backup" in lone.out
+    assert 0 == run_here(capsys, "standby", "promote", *config).code
     assert (0, "a is connecting\n") == (demoted.code, demoted.out)
     gone = run_here(capsys, "standby", "status", "--config", str(_elsewhere(tmp_path)))
     assert 4 == gone.code
@@ -213,6 +217,85 @@ def test_a_primary_that_was_stopped_follows_the_younger_generation(pair: Manager
 
     assert (2, ["a", "b"]) == (pair.status("a")["generation"], pair.status("b")["up_to_date"])
     assert ["1", "2"] == [body for body, _ in consume(pair.urls(), 2)]
+
+
+def test_two_that_are_promoted_apart_have_one_generation_until_one_is_again(
+    tmp_path: Path,
+) -> None:
+    """H2: neither may follow the other one; whoever chooses chooses what is lost."""
+    with running(Manager.of(tmp_path, "abc", cuts=True)) as manager:
+        manager.start()
+        assert "a" == manager.promote("a")
+        assert manager.until("b", "backup")
+        assert manager.until("c", "backup")
+        manager.isolate("c")
+        manager.kill("a")
+        assert ["b", "c"] == [manager.promote("b"), manager.promote("c")]
+        assert manager.until("c", "primary")
+        manager.heal()
+
+        assert Exit.RUNNING_PRIMARY is manager.call("b", "monitor").code
+        assert Exit.RUNNING_PRIMARY is manager.call("c", "monitor").code
+        manager.call("c", "demote")
+        assert not manager.until("c", "catchup", seconds=3)
+        assert "b" == manager.status("c")["primary"]
+        manager.call("b", "demote")
+        assert "b" == manager.promote("b")
+        assert manager.until("c", "backup")
+
+        assert (3, ["b", "c"]) == tuple(
+            manager.status("b")[fact] for fact in ("generation", "up_to_date")
+        )
+
+
+def test_a_greeting_that_is_none_ends_only_its_own_connection(pair: Manager) -> None:
+    """What comes from anybody is refused in a line of the log, whatever it is."""
+    file = pair.files["a"]
+    hello = {"kind": "hello", "version": 1, "broker": "b", "cluster": "storm"}
+    greetings = [
+        {**hello, "public": "nowhere"},
+        {**hello, "public": None},
+        {**hello, "broker": ["b"]},
+        {**hello, "version": {}},
+    ]
+    for body in (b"x", b"[1]\n", *(json.dumps(one).encode() + b"\n" for one in greetings)):
+        at = read_settings(file).brokers["a"]
+        with socket.create_connection((at.host, at.port), timeout=20) as stranger:
+            stranger.sendall(framed(body))
+            while stranger.recv(1_000):
+                pass
+
+    assert "backup" == pair.status("b")["role"]
+    log = (file.parent / "a" / "broker.log").read_text()
+    assert "'nowhere' is not an address" in log
+    assert "Traceback" not in log
+
+
+def test_an_administrator_does_not_wait_for_a_broker_that_serves_no_more(pair: Manager) -> None:
+    """What it published is not confirmed any more: its connection ends, as all others do."""
+    pid = pair.agent("b")._pid()
+    assert pid is not None
+    admin = {symbol("qpid.ha-admin"): 1}
+    with connected(pair.urls()[:1], properties=admin) as connection:
+        sender = connection.create_sender("q")
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            threading.Timer(0.5, pair.call, ("a", "demote")).start()
+            with pytest.raises(ConnectionException):
+                sender.send(Message(body="1", durable=True), timeout=10)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_a_message_without_an_end_does_not_fill_the_memory(pair: Manager) -> None:
+    """It is refused when it is too long; when it is far too long before it is whole."""
+    with pytest.raises(ConnectionException), connected(pair.urls()[:1]) as connection:
+        connection.create_sender("q").send(Message(body="x" * 80_000_000))
+
+    status = Path(f"/proc/{pair.agent('a')._pid()}/status").read_text()
+    most = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    assert int(most.split()[1]) < 80_000
+    publish(pair.urls(), "1")
 
 
 def _refused_links(urls: list[str]) -> None:
@@ -256,3 +339,24 @@ def test_nothing_confirmed_is_lost_while_the_primary_is_killed_five_times(tmp_pa
     assert (3_000, 3_000) == (found["confirmed"], found["consumed"])
     assert (0, 0) == (found["lost_count"], found["twice_unmarked"])
     assert found["connections_ended"] > 5
+
+
+def test_messages_of_any_length_are_copied_and_followed(pair: Manager) -> None:
+    """H4, H5: 60 KB each, there before the backup; then many of 900 KB at once."""
+    pair.kill("b")
+    bodies = ["x" * 60_000 for _ in range(100)]
+    publish(pair.urls(), *bodies)
+    pair.start("b")
+    assert pair.until("b", "backup")
+
+    def one_more() -> None:
+        publish(pair.urls(), *["y" * 900_000 for _ in range(3)])
+
+    threads = [threading.Thread(target=one_more) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert ["a", "b"] == pair.status("a")["up_to_date"]
+    assert {"q": 124} == pair.status("b")["queues"]

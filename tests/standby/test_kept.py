@@ -16,7 +16,16 @@ from attrs import evolve
 from joinproto.errors import MisuseError, StoreCorrupt, StoreError, StoreForeign, StoreInUse
 from joinproto.standby.keeping import disk as keeping
 from joinproto.standby.keeping.disk import Disk, open_disk
-from joinproto.standby.keeping.form import Declared, Deleted, Kept, Put, Taken, as_bytes, deed_of
+from joinproto.standby.keeping.form import (
+    Declared,
+    Deleted,
+    Kept,
+    Put,
+    Taken,
+    Together,
+    as_bytes,
+    deed_of,
+)
 from joinproto.standby.messages import Kind, Thing, View
 from tests.store.crashes import DoesNotWait, Files, Judge, enumerate_crashes, lay
 from tests.store.recording import RECORDERS, Killed, Leaves, Legal, Recording
@@ -57,10 +66,31 @@ def test_what_was_written_is_there_again(tmp_path: Path) -> None:
         assert evolve(LIFE[2], brokers=("a", "b")) == again.kept
         assert ["1.a.2", "1.a.3"] == ids(again)
         assert ["q"] == list(again.queues)
-        assert 7 == again.position
+        assert 9 == again.position  # two of them say how many stand together
 
 
-@pytest.mark.parametrize("deed", [QUEUE, put(1), Taken("q", "x"), Deleted("q", "i1")])
+def test_of_what_was_done_at_once_a_torn_tail_leaves_all_or_nothing(tmp_path: Path) -> None:
+    """LM3: a transaction that the disk has in part was confirmed to nobody, and is none."""
+    with open_disk(tmp_path, "a") as disk:
+        disk.append([QUEUE, put(1)])
+        begins = disk.journal.size
+        disk.append([Taken("q", "1.a.1"), put(2), put(3)])
+        whole = (tmp_path / "frames.log").read_bytes()
+    found = set()
+    for size in range(begins, len(whole) + 1):
+        (tmp_path / "frames.index").unlink(missing_ok=True)
+        (tmp_path / "frames.log").write_bytes(whole[:size])
+        with open_disk(tmp_path, "a") as disk:
+            before = ids(disk)
+            disk.append([put(4)])
+        with open_disk(tmp_path, "a") as disk:
+            assert [*before, "1.a.4"] == ids(disk)
+        found.add(tuple(before))
+
+    assert {("1.a.1",), ("1.a.2", "1.a.3")} == found
+
+
+@pytest.mark.parametrize("deed", [QUEUE, put(1), Taken("q", "x"), Deleted("q", "i1"), Together(2)])
 def test_a_deed_comes_back_from_its_bytes(deed: object) -> None:
     assert deed == deed_of(as_bytes(deed))  # type: ignore[arg-type]
 
@@ -105,6 +135,20 @@ def test_a_store_is_of_one_broker_and_of_one_process(tmp_path: Path) -> None:
         open_disk(tmp_path, "b")
 
 
+def test_a_store_is_of_the_cluster_whose_name_it_has(tmp_path: Path) -> None:
+    """A store of an earlier version has none, and gets it."""
+    with open_disk(tmp_path, "a"):
+        pass
+    with open_disk(tmp_path, "a", cluster="orders"):
+        pass
+
+    with pytest.raises(StoreForeign, match="of cluster 'orders', this is 'others'"):
+        open_disk(tmp_path, "a", cluster="others")
+
+    with open_disk(tmp_path, "a") as disk:
+        assert "orders" == disk.kept.name
+
+
 @pytest.mark.parametrize("left", [0, 1, 7])
 @pytest.mark.parametrize("garbage", [b"", bytes(range(200))])
 def test_frames_that_were_on_the_disk_are_missed(tmp_path: Path, left: int, garbage: bytes) -> None:
@@ -116,7 +160,7 @@ def test_frames_that_were_on_the_disk_are_missed(tmp_path: Path, left: int, garb
     damaged = frames.read_bytes()[:left] + garbage
     frames.write_bytes(damaged)
 
-    with pytest.raises(StoreCorrupt, match=r"has no frame, and frame 3 was on the disk"):
+    with pytest.raises(StoreCorrupt, match=r"has no frame, and frame 4 was on the disk"):
         open_disk(tmp_path, "a")
 
     assert damaged == frames.read_bytes()

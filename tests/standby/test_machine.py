@@ -28,7 +28,8 @@ from joinproto.standby.events import (
 )
 from joinproto.standby.leading import Keeper
 from joinproto.standby.line import BLOCK, Line
-from joinproto.standby.messages import Changed, Copy, Refuse, View, Wired
+from joinproto.standby.messages import Changed, Copy, Has, Refuse, View, Wired
+from joinproto.standby.promote import Peer
 from joinproto.standby.replicates import Default, Level
 from joinproto.standby.roles import machine
 from joinproto.standby.stock import with_queue
@@ -150,13 +151,27 @@ def test_two_primaries_of_one_generation_do_not_take_each_others_backups() -> No
 
 
 def test_demoting_is_the_way_back() -> None:
-    """The manager's demote; of who is not primary: nothing to do."""
+    """The manager's demote; of who is not primary: nothing to do.  It lacks nothing by it."""
     it = pair()
 
     it.do("a", Demote())
     it.do("b", Demote())
 
     assert [Role.CONNECTING, Role.BACKUP] == [it.role("a"), it.role("b")]
+    other = Peer(name="b", role=Role.BACKUP, generation=1)
+    younger = evolve(other, role=Role.PRIMARY, generation=2)
+    assert Verdict.REFUSED is it.promote("a", peers=(younger,)).verdict
+    assert Verdict.ACCEPTED is it.promote("a", peers=(other,)).verdict
+    assert 2 == it.brokers["a"].view.generation
+
+
+def test_a_primary_that_sends_what_a_backup_does_is_left() -> None:
+    it = pair()
+
+    effects = it.do("b", Received("a", Has(1)))
+
+    assert [Leave] == [type(effect) for effect in effects]
+    assert Role.CONNECTING is it.role("b")
 
 
 def test_the_manager_that_is_built_in_writes_the_view_before_the_promotion() -> None:

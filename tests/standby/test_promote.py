@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from joinproto.standby.broker import Mark, Role, Variant
 from joinproto.standby.promote import Peer, Promoted, Promotion, promote
@@ -100,6 +101,22 @@ def test_a_refusal_says_why_and_changes_nothing() -> None:
 
     assert (Role.CATCHUP, 3) == (found.role, found.generation)
     assert "b still catches up" in found.why
+
+
+@pytest.mark.parametrize(
+    ("peer", "of_one", "of_several"),
+    [
+        (PRIMARY, "c knows of", "a, c and d know of"),
+        (STARTS, "c answers, and has more", "a, c and d answer, and have more"),
+    ],
+)
+def test_a_reason_is_said_of_one_and_of_several(peer: Peer, of_one: str, of_several: str) -> None:
+    """H2, H3: of those that were primary in the same generation the other one starts, too."""
+    peer = evolve(peer, was_primary=True)
+    others = [evolve(peer, name=name) for name in ("a", "c", "d")]
+
+    assert promoted(Variant.OURS, Role.CONNECTING, peer).why.startswith(of_one)
+    assert promoted(Variant.OURS, Role.CONNECTING, *others).why.startswith(of_several)
 
 
 def test_every_case_has_its_reason_in_words() -> None:

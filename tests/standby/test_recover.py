@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from attrs import evolve
 
+from joinproto.log.entry import packed as entry
+from joinproto.log.records import Frame, Run, base_head, base_line, record
 from joinproto.standby.keeping.disk import open_disk
 from joinproto.standby.keeping.form import Declared, Kept, Put
+from joinproto.standby.keeping.views import packed
 from joinproto.standby.messages import Kind, Thing, View
 from tests.recovery.asking import ask, ask_json, snapshot
 
@@ -185,3 +189,70 @@ def test_a_store_that_lost_frames_is_not_the_best(
     assert (5, "unproven", "corrupt") == (code, found["verdict"], found["stores"][1]["state"])
     said = ask(capsys, "pick", a, b).out
     assert "UNPROVEN: a had all that was confirmed" in said
+
+
+def chain_on(at: Path, *views: View, keeps: int = 9) -> None:
+    """Lay the chain of views there; of its frames the last `keeps` are kept behind a base."""
+    room = at / "chain"
+    room.mkdir(exist_ok=True)
+    frames = [
+        record(Frame("1" * 64, seq, entry(f"{at.name}.1", seq, packed(view))), 0)
+        for seq, view in enumerate(views, start=1)
+    ]
+    gone = len(views) - keeps
+    base = b""
+    if gone > 0:
+        base = base_line([Run("1" * 64, 1, gone)], "standby-chain-1") + packed(views[gone - 1])
+        base = base_head(len(base), crc32(base)) + base
+    (room / "frames.log").write_bytes(base + b"".join(frames[max(gone, 0) :]))
+
+
+CHAIN = (
+    View(generation=1, number=1, primary="a", members=("a",)),
+    View(generation=1, number=2, primary="a", members=ALL),
+    View(generation=2, number=1, primary="c", members=("b", "c")),
+    View(generation=1, number=3, primary="a", members=("a", "b")),  # behind it: it does not count
+)
+
+
+@pytest.mark.parametrize("keeps", [9, 2, 1])
+def test_the_chain_of_views_says_who_was_promoted_last(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], keeps: int
+) -> None:
+    """Whoever that is kept nothing of it when all died; one whole copy of the chain says it."""
+    stores = [lay(tmp_path, name, 1, *ALL, primary="a") for name in ALL]
+    chain_on(stores[0], *CHAIN[:2])
+    chain_on(stores[1], *CHAIN, keeps=keeps)
+    with (stores[1] / "chain" / "frames.log").open("ab") as file:
+        file.write(b"jpF1 and a torn tail")
+    info = tmp_path / "b.info"
+    info.write_text(ask(capsys, "collect", stores[1]).out)
+
+    code, found = ask_json(capsys, "pick", stores[0], info, stores[2])
+
+    assert (0, "proven") == (code, found["verdict"])
+    assert [f"{found['stores'][2]['host']}:{stores[2]}"] == found["latest"]
+    assert any("only b, c may be promoted" in line for line in found["evidence"])
+
+
+def test_with_a_chain_that_cannot_be_read_nothing_is_proven(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Unknown is never proven: a link in its place, and a base that is damaged."""
+    stores = [lay(tmp_path, name, 1, *ALL, primary="a") for name in ALL]
+    chain_on(stores[1], *CHAIN, keeps=1)
+    frames = stores[1] / "chain" / "frames.log"
+    whole = frames.read_bytes()
+    frames.write_bytes(whole[:40] + b"?" + whole[41:])
+
+    code, found = ask_json(capsys, "pick", *stores)
+    frames.rename(tmp_path / "kept")
+    frames.symlink_to(tmp_path / "kept")
+    again, linked = ask_json(capsys, "pick", *stores)
+
+    assert (5, "unproven", "corrupt") == (code, found["verdict"], found["stores"][1]["state"])
+    assert (5, "unproven", "unreadable") == (
+        again,
+        linked["verdict"],
+        linked["stores"][1]["state"],
+    )

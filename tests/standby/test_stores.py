@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from joinproto.standby.best import best
 from joinproto.standby.broker import Mark, Store, Variant
 from joinproto.standby.catch_up import SEQUENCE, Exchange, Message, Order, catch_up
+from joinproto.standby.messages import View
 from joinproto.standby.replicates import Default, Level, replicates
 
 
@@ -63,6 +64,43 @@ def test_nothing_is_proven_where_it_cannot_be(stores: list[Store], case: str) ->
     found = best(stores)
 
     assert (False, case) == (found.proven, found.case)
+
+
+def in_chain(generation: int, *members: str, number: int = 1) -> View:
+    return View(generation=generation, number=number, primary=members[0], members=members)
+
+
+def test_who_is_promoted_in_the_chain_is_the_best_though_no_store_knows_of_it() -> None:
+    """All died before the promotion was kept: the former primary is not in that view."""
+    stores = [store("a", 3, primary=True, position=9), store("b", 3), store("c", 3)]
+
+    assert "a" == chosen(stores, View())
+    assert "b" == chosen(stores, in_chain(4, "b", "c"))
+    assert best(stores, chain=in_chain(4, "b", "c")).proven
+    assert not best(stores, ["d"], in_chain(4, "b", "c")).proven
+
+
+def test_where_its_store_was_not_seen_another_member_is_named_and_nothing_is_proven() -> None:
+    found = best([store("a", 3, primary=True), store("c", 3)], chain=in_chain(4, "b", "c"))
+
+    assert found.store is not None
+    assert ("c", False, ("b",)) == (found.store.name, found.proven, found.needs)
+    assert best([store("a", 3, primary=True)], chain=in_chain(4, "b", "c")).store is None
+
+
+def test_who_was_dropped_in_the_chain_is_not_named_rather_than_who_was_not() -> None:
+    """H4: the view that dropped it is not on its disk."""
+    stores = [store("b", 3, position=9), store("c", 3, position=1)]
+
+    assert "b" == chosen(stores, View())
+    assert "c" == chosen(stores, in_chain(3, "a", "c", number=2))
+    assert "only who was catching up" == best(stores, chain=in_chain(3, "a", number=3)).case
+
+
+def chosen(stores: list[Store], chain: View) -> str:
+    found = best(stores, chain=chain)
+    assert found.store is not None
+    return found.store.name
 
 
 # -- H5, H6, H9 -----------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from proton.reactor import Container
 
 RETRY = [0.0, *[0.1] * 6_000]
 QUEUE = "storm"
+HEARTBEAT_SECONDS = 4
 
 
 class Storm(MessagingHandler):  # type: ignore[misc]
@@ -43,7 +44,10 @@ class Storm(MessagingHandler):  # type: ignore[misc]
 
     def on_start(self, event: Event) -> None:
         self.container = event.container
-        connection = event.container.connect(urls=self.urls, reconnect=RETRY)
+        # A broker whose process is stopped ends no connection.
+        connection = event.container.connect(
+            urls=self.urls, reconnect=RETRY, heartbeat=HEARTBEAT_SECONDS
+        )
         self.connection = connection
         event.container.schedule(0.1, self)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from attrs import define, field
 
 from joinproto.standby.serving.agent import Agent, Exit, Said, call
 from joinproto.standby.serving.settings import read_settings
+from tools.faults.network import Direct, Network, Proxies
 
 TIMEOUT_MS = "60000"
 
@@ -32,28 +34,50 @@ def free_ports(count: int) -> list[int]:
 
 @define
 class Manager:
-    """`files`: of each broker's configuration.  `refusals`: who refused, and why."""
+    """`files`: of each broker's configuration.  `ways`: what lies between brokers.  `refusals`: who
+    refused, and why.
+    """
 
     files: Mapping[str, Path]
+    ways: tuple[Network, ...] = ()
+    is_built_in: bool = False
     primary: str = ""
     refusals: list[tuple[str, str]] = field(factory=list)
 
     @classmethod
-    def of(cls, top: Path, names: str, *, more: str = "") -> Manager:
-        """Return one for brokers with these names; writes their files."""
-        ports = free_ports(2 * len(names))
-        brokers = "\n".join(
-            f'{name} = "127.0.0.1:{port}"' for name, port in zip(names, ports, strict=False)
-        )
+    def of(
+        cls,
+        top: Path,
+        names: str,
+        *,
+        more: str = "",
+        tables: str = "",
+        built_in: bool = False,
+        cuts: bool = False,
+    ) -> Manager:
+        """Return one for brokers with these names; writes their files.
+
+        `more`, `tables`: lines of all files.  `built_in`: they promote themselves.  `cuts`: what
+        lies between them can be cut.
+        """
+        ports = iter(free_ports(3 * len(names)))
+        clients = {name: next(ports) for name in names}
+        rooms = ("brokers", "chain") if built_in else ("brokers",)
+        ways: dict[str, Network] = {}
+        for room in rooms:
+            listens = {name: next(ports) for name in names}
+            ways[room] = Proxies(listens, names) if cuts else Direct(listens)
         files = {}
-        for name, clients in zip(names, ports[len(names) :], strict=True):
+        for name in names:
+            found = [f"[{room}]\n{_addresses(name, names, way)}\n" for room, way in ways.items()]
             files[name] = top / f"{name}.toml"
             files[name].write_text(
                 f'broker = "{name}"\ncluster = "storm"\ndata = "{name}"\n'
-                f'clients = "127.0.0.1:{clients}"\n{more}\n[brokers]\n{brokers}\n'
-                "[timing]\nbackups = 2.0\nretry = 0.1\n"
+                f'manager = "{"built-in" if built_in else "outside"}"\n'
+                f'clients = "127.0.0.1:{clients[name]}"\n{more}\n{"".join(found)}'
+                f"[timing]\nbackups = 2.0\nretry = 0.1\n{tables}"
             )
-        return cls(files)
+        return cls(files, tuple(ways.values()), built_in)
 
     def call(self, name: str, action: str) -> Said:
         """Call the agent for one broker."""
@@ -80,6 +104,31 @@ class Manager:
             self.refusals.append((name, said.why))
         return ""
 
+    def serving(self, seconds: float = 60.0, *, but: str = "") -> str:
+        """Return who is primary, once one is, and nobody else serves any more; "": nobody.
+
+        `but`: somebody else, who may be stopped or cut off, and is not asked.
+        """
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            told = {name: self.status(name) for name in self.files if name != but}
+            there = [name for name, one in told.items() if one.get("serves")]
+            if len(there) == 1 and told[there[0]]["role"] == "primary":
+                self.primary = there[0]
+                return self.primary
+            time.sleep(0.1)
+        return ""
+
+    def isolate(self, name: str) -> None:
+        """Let nothing through between this broker and all others."""
+        for way in self.ways:
+            way.isolate({name})
+
+    def heal(self) -> None:
+        """Let everything through."""
+        for way in self.ways:
+            way.heal()
+
     def kill(self, name: str) -> None:
         """Kill a broker, with -9."""
         pid = self.agent(name)._pid()
@@ -98,9 +147,13 @@ class Manager:
         """Wait until a broker has this role."""
         return self.agent(name)._until(lambda: self.status(name).get("role") == role, seconds)
 
+    def url(self, name: str) -> str:
+        """Return where clients find this broker."""
+        return str(read_settings(self.files[name]).clients)
+
     def urls(self) -> list[str]:
         """Return the list of addresses that clients have."""
-        return [str(read_settings(path).clients) for path in self.files.values()]
+        return [*map(self.url, self.files)]
 
 
 @contextmanager
@@ -111,3 +164,11 @@ def running(manager: Manager) -> Iterator[Manager]:
     finally:
         for name in manager.files:
             manager.kill(name)
+        for way in manager.ways:
+            way.close()
+
+
+def _addresses(name: str, names: str, way: Network) -> str:
+    """Return where this broker finds each one; itself: where it listens."""
+    found = {other: way.way(name, other) for other in names}
+    return "\n".join(f'{other} = "{at}"' for other, at in found.items())

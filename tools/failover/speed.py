@@ -1,6 +1,7 @@
 """Messages a second, confirmed and durable: alone, with one backup, with two.
 
     python -m tools.failover.speed --messages 20000
+    python -m tools.failover.speed --messages 20000 --beside rabbitmq
 
 Ratios of one run on one machine count; all processes share its cores.
 """
@@ -13,6 +14,8 @@ import os
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -22,6 +25,7 @@ from proton import Event, Message
 from proton.handlers import MessagingHandler
 from proton.reactor import Container
 
+from tools.failover import rabbitmq
 from tools.failover.manager import Manager, running
 
 
@@ -51,10 +55,13 @@ class Publisher(MessagingHandler):  # type: ignore[misc]
             self.connection.close()
 
 
-def measure(top: Path, messages: int, rounds: int) -> dict[str, Any]:
+def measure(
+    top: Path, messages: int, rounds: int, beside: Callable[[str], tuple[str, str]] | None = None
+) -> dict[str, Any]:
     """Return messages a second with none, one and two backups, the median of some rounds.
 
-    In turns, so that what else the machine does falls on all alike.
+    In turns, so that what else the machine does falls on all alike.  `beside`: makes a queue of
+    another broker, of this name, and returns that one's URL, and the queue's address there.
     """
     managers = {}
     for backups, names in enumerate(("a", "ab", "abc")):
@@ -62,7 +69,10 @@ def measure(top: Path, messages: int, rounds: int) -> dict[str, Any]:
         managers[backups] = Manager.of(top / names, names)
     rates: dict[int, list[float]] = {backups: [] for backups in managers}
     cpu: dict[int, list[float]] = {backups: [] for backups in managers}
+    others: list[float] = []
     for at in range(rounds):
+        if beside is not None:
+            others.append(_rate(*beside(f"q{at}"), messages))
         for backups, manager in managers.items():
             with running(manager):
                 manager.start()
@@ -71,9 +81,7 @@ def measure(top: Path, messages: int, rounds: int) -> dict[str, Any]:
                 for name in list(manager.files)[1:]:
                     manager.until(name, "backup")
                 before = _cpu(manager)
-                publisher = Publisher(manager.urls()[0], f"q{at}", messages)
-                Container(publisher).run()
-                rates[backups].append(messages / publisher.seconds)
+                rates[backups].append(_rate(manager.urls()[0], f"q{at}", messages))
                 cpu[backups].append((_cpu(manager) - before) / messages)
                 for name in sorted(manager.files, reverse=True):
                     manager.call(name, "stop")
@@ -85,13 +93,28 @@ def measure(top: Path, messages: int, rounds: int) -> dict[str, Any]:
         for backups in managers
     }
     alone = median(rates[0])
+    two = median(rates[2])
+    compared: dict[str, float] = {}
+    if others:
+        compared["rabbitmq_per_second"] = round(median(others))
+        compared["two_backups_to_rabbitmq"] = round(two / median(others), 2)
     return {
         "messages": messages,
         "rounds": rounds,
         "backups": found,
         "one_backup_share": round(median(rates[1]) / alone, 2),
-        "two_backups_share": round(median(rates[2]) / alone, 2),
+        "two_backups_share": round(two / alone, 2),
+        **compared,
     }
+
+
+def _rate(url: str, queue: str, messages: int) -> float:
+    """Return messages a second of one publisher."""
+    publisher = Publisher(url, queue, messages)
+    Container(publisher).run()
+    if not publisher.seconds:
+        raise RuntimeError(f"{url}: {publisher.confirmed} of {messages} were confirmed")
+    return messages / publisher.seconds
 
 
 def _cpu(manager: Manager) -> float:
@@ -106,9 +129,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.failover.speed", description=__doc__)
     parser.add_argument("--messages", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--beside", choices=["rabbitmq"], help="a quorum queue of three nodes, in the same run"
+    )
     asked = parser.parse_args()
-    with TemporaryDirectory() as top:
-        found = measure(Path(top), asked.messages, asked.rounds)
+    with ExitStack() as stack:
+        top = Path(stack.enter_context(TemporaryDirectory()))
+        beside = None
+        if asked.beside and not rabbitmq.is_here():
+            print("left out: rabbitmq-server is not installed", file=sys.stderr)
+        elif asked.beside:
+            beside = stack.enter_context(rabbitmq.running())
+        found = measure(top, asked.messages, asked.rounds, beside)
     print(json.dumps(found, indent=2))
     return 0 if found["one_backup_share"] >= 0.5 else 1
 

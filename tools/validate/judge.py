@@ -32,8 +32,23 @@ class Judged:
         return "violated" if self.found else "holds"
 
 
+class Told:
+    """What verdicts on logs have in common."""
+
+    __slots__ = ()
+    claims: tuple[Judged, ...]
+
+    @property
+    def holds(self) -> bool:
+        return not any(claim.found for claim in self.claims)
+
+    @property
+    def result(self) -> Annotated[Literal["holds", "violated"], "of all together"]:
+        return "holds" if self.holds else "violated"
+
+
 @frozen(kw_only=True)
-class Verdict:
+class Verdict(Told):
     """`joinproto validate LOG... --json`"""
 
     runs: Annotated[Count, "processes, one log each"]
@@ -48,8 +63,13 @@ class Verdict:
     assumed: Annotated[tuple[str, ...], "what the logs leave out, and was taken for granted"]
 
     @property
-    def result(self) -> Annotated[Literal["holds", "violated"], "of all together"]:
-        return "holds" if self.holds else "violated"
+    def counted(self) -> str:
+        """Return what was read, in a sentence."""
+        return (
+            f"{self.runs} runs of {', '.join(self.members)}: {self.lines} events,"
+            f" {self.views} views, {self.openings} times active,"
+            f" {self.committed} frames committed"
+        )
 
     @property
     def broken(self) -> dict[str, tuple[str, ...]]:
@@ -58,7 +78,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        return self.mismatch is None and not any(claim.found for claim in self.claims)
+        return self.mismatch is None and super().holds
 
 
 def validate(paths: Iterable[Path]) -> Verdict:

@@ -42,30 +42,15 @@ class Run:
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Yield the lines, the start first; raises `UsageProblem` for what is not one."""
-        number = 0
-        for part in self.parts:
-            with _opened(part) as file:
-                for line in file:
-                    if line.endswith(b"\n"):
-                        yield _line(self.path, number, line)
-                        number += 1
+        return lines_in(self.parts)
 
 
 def read_runs(paths: Iterable[Path]) -> list[Run]:
     """Return the runs in these files and directories, the earliest first."""
-    files = [file for path in paths for file in _files(path)]
-    if not files:
-        raise UsageProblem("no event logs", next="name files, or a directory with *.jsonl files")
-    parts: dict[tuple[Path, str], dict[int, Path]] = {}
-    for file in files:
-        name, number, is_cut = run_of(file)
-        if is_cut:
-            raise UsageProblem(
-                f"{file}: its disk was full, and the member went on without it",
-                next="what a run did cannot be judged from a part of its log; validate other runs",
-            )
-        parts.setdefault((file.parent, name), {})[number] = file
-    runs = sorted((_begun(found) for found in parts.values()), key=lambda run: run.started)
+    every = runs_in(paths)
+    for parts in every:
+        refuse_a_rest(parts)
+    runs = sorted(map(_begun, every), key=lambda run: run.started)
     later: set[str] = set()
     for run in reversed(runs):
         if run.is_cut and run.store_id not in later:
@@ -75,22 +60,53 @@ def read_runs(paths: Iterable[Path]) -> list[Run]:
     return runs
 
 
+def runs_in(paths: Iterable[Path]) -> list[tuple[Path, ...]]:
+    """Return the files of each run in these files and directories, in order."""
+    found: dict[tuple[Path, str], dict[int, Path]] = {}
+    for file in (file for path in paths for file in _files(path)):
+        name, number, _ = run_of(file)
+        found.setdefault((file.parent, name), {})[number] = file
+    if not found:
+        raise UsageProblem("no event logs", next="name files, or a directory with *.jsonl files")
+    return [tuple(parts[number] for number in sorted(parts)) for parts in found.values()]
+
+
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
         return sorted(path.glob("*.jsonl"))
     return sorted({path, *path.parent.glob(f"{glob.escape(path.stem)}.part*.jsonl")})
 
 
-def _begun(parts: dict[int, Path]) -> Run:
+def refuse_a_rest(parts: tuple[Path, ...]) -> None:
+    """Raise `UsageProblem` where these files are not all that the run has done."""
+    for wanted, file in enumerate(parts, start=1):
+        _, number, is_cut = run_of(file)
+        if number != wanted:
+            raise UsageProblem(
+                f"{parts[0]}: part {wanted} of this run is not there",
+                next="a long run keeps its newest files only; validate shorter runs",
+            )
+        if is_cut:
+            raise UsageProblem(
+                f"{file}: its disk was full, and the run went on without it",
+                next="what a run did cannot be judged from a part of its log; validate other runs",
+            )
+
+
+def lines_in(parts: tuple[Path, ...]) -> Iterator[dict[str, Any]]:
+    """Yield the events in the files of a run; raises `UsageProblem` for what is not one."""
+    number = 0
+    for part in parts:
+        with _opened(part) as file:
+            for line in file:
+                if line.endswith(b"\n"):
+                    yield _line(parts[0], number, line)
+                    number += 1
+
+
+def _begun(parts: tuple[Path, ...]) -> Run:
     """Return the run in these files, of which the first line is read."""
-    numbers = sorted(parts)
-    path = parts[numbers[0]]
-    missing_parts = sorted(set(range(1, numbers[-1] + 1)) - set(numbers))
-    if missing_parts:
-        raise UsageProblem(
-            f"{path}: part {missing_parts[0]} of this run is not there",
-            next="a long run keeps its newest files only (`events_bytes`); validate shorter runs",
-        )
+    path = parts[0]
     with _opened(path) as file:
         line = file.readline()
     if not line.endswith(b"\n"):
@@ -107,13 +123,12 @@ def _begun(parts: dict[int, Path]) -> Run:
         )
     if missing:
         raise UsageProblem(f"{path}: its start lacks {', '.join(missing)}", next=AGAIN)
-    files = tuple(parts[number] for number in numbers)
     version = start.get("version")
     try:
         return Run(
             path,
-            files,
-            _ends_inside_a_line(files[-1]),
+            parts,
+            _ends_inside_a_line(parts[-1]),
             member=str(start["config"]["member"]),
             store_id=str(start["record"]["store_id"]),
             started=int(start["t"]),

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -40,10 +40,11 @@ from joinproto.standby.keeping.form import (
     Kept,
     NotKept,
     Queues,
+    Replay,
+    Together,
     apply,
     as_bytes,
     deed_of,
-    deeds_of,
     packed,
 )
 from joinproto.standby.keeping.slots import Slots, refusal, slots_of
@@ -55,9 +56,10 @@ from joinproto.store.replace import Progress, replace
 
 log = logging.getLogger(__name__)
 
-KIND = "standby queues"
 COMPACT_BYTES = 64 << 20
 """A journal of so many bytes is made shorter, if a quarter of it would say the same."""
+PIECE_BYTES = 128 << 10
+"""A piece of making it shorter writes so much, or twice that."""
 LENGTH_BYTES = 4
 MESSAGE_BYTES_MAX = FRAME_BYTES_MAX - (64 << 10)
 """Longest durable message: its deed has to fit into one frame."""
@@ -77,7 +79,9 @@ class Disk:
     _lock: int = -1
     _raw: bytes = b""
     _ended: str = ""
-    _looked_at: int = 0
+    _looked_at: int = 0  # its size when it was last to be made shorter, or had been
+    _chore: Iterator[Callable[[], None]] | None = None
+    _is_open: bool = False  # the last deeds in the journal lack some that belong to them
 
     def write(self, kept: Kept) -> None:
         """Return once the metadata is on the disk.
@@ -90,50 +94,45 @@ class Disk:
         self._replace(kept)
 
     def append(self, deeds: Sequence[Deed]) -> None:
-        """Return once these deeds are on the disk, behind the others, in one fsync."""
+        """Return once these deeds are on the disk, behind the others, in one fsync.
+
+        A crash leaves all of them, or none.
+        """
         if not deeds:
             return
         self._require_usable()
         view = f"{self.kept.view.generation:064x}"
         first = self.journal.last_seq + 1
-        frames = [Frame(view, seq, as_bytes(deed)) for seq, deed in enumerate(deeds, start=first)]
+        is_marked = len(deeds) > 1 or self._is_open
+        said = [Together(len(deeds)), *deeds] if is_marked else deeds
+        frames = [Frame(view, seq, as_bytes(deed)) for seq, deed in enumerate(said, start=first)]
+        before = self.journal.size
         self.journal.append(frames)
+        grown = self.journal.size - before
+        self._is_open = False
         for deed in deeds:
             apply(self.queues, deed)
-        if self.journal.size > max(COMPACT_BYTES, 2 * self._looked_at):
-            self.compact()
+        if self._chore is None and self.journal.size > max(COMPACT_BYTES, 2 * self._looked_at):
+            # Not for the recovery tool, which runs on the base install alone.
+            from joinproto.standby.keeping.shortening import shortening
 
-    def compact(self) -> None:
-        """Have the journal begin with the queues as they are now, if that is much shorter."""
-        # Not for the recovery tool, which runs on the base install alone.
-        from joinproto.log.dropping import dropping
-        from joinproto.log.snapshot import FILE as SNAPSHOT
-        from joinproto.log.snapshot import FLOOR, making
+            self._looked_at = self.journal.size
+            self._chore = shortening(self.path, self.journal, self.queues)
+        # It gets on faster than the journal grows, so it ends.
+        for _ in range(1 + 2 * grown // PIECE_BYTES):
+            if not self.go_on():
+                break
 
-        deeds = deeds_of(self.queues)
-        self._looked_at = self.journal.size
-        state_bytes = sum(len(as_bytes(deed)) + LENGTH_BYTES for deed in deeds)
-        if 4 * state_bytes > self.journal.size or not self.journal.runs:
-            return
-        made: list[bool] = []
-        state = (_framed(as_bytes(deed)) for deed in deeds)
-        work = making(
-            self.path,
-            self.journal.runs,
-            KIND,
-            state,
-            is_floor=True,
-            made=lambda: made.append(True),
-        )
-        for step in work:
-            step()
-        if made:
-            for step in dropping(self.journal, self.path / FLOOR, lambda: None):
-                step()
-        # The journal begins with it: a second copy serves nobody.
-        with suppress(OSError):
-            (self.path / SNAPSHOT).unlink(missing_ok=True)
-        self._looked_at = self.journal.size
+    def go_on(self) -> bool:
+        """Do a piece of what makes the journal shorter; return whether there are more."""
+        if self._chore is None:
+            return False
+        work = next(self._chore, None)
+        if work is None:
+            self._chore, self._looked_at = None, self.journal.size
+            return False
+        work()
+        return True
 
     @property
     def position(self) -> int:
@@ -212,12 +211,17 @@ def position_in(kept: Kept, runs: Sequence[tuple[str, int, int]]) -> int:
 
 
 def open_disk(
-    path: Path, broker: str, *, brokers: Sequence[str] = (), files: FileSystem = REAL
+    path: Path,
+    broker: str,
+    *,
+    cluster: str | None = None,
+    brokers: Sequence[str] = (),
+    files: FileSystem = REAL,
 ) -> Disk:
     """Return a broker's data directory, made where there is none; raises `StoreError`.
 
-    `brokers`: all of the cluster.  `files`: where the metadata are; the journal is always on this
-    machine's disk.
+    `cluster`: its name.  `brokers`: all of it.  `files`: where the metadata are; the journal is
+    always on this machine's disk.
     """
     room = _room(path, files)
     lock = -1
@@ -231,25 +235,33 @@ def open_disk(
             remove_leftovers(files, room)
             if refused is None:
                 make_durable(files, room)
-        fresh = Kept(broker=broker, brokers=tuple(brokers))
+        fresh = Kept(broker=broker, name=cluster, brokers=tuple(brokers))
         found = slots.current.kept or fresh
         if found.broker != broker:
             raise StoreForeign(
                 f"{path}: the store of broker {found.broker!r}, this is {broker!r}",
                 next="check `data` and `broker` in the configuration",
             )
+        if cluster is not None and found.name not in (None, cluster):
+            raise StoreForeign(
+                f"{path}: the store of a broker of cluster {found.name!r}, this is {cluster!r}",
+                next="check `data` and `cluster` in the configuration",
+            )
         _require_both(path, found, is_new=refused is not None)
         journal = Journal.open(path, durable=found.frames)
         try:
             if journal.cut_bytes:
                 log.info("%s: a torn tail of %d bytes was cut", journal.path, journal.cut_bytes)
-            queues = load(journal)
-            disk = Disk(path, found, queues, journal, files=files, room=room, lock=lock)
+            read = load(journal)
+            disk = Disk(path, found, read.queues, journal, files=files, room=room, lock=lock)
+            disk._is_open = read.is_open
             disk.writes, disk._raw = slots.current.writes, slots.current.raw
             disk._looked_at = journal.size
-            wanted = tuple(brokers) or found.brokers
-            if refused is not None or wanted != found.brokers:
-                disk.write(evolve(found, brokers=wanted))
+            wanted = evolve(
+                found, brokers=tuple(brokers) or found.brokers, name=cluster or found.name
+            )
+            if refused is not None or wanted != found:
+                disk.write(wanted)
         except BaseException:
             journal.close()
             raise
@@ -261,25 +273,25 @@ def open_disk(
     return disk
 
 
-def load(journal: Journal) -> Queues:
+def load(journal: Journal) -> Replay:
     """Return the queues that a journal makes; raises `StoreCorrupt`."""
-    queues: Queues = {}
+    found = Replay({})
     try:
         if journal.base is not None:
             state = read_at(journal.file, journal.base.state_at, journal.base.state_bytes)
             for data in _unframed(state):
-                apply(queues, deed_of(data))
+                found.take(deed_of(data))
         seq = journal.first_seq
         while frames := journal.read(seq):
             for frame in frames:
-                apply(queues, deed_of(frame.data))
+                found.take(deed_of(frame.data))
             seq = frames[-1].seq + 1
     except NotKept as error:
         raise StoreCorrupt(
             f"{journal.path}: {error}\n  nothing was changed",
             next="do not start it; give the broker an empty directory, and let it catch up",
         ) from error
-    return queues
+    return found
 
 
 def read_slots(files: FileSystem, room: int) -> Slots:
@@ -340,10 +352,6 @@ def _reading(path: Path) -> Iterator[None]:
             f"{path}: cannot be opened: {reason(error)}\n  the store was not changed",
             next="look at the permissions, at the disk, and whether it is mounted for writing",
         ) from error
-
-
-def _framed(data: bytes) -> bytes:
-    return len(data).to_bytes(LENGTH_BYTES, "big") + data
 
 
 def _unframed(state: bytes) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from joinproto.json_form import Absent, encoded, read
 from joinproto.standby.broker import Mark, Store
@@ -57,7 +57,8 @@ class Kept:
     view: Annotated[View, "the youngest that it knows"] = View()
     brokers: Annotated[tuple[str, ...], "all of the cluster, as configured"] = ()
     history: Annotated[tuple[Marked, ...], "what operators did, the oldest first"] = ()
-    # Earlier versions did not say it.
+    # Earlier versions did not say these.
+    name: Annotated[str | None, Absent(), "the cluster's, as configured"] = None
     frames: Annotated[int, Absent(), "the journal's last when this was written"] = field(
         default=0, eq=False
     )
@@ -149,12 +150,21 @@ class Taken:
     id: str
 
 
+@frozen
+class Together:
+    """The next `count` deeds were done at once: where the last of them is missing, none was."""
+
+    count: int
+
+
 Deed = Declared | Deleted | Put | Taken
 
 
-def as_bytes(deed: Deed) -> bytes:
+def as_bytes(deed: Deed | Together) -> bytes:
     """Return a deed as the data of a frame: a line of JSON, then the body of a message."""
     match deed:
+        case Together(count):
+            return _line("together", count)
         case Declared(thing):
             return _line("declared", encoded(thing))
         case Deleted(queue, identity):
@@ -165,7 +175,7 @@ def as_bytes(deed: Deed) -> bytes:
             return _line("taken", queue, name)
 
 
-def deed_of(data: bytes) -> Deed:
+def deed_of(data: bytes) -> Deed | Together:
     """Return the deed that these bytes are; raises `NotKept`."""
     line, newline, body = data.partition(b"\n")
     try:
@@ -173,6 +183,8 @@ def deed_of(data: bytes) -> Deed:
         if not newline or not isinstance(found, list):
             raise NotKept(f"not a deed: {line[:60]!r}")
         match found:
+            case ["together", int(count)] if count > 0:
+                return Together(count)
             case ["declared", dict(thing)]:
                 return Declared(read(Thing, thing))
             case ["deleted", str(queue), str(identity)]:
@@ -222,6 +234,32 @@ def apply(queues: Queues, deed: Deed) -> None:
             queue.messages[name] = deed
         case Taken(_, name) if queue is not None:
             queue.messages.pop(name, None)
+
+
+@define
+class Replay:
+    """Deeds as they are read again.  `is_open`: the last lack some that were done with them."""
+
+    queues: Queues
+    _held: list[Deed] = field(factory=list)
+    _count: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        return self._count > 0
+
+    def take(self, deed: Deed | Together) -> None:
+        """Take the next one."""
+        if isinstance(deed, Together):
+            # What was open was cut by a crash: nobody was told of it.
+            self._held, self._count = [], deed.count
+            return
+        self._held.append(deed)
+        if len(self._held) < self._count:
+            return
+        for each in self._held:
+            apply(self.queues, each)
+        self._held, self._count = [], 0
 
 
 def deeds_of(queues: Mapping[str, Queue]) -> list[Deed]:

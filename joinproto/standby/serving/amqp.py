@@ -12,34 +12,38 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from typing import Protocol
 
 from attrs import define, field, frozen
 from proton import (
-    Collector,
     Condition,
-    Connection,
     Delivery,
     Endpoint,
     Event,
     Link,
-    ProtonException,
     Terminus,
-    Transport,
     symbol,
 )
 
 from joinproto.drivers.addresses import Address
 from joinproto.standby.serving.amqp_bytes import is_durable, redelivered
+from joinproto.standby.serving.engine import EnginePort
 from joinproto.standby.serving.queues import Held, LiveQueue
+from joinproto.standby.serving.transacting import (
+    UNKNOWN,
+    Commits,
+    Reply,
+    Taken,
+    Transactions,
+    say_declared,
+    say_in,
+    told_in,
+)
 
 log = logging.getLogger(__name__)
 
 CREDIT = 500
-IDLE_SECONDS = 30.0
-TICK_SECONDS = 5.0
 ADMIN = "qpid.ha-admin"
 """A property of a connection, as the broker that shipped has it: it may enter a backup."""
 WHERE = "joinproto.where"
@@ -55,7 +59,7 @@ class Refusal:
     primary: Address | None = None
 
 
-class Service(Protocol):
+class Service(Commits, Protocol):
     """What stands behind the port."""
 
     @property
@@ -82,6 +86,15 @@ def _nothing() -> None:
     """Nobody waits for it."""
 
 
+def _answer(link: Link) -> None:
+    """Take a link as it was asked for."""
+    link.source.copy(link.remote_source)
+    link.target.copy(link.remote_target)
+    link.snd_settle_mode = link.remote_snd_settle_mode
+    link.rcv_settle_mode = link.remote_rcv_settle_mode
+    link.open()
+
+
 @define(eq=False)
 class Consumer:
     """A link over which a queue's messages go out.  `sent`: those that are not settled."""
@@ -91,6 +104,7 @@ class Consumer:
     queue: LiveQueue
     sent: dict[str, tuple[Delivery, Held]] = field(factory=dict)
     count: int = 0
+    is_gone: bool = False
 
     @property
     def credit(self) -> int:
@@ -110,96 +124,47 @@ class Consumer:
             self.sent[tag] = (delivery, held)
         self.port.soon()
 
+    def settle(self, delivery: Delivery, state: int) -> None:
+        """Tell the client what became of a message."""
+        if not self.port.is_there:
+            return
+        if not delivery.settled:
+            delivery.update(state)
+        delivery.settle()
+        self.port.soon()
+
+    def have_again(self, delivery: Delivery, held: Held) -> None:
+        """Have a message as it was before its transaction, which is undone."""
+        if self.is_gone or delivery.settled:
+            self.queue.give_back([held])
+        else:
+            self.sent[delivery.tag] = (delivery, held)
+
     def gone(self) -> None:
         """Give back what was not settled."""
+        self.is_gone = True
         self.queue.remove(self)
         self.queue.give_back([held for _, held in self.sent.values()])
         self.sent.clear()
 
 
 @define(eq=False)
-class ClientPort(asyncio.Protocol):
+class ClientPort(EnginePort):
     """One connection of a client."""
 
-    service: Service
-    ports: set[ClientPort]
-    container: str
-    _engine: Transport = field(factory=lambda: Transport(Transport.SERVER))
-    _connection: Connection = field(factory=Connection)
-    _collector: Collector = field(factory=Collector)
-    _wire: asyncio.Transport | None = None
+    service: Service = field(kw_only=True)
+    ports: set[ClientPort] = field(kw_only=True)
     _consumers: dict[Link, Consumer] = field(factory=dict)
     _unconfirmed: dict[Link, int] = field(factory=dict)
-    _is_due: bool = False
+    _coordinators: set[Link] = field(factory=set)
+    _transactions: Transactions = field(init=False)
     is_admin: bool = False
-    is_open: bool = False
     _is_refused: bool = False
     _asks_where: bool = False
 
-    # -- asyncio ---------------------------------------------------------------------------
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._wire = transport
-        self.ports.add(self)
-        sasl = self._engine.sasl()
-        sasl.allowed_mechs("ANONYMOUS")
-        self._engine.require_auth(False)
-        self._engine.idle_timeout = IDLE_SECONDS
-        self._connection.container = self.container
-        self._connection.collect(self._collector)
-        self._engine.bind(self._connection)
-        self._later()
-
-    def data_received(self, data: bytes) -> None:
-        try:
-            while data:
-                room = self._engine.capacity()
-                if room <= 0:
-                    break
-                self._engine.push(data[:room])
-                data = data[room:]
-                self._obey()
-        except ProtonException as error:
-            log.warning("a client broke the protocol: %s", error)
-            self._end()
-            return
-        self.flush()
-
-    def connection_lost(self, _error: Exception | None) -> None:
-        self._wire = None
-        self.ports.discard(self)
-        for consumer in list(self._consumers.values()):
-            consumer.gone()
-        self._consumers.clear()
-        self._engine.unbind()
-
-    def soon(self) -> None:
-        """Have what is to be sent go out at the end of this turn of the loop."""
-        if not self._is_due:
-            self._is_due = True
-            asyncio.get_running_loop().call_soon(self.flush)
-
-    def flush(self) -> None:
-        """Send what the engine has to send."""
-        self._is_due = False
-        if self._wire is None:
-            return
-        try:
-            self._obey()
-            while (size := self._engine.pending()) > 0:
-                data = self._engine.peek(size)
-                if not data:
-                    break
-                self._wire.write(data)
-                self._engine.pop(len(data))
-                self._obey()
-        except ProtonException as error:
-            log.warning("a client broke the protocol: %s", error)
-            self._end()
-            return
-        if self._engine.pending() < 0 or self._engine.closed:
-            self._end()
+    def __attrs_post_init__(self) -> None:
+        """Have no transaction yet."""
+        self._transactions = Transactions(self.service)
 
     def refuse(self, refusal: Refusal) -> None:
         """Close the connection of an ordinary client, with the primary's address (H11)."""
@@ -219,28 +184,19 @@ class ClientPort(asyncio.Protocol):
         self._connection.close()
         self.soon()
 
-    def drop(self) -> None:
-        """End it at once: this broker ends."""
-        if self._wire is not None:
-            self._wire.abort()
-
-    def _end(self) -> None:
-        if self._wire is not None:
-            self._wire.close()
-
-    def _later(self) -> None:
-        if self._wire is None:
-            return
-        self._engine.tick(time.monotonic())
-        self.soon()
-        asyncio.get_running_loop().call_later(TICK_SECONDS, self._later)
-
     # -- events ----------------------------------------------------------------------------
 
-    def _obey(self) -> None:
-        while (event := self._collector.peek()) is not None:
-            self._see(event)
-            self._collector.pop()
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.ports.add(self)
+        super().connection_made(transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.ports.discard(self)
+        for consumer in list(self._consumers.values()):
+            consumer.gone()
+        self._consumers.clear()
+        self._transactions.gone()
+        super().connection_lost(error)
 
     def _see(self, event: Event) -> None:
         if self._is_refused:
@@ -266,7 +222,7 @@ class ClientPort(asyncio.Protocol):
                 for link in [one for one in self._consumers if one.session == event.session]:
                     self._consumers.pop(link).gone()
                 for link in [one for one in self._unconfirmed if one.session == event.session]:
-                    del self._unconfirmed[link]
+                    self._forget(link)
                 event.session.close()
             case Event.CONNECTION_REMOTE_CLOSE:
                 self._connection.close()
@@ -284,7 +240,6 @@ class ClientPort(asyncio.Protocol):
             self.refuse(refusal)
             return
         self._connection.open()
-        self.is_open = True
 
     def _attached(self, link: Link) -> None:
         address = link.remote_source.address if link.is_sender else link.remote_target.address
@@ -292,14 +247,18 @@ class ClientPort(asyncio.Protocol):
         if refusal is not None:
             self._no_link(link, refusal.why)
         elif link.is_receiver and link.remote_target.type == Terminus.COORDINATOR:
-            self._no_link(link, "there are no transactions here", "amqp:not-implemented")
+            self._coordinators.add(link)
+            self._unconfirmed[link] = 0
+            _answer(link)
+            link.flow(CREDIT)
+            self.soon()
         elif not address:
             self._no_link(link, "a link without a queue's name")
         else:
             self.service.queue(address, lambda found: self._linked(link, found))
 
-    def _no_link(self, link: Link, why: str, condition: str = "amqp:not-found") -> None:
-        link.condition = Condition(condition, why)
+    def _no_link(self, link: Link, why: str) -> None:
+        link.condition = Condition("amqp:not-found", why)
         link.open()
         link.close()
         self.soon()
@@ -311,11 +270,7 @@ class ClientPort(asyncio.Protocol):
         if isinstance(found, str):
             self._no_link(link, found)
             return
-        link.source.copy(link.remote_source)
-        link.target.copy(link.remote_target)
-        link.snd_settle_mode = link.remote_snd_settle_mode
-        link.rcv_settle_mode = link.remote_rcv_settle_mode
-        link.open()
+        _answer(link)
         if link.is_sender:
             consumer = Consumer(self, link, found)
             self._consumers[link] = consumer
@@ -326,13 +281,19 @@ class ClientPort(asyncio.Protocol):
         self.soon()
 
     def _detached(self, link: Link, *, closes: bool) -> None:
-        self._unconfirmed.pop(link, None)
+        self._forget(link)
         consumer = self._consumers.pop(link, None)
         if consumer is not None:
             consumer.gone()
         if not link.state & Endpoint.LOCAL_CLOSED:
             link.close() if closes else link.detach()
         self.soon()
+
+    def _forget(self, link: Link) -> None:
+        self._unconfirmed.pop(link, None)
+        if link in self._coordinators:
+            self._coordinators.discard(link)
+            self._transactions.gone(link)
 
     # -- deliveries ------------------------------------------------------------------------
 
@@ -341,6 +302,10 @@ class ClientPort(asyncio.Protocol):
         if link.is_receiver:
             if delivery.readable and not delivery.partial:
                 self._received(link, delivery)
+            elif delivery.pending > 2 * self.service.message_bytes_max:
+                # It is refused when it is whole; one without an end fills the memory before.
+                log.warning("a client's message has no end: %d bytes so far", delivery.pending)
+                self._end()
             elif delivery.aborted:
                 delivery.settle()
         elif delivery.updated:
@@ -366,12 +331,47 @@ class ClientPort(asyncio.Protocol):
             self.soon()
 
         address = link.remote_target.address
-        if len(body) > self.service.message_bytes_max:
-            done(f"a message of {len(body)} bytes, at most {self.service.message_bytes_max} fit")
-        else:
+        told = told_in(delivery)
+        problem = ""
+        if len(body) > (most := self.service.message_bytes_max):
+            problem = f"a message of {len(body)} bytes, at most {most} fit"
+        if link in self._coordinators:
+            self._transactions.ask(link, body, lambda reply: self._reply(link, delivery, reply))
+        elif told is None and problem:
+            done(problem)
+        elif told is None:
             self.service.publish(address, body, is_durable(body), done)
+        elif not self._transactions.put(told[0], address, body, is_durable(body), problem):
+            self._no_transaction(link)
+        else:
+            self._unconfirmed[link] -= 1
+            self._give_credit(link)
+            say_in(delivery, told[0])
+            delivery.settle()
+            self.soon()
         if is_settled:
             delivery.settle()
+
+    def _reply(self, link: Link, delivery: Delivery, reply: Reply) -> None:
+        """Answer a request to the coordinator."""
+        if self._wire is None or link not in self._coordinators:
+            return
+        self._unconfirmed[link] -= 1
+        self._give_credit(link)
+        if reply.id:
+            say_declared(delivery, reply.id)
+        elif reply.condition:
+            delivery.local.condition = Condition(reply.condition, reply.why)
+            delivery.update(Delivery.REJECTED)
+        else:
+            delivery.update(Delivery.ACCEPTED)
+        delivery.settle()
+        self.soon()
+
+    def _no_transaction(self, link: Link) -> None:
+        link.condition = Condition(UNKNOWN, "there is no such transaction on this connection")
+        link.close()
+        self._detached(link, closes=True)
 
     def _give_credit(self, link: Link) -> None:
         """Take as many more as are confirmed: what waits in memory has a bound."""
@@ -389,6 +389,15 @@ class ClientPort(asyncio.Protocol):
             return
         _, held = found
         state = delivery.remote_state
+        told = told_in(delivery)
+        if told is not None:
+            name, outcome = told
+            is_gone = outcome in (Delivery.ACCEPTED, Delivery.REJECTED)
+            if self._transactions.take(name, Taken(consumer, delivery, held, is_gone)):
+                del consumer.sent[delivery.tag]
+            else:
+                self._no_transaction(link)
+            return
         if state in (Delivery.ACCEPTED, Delivery.REJECTED):
             del consumer.sent[delivery.tag]
 

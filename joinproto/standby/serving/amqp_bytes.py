@@ -37,6 +37,6 @@ def redelivered(body: bytes) -> bytes:
         message.first_acquirer = False
         message.delivery_count = max(1, message.delivery_count)
         encoded: bytes = message.encode()
-    except ProtonException:
+    except (ProtonException, ValueError):  # of these, too: text that is not UTF-8
         return body
     return encoded

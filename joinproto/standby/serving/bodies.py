@@ -57,6 +57,10 @@ class Bodies:
         """Return the content of a message; it must be there."""
         return self.queues[queue].messages[name].body
 
+    def size(self, queue: str, name: str) -> int:
+        """Return the length of a message's content; it must be there."""
+        return len(self.body(queue, name))
+
     # -- what happens ----------------------------------------------------------------------
 
     def arrived(self, queue: str, name: str, body: bytes) -> None:

@@ -20,9 +20,11 @@ from joinproto.standby.clients import Entrance, admit
 from joinproto.standby.events import Commit, Declare, Draft
 from joinproto.standby.keeping.disk import MESSAGE_BYTES_MAX
 from joinproto.standby.messages import Kind, Thing
+from joinproto.standby.replicates import Level
 from joinproto.standby.serving.amqp import ClientPort, Refusal
 from joinproto.standby.serving.gathering import Gathered
 from joinproto.standby.serving.queues import Held, LiveQueue
+from joinproto.standby.serving.recording import spans
 
 if TYPE_CHECKING:
     from joinproto.standby.serving.core import Core
@@ -53,7 +55,10 @@ class Clients:
 
     def confirm(self, token: int) -> None:
         """Tell the clients that wait for it."""
-        for done in self._waiting.pop(token, ()):
+        waiting = self._waiting.pop(token, ())
+        if waiting:
+            self.core.say("confirm", token=token)
+        for done in waiting:
             done()
 
     def removed(self, queue: str) -> None:
@@ -65,6 +70,15 @@ class Clients:
         """Open for clients; somebody may have had each message before."""
         self.counts["promotions"] += 1
         log.info("serves in generation %d", generation)
+        if self.core.events.is_on:
+            there = {
+                name: spans(
+                    put.id for put in queue.in_order if self.core.bodies.is_kept(name, put.id)
+                )
+                for name, queue in self.core.bodies.queues.items()
+                if self._is_shared(name)
+            }
+            self.core.say("serves", generation=generation, has=there)
         for name, queue in self.core.bodies.queues.items():
             live = self.live[name] = LiveQueue(name)
             for put in queue.in_order:
@@ -93,6 +107,9 @@ class Clients:
             refusal = self.refusal(is_admin=port.is_admin)
             if refusal is not None:
                 port.refuse(refusal)
+            else:
+                # An administrator may come again; what it waits for here never comes.
+                port.drop()
 
     # -- the port's questions (`Service`) ---------------------------------------------------
 
@@ -159,6 +176,32 @@ class Clients:
             self._gathered.take(queue, held, done)
             self.touched()
 
+    def commit_whole(
+        self,
+        puts: list[tuple[str, bytes, bool]],
+        takes: list[tuple[str, Held]],
+        done: Callable[[str], None],
+    ) -> None:
+        """Do all of a transaction in the commit of this turn, and in no other one (LM3)."""
+        names = {*(queue for queue, _, _ in puts), *(queue for queue, _ in takes)}
+        if lacking := sorted(names - self.live.keys()):
+            done(f"there is no queue {lacking[0]!r} here")
+            return
+        waits = len(puts) + len(takes)
+
+        def one_more(_: str = "") -> None:
+            nonlocal waits
+            waits -= 1
+            if waits == 0:
+                done("")
+
+        for queue, body, durable in puts:
+            self.publish(queue, body, durable, one_more)
+        for queue, held in takes:
+            self.take(queue, held, one_more)
+        if not waits:
+            done("")
+
     def commit(self) -> None:
         """Have what clients did in this turn be one commit."""
         if not self._gathered.work:
@@ -180,10 +223,31 @@ class Clients:
             waiting.append(self._taken([done for _, done in work.takes]))
         self._token += 1
         self._waiting[self._token] = waiting
+        if self.core.events.is_on:
+            self._say(gathered)
         self.core.do(Commit(self._token, tuple(drafts)))
         for draft in drafts:
             for message in draft.takes:
                 self.core.bodies.forget(draft.queue, message)
+
+    def _say(self, gathered: Gathered) -> None:
+        """Say what is done to messages that are durable, and replicate: others may be lost."""
+        work = {name: one for name, one in gathered.work.items() if self._is_shared(name)}
+        puts = {
+            name: found
+            for name, one in work.items()
+            if (found := spans(put.id for put in one.puts if put.durable))
+        }
+        takes = {
+            name: found
+            for name, one in work.items()
+            if (found := spans(held.id for held, _ in one.takes if held.durable))
+        }
+        self.core.say("commit", token=self._token, puts=puts, takes=takes)
+
+    def _is_shared(self, queue: str) -> bool:
+        thing = self.core.state.stock.thing(queue)
+        return thing is not None and thing.durable and thing.level is Level.ALL
 
     def _done(
         self, live: LiveQueue, helds: list[Held], dones: list[Callable[[str], None]]

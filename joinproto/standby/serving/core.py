@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
 
 from joinproto.drivers.eventlog import EventLog
 from joinproto.errors import JoinprotoError
 from joinproto.standby.broker import Mark, Role, Variant
+from joinproto.standby.catch_up import Order
 from joinproto.standby.events import (
     Answer,
     Confirm,
@@ -42,12 +44,18 @@ from joinproto.standby.events import (
 from joinproto.standby.keeping.disk import Disk
 from joinproto.standby.keeping.form import Kept
 from joinproto.standby.leading import Keeper, Leading, Who
+from joinproto.standby.line import Line
 from joinproto.standby.machine import Broker, step
+from joinproto.standby.messages import View
 from joinproto.standby.serving.bodies import Bodies
 from joinproto.standby.serving.clients import Clients
+from joinproto.standby.serving.copying import Pace
 from joinproto.standby.serving.links import Links
 from joinproto.standby.serving.settings import Settings
 from joinproto.standby.tables import Verdict
+
+if TYPE_CHECKING:
+    from joinproto.standby.serving.managing import Manager
 
 log = logging.getLogger("joinproto.standby")
 
@@ -60,7 +68,7 @@ GOOD = (Role.BACKUP, Role.RECOVERING, Role.PRIMARY)
 
 @define(eq=False)
 class Core:
-    """One broker.  `failure`: why it ended."""
+    """One broker.  `manager`: the one built in; None: it is outside.  `failure`: why it ended."""
 
     settings: Settings
     disk: Disk
@@ -69,20 +77,26 @@ class Core:
     state: Broker = field(init=False)
     bodies: Bodies = field(init=False)
     clients: Clients = field(init=False)
+    manager: Manager | None = field(init=False, default=None)
     ended: asyncio.Event = field(factory=asyncio.Event)
     failure: JoinprotoError | None = None
     patience: float = field(init=False)
     _to_answer: list[Any] = field(factory=list)  # Write and WriteView, once on the disk
-    _outbox: list[Send] = field(factory=list)  # behind what is not on the disk yet
+    # With the link of each, behind what is not on the disk yet.
+    _outbox: list[tuple[str, Send]] = field(factory=list)
+    _copies: int = 0
+    _paces: dict[str, Pace] = field(factory=dict)
     _turn_is_due: bool = False
+    _was_clean: bool = False  # its store, when it started; and it has done nothing since
 
     def __attrs_post_init__(self) -> None:
         """Do not run yet."""
         who = Who(
             me=self.settings.broker,
             variant=Variant.OURS,
-            keeper=Keeper.OUTSIDE,
+            keeper=Keeper.BUILT_IN if self.settings.chain else Keeper.OUTSIDE,
             default=self.settings.default,
+            order=Order(self.settings.copying.order),
         )
         self.state = Broker(who=who)
         self.bodies = Bodies(self.disk)
@@ -96,14 +110,23 @@ class Core:
         self.do(Start(mark=kept.mark, view=kept.view, stock=self.bodies.stock))
         self.say("started", mark=kept.mark.value, generation=kept.view.generation)
         self.keep(clean=False)
+        self._was_clean = kept.clean
+
+    def fail_to_start(self) -> None:
+        """Leave the store as it was found, if this broker has been nothing but started."""
+        if self._was_clean and self.failure is None:
+            with suppress(JoinprotoError):
+                self.keep(clean=True)
 
     def stop(self) -> None:
         """End in order: what was confirmed is on the disk, and the store is clean."""
         self._turn()
         if self.failure is None and not self.ended.is_set():
             try:
-                # A crash is not undone by an orderly end: only who caught up since is clean again.
-                self.keep(clean=self.state.mark is not Mark.DIRTY)
+                # Neither a crash nor half a copy is undone by an orderly end: only who caught up
+                # since is clean again.
+                is_whole = self.state.standing is not Role.CATCHUP
+                self.keep(clean=self.state.mark is not Mark.DIRTY and is_whole)
                 self.say("stopped")
             except JoinprotoError as error:
                 self._fail(error)
@@ -156,6 +179,7 @@ class Core:
             self._fail(error)
             return []
         if self.role is not before:
+            self._was_clean = False
             if self.role in GOOD:
                 # Its store is good again, whatever its last end was.
                 self.state = evolve(self.state, mark=Mark.CLEAN)
@@ -168,11 +192,12 @@ class Core:
     def _effect(self, effect: Any) -> None:
         match effect:
             case Send():
-                if self.bodies.has_unwritten:
-                    self._outbox.append(effect)
+                link = self.links.link_of(effect)
+                if self.bodies.has_unwritten or self._outbox:
+                    self._outbox.append((link, effect))
                     self.touched()
                 else:
-                    self.links.send(effect)
+                    self.links.send(effect, link)
             case Keep(changes):
                 for change in changes:
                     self.bodies.change(change)
@@ -203,6 +228,7 @@ class Core:
             case Turn(why):
                 self.clients.close(why)
                 self._to_answer.clear()
+                self._outbox.clear()
                 self.links.forget()
             case Leave(broker, why):
                 log.warning("no link with %s: %s", broker, why)
@@ -222,13 +248,15 @@ class Core:
                 answers, self._to_answer = self._to_answer, []
                 self.bodies.write()
                 outbox, self._outbox = self._outbox, []
-                for effect in outbox:
-                    self.links.send(effect)
+                for link, waiting in outbox:
+                    self.links.send(waiting, link)
                 if not answers and not outbox:
                     break
                 for effect in answers:
                     self._answer(effect)
             self._copy()
+            if self.disk.go_on():
+                asyncio.get_running_loop().call_later(AGAIN_SECONDS, self.touched)
         except JoinprotoError as error:
             self._fail(error)
 
@@ -238,8 +266,20 @@ class Core:
             return
         if not self.serves:
             return
-        view = effect.view
-        self.keep(view=view)
+        if self.manager is not None:
+            self.manager.write(effect.view)
+        else:
+            self.view_written(effect.view)
+
+    def view_written(self, view: View) -> None:
+        """Have a view on our own disk, too, which everybody else has whom it concerns."""
+        if not self.serves:
+            return
+        try:
+            self.keep(view=view)
+        except JoinprotoError as error:
+            self._fail(error)
+            return
         self.say("view", generation=view.generation, number=view.number, of=view.members)
         self.do(ViewWritten(view))
 
@@ -248,17 +288,37 @@ class Core:
         side = self.state.side
         if not isinstance(side, Leading):
             return
+        self._copies += 1
         for name, follower in side.followers.items():
-            for queue in follower.copying:
-                if self.links.unsent(name) < UNSENT_BYTES_MAX:
-                    self.do(More(name, queue, COPY_AT_ONCE))
+            queues = list(follower.copying)
+            first = self._copies % len(queues) if queues else 0
+            # Each turn begins with another one: the first may take all that may be copied.
+            for queue in (*queues[first:], *queues[:first]):
+                if self.links.unsent(name) >= UNSENT_BYTES_MAX:
+                    break
+                most = self._fitting(queue, follower.copying[queue])
+                pace = self._paces.setdefault(name, Pace(self.settings.copying.per_second))
+                if count := pace.take(self.now(), most):
+                    self.do(More(name, queue, count))
         side = self.state.side
         if isinstance(side, Leading) and any(one.copying for one in side.followers.values()):
             asyncio.get_running_loop().call_later(AGAIN_SECONDS, self.touched)
 
+    def _fitting(self, queue: str, left: Line) -> int:
+        """Return how many of the messages that are copied next go at once."""
+        is_lifo = self.state.who.order is Order.LIFO
+        size = 0
+        for count, message in enumerate(left.split(COPY_AT_ONCE, back=is_lifo)[1], start=1):
+            size += self.bodies.size(queue, message.id)
+            if size >= UNSENT_BYTES_MAX:
+                return count
+        return COPY_AT_ONCE
+
     def tick(self) -> None:
         """See what time has brought."""
         self.do(Tick(self.now()))
+        if self.manager is not None:
+            self.manager.tick()
 
     # -- the manager -----------------------------------------------------------------------
 
@@ -266,13 +326,11 @@ class Core:
         """Be told to be primary; return the verdict, as `joinproto ask standby.promote` does."""
         if not self.serves:
             await self.links.ask_all()
-        found = Answer(Verdict.REFUSED, "H1", "this broker ends")
-        event = Promote(peers=self.links.peers_told(), now=self.now(), timeout=self.patience)
-        for effect in self.do(event):
-            if isinstance(effect, Answer):
-                found = effect
-        log.info("promotion %s (%s): %s", found.verdict.value, found.rule, found.why)
-        self.say("promote", verdict=found.verdict.value, rule=found.rule)
+        if self.manager is not None:
+            found = await self.manager.promote()
+        else:
+            peers = self.links.peers_told()
+            found = self.promoted(Promote(peers=peers, now=self.now(), timeout=self.patience))
         return {
             "broker": self.settings.broker,
             "verdict": found.verdict.value,
@@ -281,6 +339,14 @@ class Core:
             "rule": found.rule,
             "why": found.why,
         }
+
+    def promoted(self, event: Promote) -> Answer:
+        """Let the machine answer to a promotion."""
+        answers = [effect for effect in self.do(event) if isinstance(effect, Answer)]
+        found = answers[0] if answers else Answer(Verdict.REFUSED, "H1", "this broker ends")
+        log.info("promotion %s (%s): %s", found.verdict.value, found.rule, found.why)
+        self.say("promote", verdict=found.verdict.value, rule=found.rule)
+        return found
 
     def demote(self) -> dict[str, Any]:
         """Serve no more, and follow the next primary."""

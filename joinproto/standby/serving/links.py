@@ -22,7 +22,7 @@ from joinproto.json_form import encoded, read
 from joinproto.standby.backup import Following
 from joinproto.standby.broker import Role
 from joinproto.standby.events import Gone, Linked, Lost, Received, Send, Superseded
-from joinproto.standby.messages import Changed, Copy, Join, Subscribe, View
+from joinproto.standby.messages import Changed, Copy, Join, Refuse, Subscribe, View
 from joinproto.standby.promote import Peer
 from joinproto.standby.serving.peers import Envelope, Me, Peers
 from joinproto.standby.wire import from_tree, to_tree
@@ -44,6 +44,7 @@ class Other:
 
     public: Address
     role: Role = Role.CONNECTING
+    standing: Role = Role.CONNECTING
     view: View = View()
     cluster: str | None = None
     answers: int = 0
@@ -78,16 +79,23 @@ class Links:
     @property
     def primary_address(self) -> Address | None:
         """Return where clients find the primary."""
-        serving = [other for other in self.others.values() if other.role in SERVING]
-        return max(serving, key=lambda other: other.view.age).public if serving else None
+        found = self._other_primary()
+        return None if found is None else self.others[found].public
 
     @property
     def primary(self) -> str | None:
         """Return who serves, as far as it is known."""
         if self.core.serves:
             return self.core.settings.broker
-        serving = {name: one for name, one in self.others.items() if one.role in SERVING}
-        return max(serving, key=lambda name: serving[name].view.age) if serving else None
+        return self._other_primary()
+
+    def _other_primary(self) -> str | None:
+        there = {
+            name: one.view.age
+            for name, one in self.others.items()
+            if one.role in SERVING and self._is_ours(one)
+        }
+        return max(there, key=lambda name: there[name]) if there else None
 
     def peers_told(self) -> tuple[Peer, ...]:
         """Return what the others said, as a promotion takes it; who is away says nothing."""
@@ -97,9 +105,11 @@ class Links:
         other = self.others.get(name)
         if other is None or not self._is_ours(other):
             return Peer(name=name, role=None)
+        # H8: a backup that lost its primary is still better than who has only just started.
+        stands = other.role is Role.CONNECTING and other.standing is Role.BACKUP
         return Peer(
             name=name,
-            role=other.role,
+            role=other.standing if stands else other.role,
             generation=other.view.generation,
             was_primary=other.view.primary == name,
         )
@@ -160,6 +170,8 @@ class Links:
         other = self.others[name]
         before = (other.role, other.view)
         other.role, other.view = Role(facts["role"]), read(View, facts["view"])
+        # Earlier versions did not say it.
+        other.standing = Role(facts.get("standing", Role.CONNECTING.value))
         other.cluster = facts["cluster"]
         other.public = Address.parse(facts["public"])
         other.answers += bool(facts["answers"])
@@ -222,12 +234,16 @@ class Links:
 
     # -- frames ----------------------------------------------------------------------------
 
-    def send(self, effect: Send) -> None:
-        """Send what the machine says, with the contents of its messages."""
+    def link_of(self, effect: Send) -> str:
+        """Return the link on which this goes."""
+        joined = self._joined.get(effect.to, "")
+        # Who is not primary answers on the link of who wanted to join.
+        is_answer = self.core.serves or isinstance(effect.content, Refuse)
+        return joined if is_answer else self._link
+
+    def send(self, effect: Send, link: str) -> None:
+        """Send what the machine says on this link, with the contents of its messages."""
         to, content = effect.to, effect.content
-        link = self._joined.get(to, "") if self.core.serves else self._link
-        if not link:
-            link = self._joined.get(to, "")
         parts = [self.core.bodies.body(queue, name) for queue, name in _messages(content)]
         body = b"".join(len(one).to_bytes(LENGTH_BYTES, "big") + one for one in parts)
         self.peers.send(to, "link", {"link": link, "content": to_tree(content)}, body)
@@ -235,6 +251,8 @@ class Links:
     def _received(self, name: str, envelope: Envelope) -> None:
         link, content = envelope.facts["link"], from_tree(envelope.facts["content"])
         if isinstance(content, Join):
+            if content.name != name:
+                raise PeerError(f"{name} joins as {content.name}")
             self._joined[name] = str(link)
         elif self.core.serves:
             if link != self._joined.get(name):
@@ -257,6 +275,7 @@ class Links:
         core = self.core
         facts = {
             "role": core.role.value,
+            "standing": core.state.standing.value,
             "view": encoded(core.state.view),
             "cluster": core.kept.cluster,
             "public": str(self.peers.me.public),

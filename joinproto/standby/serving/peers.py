@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -22,13 +22,19 @@ from attrs import define, field, frozen
 from joinproto.drivers.addresses import Address, dials
 from joinproto.drivers.framing import Reader, framed
 from joinproto.drivers.refused import Refused
-from joinproto.errors import EnvironmentProblem
+from joinproto.errors import EnvironmentProblem, JoinprotoError
 from joinproto.standby.serving.settings import Timing
 
 log = logging.getLogger(__name__)
 
 VERSION = 1
 FRAME_BYTES_MAX = 4 << 20
+PIECE_BYTES = 1 << 20
+WHOLE_BYTES_MAX = 1 << 30
+UNSENT_BYTES_MAX = 256 << 20
+"""A broker that leaves so much unread is left: it comes back, and catches up."""
+MORE, LAST = b"+", b"."
+"""How a piece begins; a frame that is whole begins with a brace."""
 HELLO_SECONDS = 5.0
 BEAT = "beat"
 HELLO = "hello"
@@ -42,9 +48,18 @@ class Envelope:
     facts: Mapping[str, Any]
     body: bytes = b""
 
-    def as_bytes(self) -> bytes:
+    def frames(self) -> Iterator[bytes]:
+        """Yield it as one frame, or cut into pieces that are."""
         line = json.dumps({"kind": self.kind, **self.facts}, separators=(",", ":")).encode()
-        return framed(line + b"\n" + self.body)
+        whole = line + b"\n" + self.body
+        if len(whole) <= PIECE_BYTES:
+            yield framed(whole)
+            return
+        if len(whole) > WHOLE_BYTES_MAX:
+            raise Refused(f"{len(whole)} bytes to send at once, at most {WHOLE_BYTES_MAX} go")
+        for at in range(0, len(whole), PIECE_BYTES):
+            mark = LAST if at + PIECE_BYTES >= len(whole) else MORE
+            yield framed(mark + whole[at : at + PIECE_BYTES])
 
     @classmethod
     def parse(cls, data: bytes) -> Envelope:
@@ -157,6 +172,7 @@ class Session(asyncio.Protocol):
     name: str = ""
     ended: asyncio.Event = field(factory=asyncio.Event)
     _reader: Reader = field(factory=lambda: Reader(FRAME_BYTES_MAX))
+    _pieces: bytearray = field(factory=bytearray)
     _wire: asyncio.Transport | None = None
     _heard_at: float = 0.0
 
@@ -178,8 +194,16 @@ class Session(asyncio.Protocol):
         self._heard_at = self._now()
         try:
             for body in self._reader.feed(data):
-                self._take(Envelope.parse(body))
-        except Refused as refused:
+                if body[:1] not in (MORE, LAST):
+                    self._take(Envelope.parse(body))
+                    continue
+                self._pieces += body[1:]
+                if not self.name or len(self._pieces) > WHOLE_BYTES_MAX:
+                    raise Refused(f"pieces of {len(self._pieces)} bytes")
+                if body[:1] == LAST:
+                    whole, self._pieces = bytes(self._pieces), bytearray()
+                    self._take(Envelope.parse(whole))
+        except (Refused, JoinprotoError) as refused:
             self.end(str(refused))
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -191,8 +215,16 @@ class Session(asyncio.Protocol):
             self.peers.hears.parted(self.name)
 
     def send(self, envelope: Envelope) -> None:
-        if self._wire is not None:
-            self._wire.write(envelope.as_bytes())
+        if self._wire is None:
+            return
+        try:
+            for frame in envelope.frames():
+                self._wire.write(frame)
+        except Refused as refused:
+            self.end(str(refused))
+            return
+        if self.unsent > UNSENT_BYTES_MAX:
+            self.end(f"{self.unsent} bytes are for it, and it does not take them")
 
     @property
     def unsent(self) -> int:
@@ -220,6 +252,7 @@ class Session(asyncio.Protocol):
         is_known = name in self.peers.brokers and name != me.broker
         if not is_known or (self.called and self.called != name):
             raise Refused(f"broker {name!r} is not expected there")
+        public = Address.parse(str(facts.get("public")))
         before = self.peers.sessions.get(name)
         if before is not None:
             # It called again: it knows that the first one is gone.
@@ -228,7 +261,7 @@ class Session(asyncio.Protocol):
         self.name = name
         self.peers.sessions[name] = self
         log.info("session with %s", name)
-        self.peers.hears.met(name, Address.parse(str(facts.get("public"))))
+        self.peers.hears.met(name, public)
 
     def _beat(self) -> None:
         if self._wire is None:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
-import time
 from collections.abc import Mapping
-from contextlib import AsyncExitStack, ExitStack, suppress
+from contextlib import AsyncExitStack, ExitStack
 from typing import Any
 
 import anyio
 from attrs import define
 
 from joinproto import __version__
-from joinproto.drivers.eventlog import EventLog, FileLog, NoLog
+from joinproto.drivers.eventlog import open_log
 from joinproto.drivers.failures import only_one
 from joinproto.errors import EnvironmentProblem, JoinprotoError
 from joinproto.node.control import serve_control
@@ -23,6 +21,7 @@ from joinproto.node.ending import END_SECONDS, end_at_once, end_within
 from joinproto.node.exits import AT_ONCE, with_code
 from joinproto.node.notify import keep_watchdog, notify
 from joinproto.standby.keeping.disk import open_disk
+from joinproto.standby.keeping.shortening import clear
 from joinproto.standby.serving.amqp import ClientPort
 from joinproto.standby.serving.core import Core
 from joinproto.standby.serving.settings import Settings
@@ -62,19 +61,33 @@ class Process:
         settings = self.settings
         log.info("joinproto %s, broker of cluster %s", __version__, settings.cluster)
         with ExitStack() as stack:
-            disk = open_disk(settings.data, settings.broker, brokers=sorted(settings.brokers))
+            disk = open_disk(
+                settings.data,
+                settings.broker,
+                cluster=settings.cluster,
+                brokers=sorted(settings.brokers),
+            )
             stack.callback(disk.close)
-            events = self._events()
+            clear(settings.data)
+            events = open_log(settings.events, settings.broker)
             stack.callback(events.close)
             core = Core(settings, disk, events)
-            await self._serve(core)
+            if settings.chain:
+                # Inside: a broker without it does not load the member and its log.
+                from joinproto.standby.serving.managing import Manager
+
+                core.manager = Manager(core)
+            core.start()
+            try:
+                await self._serve(core)
+            except BaseException:
+                core.fail_to_start()
+                raise
 
     async def _serve(self, core: Core) -> None:
         async with AsyncExitStack() as stack:
-            core.start()
-            servers = [await core.links.peers.listen(), await self._listen(core)]
-            for server in servers:
-                stack.callback(server.close)
+            stack.callback((await core.links.peers.listen()).close)
+            stack.callback((await self._listen(core)).close)
             if self.settings.http is not None:
                 # Inside: a broker without it does not load a server.
                 from joinproto.node.http import http_server
@@ -88,6 +101,8 @@ class Process:
             tasks.start_soon(core.links.peers.call)
             tasks.start_soon(self._control, core)
             tasks.start_soon(self._tick, core)
+            if core.manager is not None:
+                tasks.start_soon(core.manager.run)
             tasks.start_soon(keep_watchdog)
             tasks.start_soon(self._obey_signals, core)
             notify("READY=1")
@@ -105,7 +120,9 @@ class Process:
         at, clients = self.settings.clients, core.clients
         try:
             return await asyncio.get_running_loop().create_server(
-                lambda: ClientPort(clients, clients.ports, self.settings.broker), at.host, at.port
+                lambda: ClientPort(self.settings.broker, service=clients, ports=clients.ports),
+                at.host,
+                at.port,
             )
         except OSError as error:
             raise EnvironmentProblem(
@@ -146,11 +163,3 @@ class Process:
 
         answers = {"status": status, "promote": promote, "demote": demote}
         await serve_control(self.settings.control, answers, told={"set": change})
-
-    def _events(self) -> EventLog:
-        if self.settings.events is None:
-            return NoLog()
-        name = f"{self.settings.broker}-{time.time_ns()}-{os.getpid()}.jsonl"
-        with suppress(FileExistsError):
-            self.settings.events.mkdir(parents=True)
-        return FileLog.create(self.settings.events / name, is_needed=False)

@@ -50,11 +50,6 @@ class LiveQueue:
     def __len__(self) -> int:
         return len(self._ready)
 
-    @property
-    def takers(self) -> int:
-        """How many consumers there are."""
-        return len(self._takers)
-
     def offer(self, held: Held) -> None:
         """Have a message ready, and deliver it if somebody has credit."""
         heappush(self._ready, (held.position, held.id, held))
@@ -82,7 +77,8 @@ class LiveQueue:
                 taker = self._takers[0]
                 self._takers.rotate(-1)
                 if taker.credit > 0:
-                    taker.send(heappop(self._ready)[2])
+                    taker.send(self._ready[0][2])
+                    heappop(self._ready)  # behind it: what could not be sent stays
                     break
             else:
                 return

@@ -12,10 +12,12 @@ from attrs import field, fields, frozen
 from joinproto.drivers.addresses import Address
 from joinproto.errors import JoinprotoError, UsageProblem
 from joinproto.node.control import require_place
-from joinproto.node.toml_file import read_toml, structured
+from joinproto.standby.catch_up import Order
 from joinproto.standby.replicates import Default, Level
+from joinproto.toml_file import read_toml, structured
 
-PORTS = ("clients", "peers", "http")
+PORTS = ("clients", "peers", "http", "chain")
+MANAGERS = ("outside", "built-in")
 TOLD = "docs/standby.md shows a whole file"
 
 
@@ -38,15 +40,25 @@ class Defaults:
 
 @frozen(kw_only=True)
 class Timing:
-    """Seconds.  `backups`: that a new primary waits for those that were up to date (H8), and a
-    primary for one whose connection is lost, before it goes on without them.  `heartbeat`,
-    `silence`: of sessions with other brokers.  `retry`: between two attempts to reach one.
+    """Seconds.  `backups`: that a new primary waits for those that were up to date (H8) before it
+    goes on without them.  `heartbeat`, `silence`: of sessions with other brokers; a primary goes
+    on without a backup whose session is over.  `retry`: between two attempts to reach one.
     """
 
     backups: float = 10.0
     heartbeat: float = 0.5
     silence: float = 3.0
     retry: float = 0.2
+
+
+@frozen(kw_only=True)
+class Copying:
+    """How backups catch up (H5).  `order`: "fifo" need never end, and is there to compare.
+    `per_second`: so many messages at most, to each; None: as fast as it goes.
+    """
+
+    order: str = "lifo"
+    per_second: float | None = None
 
 
 @frozen(kw_only=True)
@@ -59,12 +71,15 @@ class BrokerFile:
     clients: str
     brokers: dict[str, str]
     public: str | None = None
+    manager: str = "outside"
+    chain: dict[str, str] = field(factory=dict)
     control: str | None = None
     http: str | None = None
     events: str | None = None
     insecure: list[str] = field(factory=list)
     queues: dict[str, QueueFile] = field(factory=dict)
     defaults: Defaults = field(factory=Defaults)
+    copying: Copying = field(factory=Copying)
     timing: Timing = field(factory=Timing)
 
 
@@ -76,7 +91,10 @@ class QueueSettings:
 
 @frozen(kw_only=True)
 class Settings:
-    """What a broker needs, checked.  `brokers`: all of them, with where each is called."""
+    """What a broker needs, checked.  `brokers`: all of them, with where each is called.
+
+    `chain`: where they call each other as members of the view chain; empty: the manager is outside.
+    """
 
     broker: str
     cluster: str
@@ -85,12 +103,15 @@ class Settings:
     clients: Address
     public: Address
     brokers: Mapping[str, Address]
+    chain: Mapping[str, Address]
+    is_chain_insecure: bool
     http: Address | None
     events: Path | None
     queues: Mapping[str, QueueSettings]
     creates: bool
     creates_durable: bool
     default: Default
+    copying: Copying
     timing: Timing
 
     @property
@@ -114,16 +135,18 @@ def settings_of(file: BrokerFile, top: Path) -> Settings:
     brokers = {name: Address.parse(text) for name, text in file.brokers.items()}
     clients = Address.parse_local(file.clients)
     http = None if file.http is None else Address.parse_local(file.http)
-    ports = {"clients": clients, "peers": brokers[file.broker], "http": http}
+    chain = _chain(file)
+    ports = {
+        "clients": clients,
+        "peers": brokers[file.broker],
+        "http": http,
+        "chain": chain.get(file.broker),
+    }
     _require_ports(file, ports)
-    where: dict[Address, str] = {}
-    for name, at in brokers.items():
-        if at in where:
-            raise UsageProblem(
-                f"brokers.{where[at]} and {name} have one address, {at}",
-                next="give each broker its own HOST:PORT",
-            )
-        where[at] = name
+    rooms = {"brokers": brokers, "chain": chain}
+    _require_own(
+        {f"{room}.{name}": at for room, all_ in rooms.items() for name, at in all_.items()}
+    )
     control = top / file.data / "control.sock" if file.control is None else top / file.control
     require_place(control)
     return Settings(
@@ -134,6 +157,8 @@ def settings_of(file: BrokerFile, top: Path) -> Settings:
         clients=clients,
         public=clients if file.public is None else Address.parse(file.public),
         brokers=brokers,
+        chain=chain,
+        is_chain_insecure="chain" in file.insecure,
         http=http,
         events=None if file.events is None else top / file.events,
         queues={
@@ -148,8 +173,52 @@ def settings_of(file: BrokerFile, top: Path) -> Settings:
         creates=file.defaults.create,
         creates_durable=file.defaults.durable,
         default=_one_of(Default, "defaults.replicate", file.defaults.replicate),
+        copying=_copying(file.copying),
         timing=file.timing,
     )
+
+
+def _chain(file: BrokerFile) -> dict[str, Address]:
+    """Return where the members of the view chain listen; empty: the manager is outside."""
+    if file.manager not in MANAGERS:
+        raise UsageProblem(
+            f"manager is {file.manager!r}", next=f"write {' or '.join(map(repr, MANAGERS))}"
+        )
+    if file.manager == "outside":
+        if file.chain:
+            raise UsageProblem(
+                "[chain] is there, and the manager is outside",
+                next='write manager = "built-in", or leave [chain] out',
+            )
+        return {}
+    if file.chain.keys() != file.brokers.keys():
+        raise UsageProblem(
+            f"[chain] names {', '.join(sorted(file.chain)) or 'nobody'}, and [brokers]"
+            f" {', '.join(sorted(file.brokers))}",
+            next="the manager that is built in needs an address of each broker under [chain]",
+        )
+    return {name: Address.parse(text) for name, text in file.chain.items()}
+
+
+def _copying(copying: Copying) -> Copying:
+    _one_of(Order, "copying.order", copying.order)
+    rate = copying.per_second
+    if rate is not None and not (isfinite(rate) and rate >= 1):
+        raise UsageProblem(
+            f"copying.per_second is {rate}", next="give messages a second, 1 or more"
+        )
+    return copying
+
+
+def _require_own(named: Mapping[str, Address]) -> None:
+    where: dict[Address, str] = {}
+    for name, at in named.items():
+        if at in where:
+            raise UsageProblem(
+                f"{where[at]} and {name} have one address, {at}",
+                next="give each broker its own HOST:PORT",
+            )
+        where[at] = name
 
 
 def _one_of(kind: Any, what: str, found: str) -> Any:
@@ -163,6 +232,9 @@ def _require_names(file: BrokerFile) -> None:
     for name in (file.broker, file.cluster, *file.brokers, *file.queues):
         if not name or not name.isprintable() or len(name) > 200:
             raise UsageProblem(f"the name {name!r}", next="give 1 to 200 printable characters")
+    for name in file.brokers:
+        if "/" in name:
+            raise UsageProblem(f"the name {name!r}", next="name a broker without a slash")
     if file.broker not in file.brokers:
         raise UsageProblem(
             f"no address of {file.broker}, which this broker is",

@@ -1,0 +1,61 @@
+"""The manager that is built in: one chain of views, and whose turn it is to be promoted.
+
+A view is appended behind the last one, or not at all: whoever wrote it without knowing the last
+one has lost.  So of two promotions at once one comes first, and the other one is refused or comes
+behind it, as a younger generation; nobody's clock or silence decides that.
+
+Source: hot standby, H2 to H4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from attrs import evolve
+
+from joinproto.standby.messages import View
+from joinproto.standby.promote import Peer
+
+
+def promoted(chain: View, name: str) -> View:
+    """Return the view with which this broker becomes primary, behind the last view.
+
+    The former primary is not in it: what it has may differ from what all the others have.
+    """
+    kept = {*chain.members} - {chain.primary} | {name}
+    return View(
+        generation=chain.generation + 1, number=1, primary=name, members=tuple(sorted(kept))
+    )
+
+
+def may_promote(chain: View, name: str) -> bool:
+    """Return whether it had all that was confirmed, by the last view; at first anybody has."""
+    return not chain.members or name in chain.members
+
+
+def heard(peers: Iterable[Peer]) -> tuple[Peer, ...]:
+    """Return what others answered, as a promotion takes it: of generations the chain says.
+
+    Else a former primary that nobody may promote any more would stand in everybody's way.
+    """
+    return tuple(evolve(peer, generation=0) for peer in peers)
+
+
+def follows(chain: View, view: View) -> bool:
+    """Return whether a view may stand behind the last one: H2, H4."""
+    if view.generation == chain.generation:
+        is_next = view.number == chain.number + 1
+        return is_next and view.primary == chain.primary and view.primary in view.members
+    return may_promote(chain, view.primary) and view == promoted(chain, view.primary)
+
+
+def turn(chain: View, me: str, there: Collection[str]) -> int | None:
+    """Return how many brokers are to be promoted rather than this one; None: it must not be.
+
+    `there`: who takes part in the chain now.  The former primary comes last: it has stopped
+    serving for some reason.
+    """
+    if not may_promote(chain, me) or me not in there:
+        return None
+    able = {name for name in there if may_promote(chain, name)}
+    return sorted(able, key=lambda name: (name == chain.primary, name)).index(me)

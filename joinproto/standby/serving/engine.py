@@ -1,0 +1,122 @@
+"""One connection over AMQP 1.0, as bytes: what Proton's engine takes and has to send.
+
+Source: AMQP 1.0 by Proton's engine, without its reactor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from attrs import define, field
+from proton import Collector, Connection, Event, ProtonException, Transport
+
+log = logging.getLogger(__name__)
+
+FRAME_BYTES_MAX = 1 << 16
+IDLE_SECONDS = 30.0
+TICK_SECONDS = 5.0
+
+
+@define(eq=False)
+class EnginePort(asyncio.Protocol):
+    """The bytes; `_see` is told what they say."""
+
+    container: str
+    _engine: Transport = field(factory=lambda: Transport(Transport.SERVER))
+    _connection: Connection = field(factory=Connection)
+    _collector: Collector = field(factory=Collector)
+    _wire: asyncio.Transport | None = None
+    _is_due: bool = False
+
+    @property
+    def is_there(self) -> bool:
+        """Return whether the connection stands."""
+        return self._wire is not None
+
+    def _see(self, event: Event) -> None:
+        """Do what an event means."""
+        raise NotImplementedError
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._wire = transport
+        sasl = self._engine.sasl()
+        sasl.allowed_mechs("ANONYMOUS")
+        self._engine.require_auth(False)
+        self._engine.idle_timeout = IDLE_SECONDS
+        self._engine.max_frame_size = FRAME_BYTES_MAX
+        self._connection.container = self.container
+        self._connection.collect(self._collector)
+        self._engine.bind(self._connection)
+        self._later()
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            while data:
+                room = self._engine.capacity()
+                if room <= 0:
+                    # It has ended, or cannot take what comes: nothing of it may be left out.
+                    self._end()
+                    return
+                self._engine.push(data[:room])
+                data = data[room:]
+                self._obey()
+        except ProtonException as error:
+            log.warning("a client broke the protocol: %s", error)
+            self._end()
+            return
+        self.flush()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self._wire = None
+        self._engine.unbind()
+
+    def soon(self) -> None:
+        """Have what is to be sent go out at the end of this turn of the loop."""
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Send what the engine has to send."""
+        self._is_due = False
+        if self._wire is None:
+            return
+        try:
+            self._obey()
+            while (size := self._engine.pending()) > 0:
+                data = self._engine.peek(size)
+                if not data:
+                    break
+                self._wire.write(data)
+                self._engine.pop(len(data))
+                self._obey()
+        except ProtonException as error:
+            log.warning("a client broke the protocol: %s", error)
+            self._end()
+            return
+        if self._engine.pending() < 0 or self._engine.closed:
+            self._end()
+
+    def drop(self) -> None:
+        """End it at once: this broker ends."""
+        if self._wire is not None:
+            self._wire.abort()
+
+    def _end(self) -> None:
+        if self._wire is not None:
+            self._wire.close()
+
+    def _later(self) -> None:
+        if self._wire is None:
+            return
+        self._engine.tick(time.monotonic())
+        self.soon()
+        asyncio.get_running_loop().call_later(TICK_SECONDS, self._later)
+
+    def _obey(self) -> None:
+        while (event := self._collector.peek()) is not None:
+            self._see(event)
+            self._collector.pop()

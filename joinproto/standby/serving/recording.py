@@ -1,0 +1,47 @@
+"""Messages in an event log: many identities as a few spans of numbers, and back.  No I/O.
+
+An identity is GENERATION.BROKER.NUMBER, and what is published in one go has numbers in a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+Spans: TypeAlias = Mapping[str, Sequence[Sequence[int]]]
+"""By GENERATION.BROKER: first and last number of each stretch."""
+
+STRETCH_MOST = 10_000_000
+"""Whoever reads more has no log of a broker's."""
+
+
+def spans(ids: Iterable[str]) -> dict[str, list[list[int]]]:
+    """Return identities in short."""
+    numbers: dict[str, list[int]] = {}
+    for name in ids:
+        origin, _, last = name.rpartition(".")
+        numbers.setdefault(origin, []).append(int(last))
+    found: dict[str, list[list[int]]] = {}
+    for origin, those in numbers.items():
+        stretches: list[list[int]] = []
+        found[origin] = stretches
+        for number in sorted(those):
+            if stretches and stretches[-1][1] == number - 1:
+                stretches[-1][1] = number
+            else:
+                stretches.append([number, number])
+    return found
+
+
+def ids_in(queues: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield queue and identity of each message in the spans of some queues.
+
+    Raises `ValueError` for a stretch of more than any broker holds.
+    """
+    for queue, found in queues.items():
+        for origin, stretches in found.items():
+            for first, last in stretches:
+                if last - first >= STRETCH_MOST:
+                    raise ValueError(f"{last - first + 1:,} messages in a row")
+                for number in range(first, last + 1):
+                    yield queue, f"{origin}.{number}"

@@ -1,0 +1,63 @@
+"""One broker in this process, without sockets: for tests of what it does with what it hears."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from attrs import define
+
+from joinproto.drivers.addresses import Address
+from joinproto.json_form import encoded
+from joinproto.standby.broker import Role
+from joinproto.standby.messages import Kind, Thing, View, Wired
+from joinproto.standby.serving.core import Core
+from joinproto.standby.serving.peers import Envelope
+from joinproto.standby.wire import to_tree
+
+PUBLIC = Address("127.0.0.1", 5672)
+
+
+def says(core: Core, name: str, role: Role, **more: Any) -> None:
+    """Let another broker say what it is."""
+    core.links.met(name, PUBLIC)
+    facts = {
+        "role": role.value,
+        "standing": role.value,
+        "view": encoded(View()),
+        "cluster": None,
+        "public": str(PUBLIC),
+        "answers": False,
+        **more,
+    }
+    core.links.heard(name, Envelope("state", facts))
+
+
+def follows(core: Core, view: View) -> None:
+    """Let it follow `b`, which has a queue, and of it nothing has come yet."""
+    says(core, "b", Role.PRIMARY, view=encoded(view), cluster="c" * 32)
+    queue = Thing(kind=Kind.QUEUE, name="q", id="1", durable=True)
+    wired = to_tree(Wired(view=view, things=(queue,), events=0))
+    core.links.heard("b", Envelope("link", {"link": core.links._link, "content": wired}))
+
+
+@define
+class Wire(asyncio.Transport):
+    """What a port writes, and whether it has ended."""
+
+    written: bytes = b""
+    has_ended: bool = False
+
+    def __attrs_pre_init__(self) -> None:
+        super().__init__()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += bytes(data)
+
+    def get_write_buffer_size(self) -> int:
+        return len(self.written)
+
+    def close(self) -> None:
+        self.has_ended = True
+
+    abort = close

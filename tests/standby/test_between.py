@@ -1,0 +1,202 @@
+"""What goes between brokers: in pieces where it is long, on its own link, queue beside queue.
+
+Source: hot standby, H4, H5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from attrs import define, evolve, field
+
+pytest.importorskip("proton", reason="the extra `standby` is not installed")
+
+from joinproto.standby.broker import Role
+from joinproto.standby.events import Promote
+from joinproto.standby.leading import Leading
+from joinproto.standby.messages import Join, Subscribe, View
+from joinproto.standby.replicates import Default
+from joinproto.standby.serving import peers
+from joinproto.standby.serving.core import Core
+from joinproto.standby.serving.peers import Envelope, Me, Peers, Session
+from joinproto.standby.serving.settings import Timing
+from joinproto.standby.wire import to_tree
+from tests.standby.host import PUBLIC, Wire, follows, says
+
+
+@define
+class Hearing:
+    """Who hears what a session brings."""
+
+    heard_of: list[Envelope] = field(factory=list)
+
+    def met(self, name: str, public: object) -> None:
+        pass
+
+    def heard(self, name: str, envelope: Envelope) -> None:
+        self.heard_of.append(envelope)
+
+    def parted(self, name: str) -> None:
+        pass
+
+
+def session() -> tuple[Session, Hearing, Wire]:
+    """Return one with the broker `b`."""
+    hearing, wire = Hearing(), Wire()
+    made = Session(Peers(Me(broker="c", cluster="x", public=PUBLIC), {}, Timing(), hearing))
+    made.connection_made(wire)
+    made.name, wire.written = "b", b""
+    return made, hearing, wire
+
+
+def test_what_is_long_goes_in_pieces_and_comes_as_one() -> None:
+    """Messages have up to 960 KiB, and a commit any number of them: no frame has its length."""
+    long = Envelope("link", {"has": ["1.a.1"] * 400_000}, b"x" * 5_000_000)
+
+    async def told() -> None:
+        one, hearing, wire = session()
+        one.send(Envelope("beat", {}))
+        one.send(long)
+        one.send(Envelope("ask", {}))
+        assert not wire.has_ended
+
+        one.data_received(wire.written)
+
+        assert [long, Envelope("ask", {})] == hearing.heard_of
+
+    asyncio.run(told())
+
+
+def test_who_reads_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for it has a bound."""
+    monkeypatch.setattr(peers, "UNSENT_BYTES_MAX", 1_000)
+
+    async def told() -> None:
+        one, _, wire = session()
+        one.send(Envelope("link", {}, b"x" * 500))
+        ended_early = wire.has_ended
+        one.send(Envelope("link", {}, b"x" * 500))
+
+        assert (False, True) == (ended_early, wire.has_ended)
+
+    asyncio.run(told())
+
+
+def test_what_is_too_long_for_one_thing_ends_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing of it goes out: it would be refused there, without a word here."""
+    monkeypatch.setattr(peers, "WHOLE_BYTES_MAX", 5_000_000)
+
+    async def told() -> None:
+        one, _, wire = session()
+        one.send(Envelope("link", {}, b"x" * 5_000_000))
+
+        assert wire.has_ended
+        assert b"" == wire.written
+
+    asyncio.run(told())
+
+
+def joins(core: Core, link: str, *queues: str) -> None:
+    """Let `a` join on this link, and ask for queues."""
+    said: list[Any] = [Join(name="a", view=View(), default=Default.ALL)]
+    things = {name: core.state.stock.thing(name) for name in queues}
+    said += [Subscribe(queue=name, id=one.id, has=()) for name, one in things.items() if one]
+    for content in said:
+        core.links.heard("a", Envelope("link", {"link": link, "content": to_tree(content)}))
+
+
+def serves(core: Core, *queues: str, messages: int = 0) -> None:
+    """Let it be primary, with queues and messages in them."""
+    core.promoted(Promote(now=core.now()))
+    says(core, "a", Role.CONNECTING)
+    for name in queues:
+        core.clients.queue(name, lambda _: None)
+        for _ in range(messages):
+            core.clients.publish(name, b"x" * 1_000, False, lambda _: None)
+    core._turn()
+
+
+def test_queues_are_copied_beside_each_other(core: Core) -> None:
+    """H5: also where what may be copied is less than the first queue could take."""
+    slow = evolve(core.settings.copying, per_second=1_000.0)
+    core.settings = evolve(core.settings, copying=slow)
+
+    async def told() -> None:
+        serves(core, "q", "r", messages=1_000)
+        joins(core, "1", "q", "r")
+        for _ in range(20):
+            core._copy()
+            await asyncio.sleep(0.01)
+
+        assert isinstance(core.state.side, Leading)
+        copying = core.state.side.followers["a"].copying
+        copied = sorted(1_000 - len(line) for line in copying.values())
+        assert 2 == len(copied)
+        assert copied[1] < 3 * copied[0]
+
+    asyncio.run(told())
+
+
+def test_of_long_messages_fewer_are_copied_at_once(core: Core) -> None:
+    """A frame for a hundred of them would be held three times in memory."""
+
+    async def told() -> None:
+        serves(core, "q", messages=5)
+        line = core.state.stock.queues["q"].line
+        assert 100 == core._fitting("q", line)
+        core.clients.publish("q", b"x" * 700_000, False, lambda _: None)
+        core.clients.publish("q", b"x" * 700_000, False, lambda _: None)
+        core._turn()
+
+        assert 2 == core._fitting("q", core.state.stock.queues["q"].line)
+
+    asyncio.run(told())
+
+
+def test_what_waits_for_the_disk_goes_on_the_link_for_which_it_was_meant(
+    core: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """H4: counted on a new link it would be one more done than was sent there."""
+    sent: list[tuple[str, str]] = []
+
+    def send(_: Peers, name: str, kind: str, facts: Any, body: bytes = b"") -> bool:
+        if kind == "link":
+            sent.append((facts["link"], facts["content"][0]))
+        return True
+
+    async def told() -> None:
+        serves(core)
+        joins(core, "1")
+        monkeypatch.setattr(Peers, "send", send)
+        core.clients.queue("q", lambda _: None)
+        joins(core, "2")
+        core._turn()
+
+        assert [("1", "declared"), ("2", "wired")] == sent
+
+    asyncio.run(told())
+
+
+def test_who_follows_refuses_on_the_link_of_who_wants_to_join(
+    core: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise that one waits for an answer, as to another one's link."""
+    sent: list[tuple[str, str]] = []
+
+    def send(_: Peers, name: str, kind: str, facts: Any, body: bytes = b"") -> bool:
+        if kind == "link":
+            sent.append((facts["link"], facts["content"][0]))
+        return True
+
+    async def told() -> None:
+        follows(core, View(generation=3, number=1, primary="b", members=("b", "c")))
+        says(core, "a", Role.CONNECTING)
+        core._turn()
+        monkeypatch.setattr(Peers, "send", send)
+        joins(core, "7")
+
+        assert [("7", "refuse")] == sent
+
+    asyncio.run(told())

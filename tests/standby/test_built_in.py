@@ -1,0 +1,147 @@
+"""Brokers that promote themselves by the view chain: killed, cut off, stopped, promoted at once.
+
+Source: hot standby, H2 to H4, H8, H10.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+pytest.importorskip("proton", reason="the extra `standby` is not installed")
+
+from tests.standby.clients import consume, publish
+from tests.tools.running import run_here
+from tools.failover.__main__ import storm
+from tools.failover.chase import ORDERS, chase
+from tools.failover.condition import RUNS, run
+from tools.failover.faults import die_promoted
+from tools.failover.manager import Manager, running
+
+pytestmark = pytest.mark.slow
+
+FAULTS = [
+    *("kill-primary", "cut-primary", "stop-primary", "two-at-once"),
+    *("full-disk", "total-failure", "switch"),
+]
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Iterator[Manager]:
+    """Give three brokers of which one has become primary by itself."""
+    with running(Manager.of(tmp_path, "abc", built_in=True, cuts=True)) as manager:
+        manager.start()
+        assert manager.serving()
+        for name in backups(manager):
+            assert manager.until(name, "backup")
+        yield manager
+
+
+def backups(manager: Manager) -> list[str]:
+    return [name for name in manager.files if name != manager.primary]
+
+
+def chain_of(manager: Manager, name: str) -> dict[str, object]:
+    chain = manager.status(name)["chain"]
+    assert isinstance(chain, dict)
+    return chain
+
+
+def until(holds: Callable[[], bool], seconds: float = 30.0) -> bool:
+    end = time.monotonic() + seconds
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.1)
+    return holds()
+
+
+def test_nothing_confirmed_is_lost_whatever_happens_to_the_primary(tmp_path: Path) -> None:
+    """Killed with -9, cut off from the others only, stopped; and two are promoted at once."""
+    found = storm(tmp_path, 3_000, FAULTS, seconds=240, seed=5, built_in=True)
+
+    assert FAULTS == found["faults"]
+    assert (3_000, 3_000) == (found["confirmed"], found["consumed"])
+    assert (0, 0) == (found["lost_count"], found["twice_unmarked"])
+    assert {} == found["claims_broken"]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_manager_outside_loses_exactly_where_it_breaks_a_guard(tmp_path: Path, name: str) -> None:
+    """Three runs break one guard each and lose; who keeps all, or is built in, loses nothing."""
+    found = run(tmp_path, name)
+
+    assert found["confirmed"]
+    assert RUNS[name][1] == bool(found["lost"]), found
+    # And the brokers' event logs say so.
+    assert RUNS[name][1] == bool(found["claims_broken"]), found
+
+
+def test_an_emptied_broker_is_not_promoted_although_its_name_is_in_the_last_view(
+    three: Manager, tmp_path: Path
+) -> None:
+    """H4: all were killed, and its directory was lost; the chain still has its name."""
+    publish([three.url(three.primary)], "1")
+    emptied, other = backups(three)
+    last = three.primary
+    for name in three.files:
+        three.kill(name)
+    shutil.rmtree(tmp_path / emptied)
+    three.start(emptied, other, last)
+    assert until(lambda: bool(chain_of(three, emptied)["open"]))
+
+    said = three.call(emptied, "promote")
+
+    assert "refused (H4)" in said.why
+    assert "empty store" in said.why
+    assert last == chain_of(three, emptied)["primary"]
+
+
+def test_who_was_demoted_is_promoted_again_and_has_all(
+    three: Manager, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """H8: another one takes over; when that one dies, too, the first is as good as any."""
+    first = three.primary
+    publish(three.urls(), "1", "2")
+    shown = run_here(capsys, "standby", "status", "--config", str(three.files[first])).out
+    assert "chain       open, generation 1\n" in shown
+    three.call(first, "demote")
+    second = three.serving(but=first)
+    assert three.until(first, "backup")
+
+    third = next(name for name in three.files if name not in (first, second))
+    three.kill(third)
+    assert until(lambda: third not in three.status(second)["up_to_date"])  # type: ignore[operator]
+    publish(three.urls(), "3")
+    three.kill(second)
+    three.start(third)
+
+    assert first == three.serving()
+    assert ["1", "2", "3"] == [body for body, _ in consume(three.urls(), 3)]
+
+
+def test_whom_pick_names_is_primary_although_a_promotion_was_never_kept(three: Manager) -> None:
+    """H10: the chain has a younger view than any store; who was primary before is not in it."""
+    publish(three.urls(), "1")
+
+    die_promoted(three, Random(1))
+
+    assert [("1", True)] == consume(three.urls(), 1)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_queue_under_load_is_caught_up_with_from_the_back_only(
+    tmp_path: Path, order: str
+) -> None:
+    """H5: what is put and taken is more than what is copied; docs/standby.md has the long run."""
+    found = chase(tmp_path, order, messages=2_000, rate=300, copies=200, seconds=12)
+
+    left = [count for _, count in found["samples"]]
+    if order == "lifo":
+        assert found["caught_up_after"] is not None, found
+    else:
+        assert found["caught_up_after"] is None, found
+        assert left[-1] > 0.9 * left[0]

@@ -1,0 +1,154 @@
+"""The chain of the manager that is built in: who may be promoted, and which view comes next.
+
+Source: hot standby, H2 to H4.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from joinproto.errors import UsageProblem
+from joinproto.standby.chain import follows, may_promote, promoted, turn
+from joinproto.standby.messages import View
+from joinproto.standby.serving.copying import Pace
+from joinproto.standby.serving.settings import read_settings
+from tools.failover.manager import Manager
+
+LAST = View(generation=3, number=2, primary="a", members=("a", "b", "c"))
+GONE_ON = evolve(LAST, number=3, members=("a", "b"))
+
+
+def test_of_two_promotions_at_once_the_second_does_not_fit_any_more() -> None:
+    """H2: each was made behind the same view; one comes first, and then it is the last one."""
+    first, second = promoted(LAST, "b"), promoted(LAST, "c")
+
+    assert follows(LAST, first)
+    assert follows(LAST, second)
+    assert not follows(first, second)
+    assert 4 == first.generation == second.generation
+    # Behind the first one it is another view, of a younger generation.
+    assert View(generation=5, number=1, primary="c", members=("c",)) == promoted(first, "c")
+    assert follows(first, promoted(first, "c"))
+
+
+def test_an_old_primary_drops_nobody_behind_a_promotion() -> None:
+    """H4: and a promotion behind what it has dropped meanwhile does not fit, either."""
+    assert follows(LAST, GONE_ON)
+    assert not follows(promoted(LAST, "b"), GONE_ON)
+    assert not follows(GONE_ON, promoted(LAST, "b"))
+    assert follows(GONE_ON, promoted(GONE_ON, "b"))
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        evolve(LAST, number=4),
+        evolve(LAST, number=2),
+        evolve(GONE_ON, primary="b"),
+        evolve(GONE_ON, members=("b", "c")),
+        evolve(promoted(LAST, "b"), members=("a", "b", "c")),
+        evolve(promoted(LAST, "b"), generation=5),
+        evolve(promoted(LAST, "b"), number=2),
+        promoted(LAST, "d"),
+    ],
+    ids=str,
+)
+def test_what_skips_or_repeats_or_takes_in_a_stranger_does_not_fit(view: View) -> None:
+    assert not follows(LAST, view)
+
+
+def test_at_first_anybody_may_be_promoted_then_who_is_in_the_last_view() -> None:
+    assert may_promote(View(), "d")
+    assert not may_promote(LAST, "d")
+    assert follows(View(), promoted(View(), "d"))
+
+
+def test_turns_differ_and_the_former_primary_comes_last() -> None:
+    """Who is not up to date, or is not there, has none."""
+    everybody = {"a", "b", "c", "d"}
+    turns = {name: turn(LAST, name, everybody) for name in everybody}
+
+    assert {"b": 0, "c": 1, "a": 2, "d": None} == turns
+    assert 0 == turn(LAST, "c", {"c", "d"})
+    assert turn(LAST, "b", {"a", "c"}) is None
+    assert 3 == turn(View(), "d", everybody)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("[chain]", "[nothing]", "nothing"),
+        ('manager = "built-in"', 'manager = "inside"', "manager is 'inside'"),
+        ('manager = "built-in"', 'manager = "outside"', r"\[chain\] is there"),
+    ],
+    ids=["unknown-table", "unknown-manager", "chain-without-it"],
+)
+def test_a_wrong_manager_in_the_file_is_said(tmp_path: Path, old: str, new: str, told: str) -> None:
+    file = Manager.of(tmp_path, "abc", built_in=True).files["a"]
+    assert {"a", "b", "c"} == {*read_settings(file).chain}
+    file.write_text(file.read_text().replace(old, new))
+
+    with pytest.raises(UsageProblem, match=told):
+        read_settings(file)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('order = "middle"', "copying.order is 'middle'"),
+        ("per_second = 0", "copying.per_second is 0"),
+        ("per_second = inf", "copying.per_second is inf"),
+        ("per_second = 1e-9", "copying.per_second is 1e-09"),
+    ],
+    ids=["order", "none", "infinite", "no-end"],
+)
+def test_wrong_copying_in_the_file_is_said(tmp_path: Path, line: str, told: str) -> None:
+    file = Manager.of(tmp_path, "a", tables=f"[copying]\n{line}\n").files["a"]
+
+    with pytest.raises(UsageProblem, match=told):
+        read_settings(file)
+
+
+def test_copies_are_as_many_as_the_pace_allows() -> None:
+    """Over any time; what was not used is not kept for long."""
+    pace = Pace(50.0)
+    counts = [pace.take(at / 100, 100) for at in range(1_001)]
+
+    assert 495 <= sum(counts) <= 500
+    assert 5 == pace.take(60.0, 100)
+    assert 100 == Pace(None).take(0.0, 100)
+
+
+def test_every_broker_needs_its_place_in_the_chain(tmp_path: Path) -> None:
+    file = Manager.of(tmp_path, "abc", built_in=True).files["a"]
+    text, _, chain = file.read_text().partition("[chain]\n")
+    lines = chain.splitlines()
+    file.write_text(text + "[chain]\n" + "\n".join(lines[:2] + lines[3:]))
+
+    with pytest.raises(UsageProblem, match=r"\[chain\] names a, b, and \[brokers\] a, b, c"):
+        read_settings(file)
+
+    file.write_text(
+        text + "[chain]\n" + "\n".join([lines[0], lines[0].replace("a", "b", 1), *lines[2:]])
+    )
+    with pytest.raises(UsageProblem, match=r"chain\.a and chain\.b have one address"):
+        read_settings(file)
+
+    file.write_text(
+        text.replace('b = "', "b = " + chain.splitlines()[0].partition(" = ")[2] + " #")
+    )
+    file.write_text(file.read_text() + "[chain]\n" + chain)
+    with pytest.raises(UsageProblem, match=r"brokers\.b and chain\.a have one address"):
+        read_settings(file)
+
+
+def test_a_broker_s_name_makes_no_directory(tmp_path: Path) -> None:
+    """Its event logs are files of its name."""
+    file = Manager.of(tmp_path, "ab").files["a"]
+    file.write_text(file.read_text().replace("b = ", '"b/c" = '))
+
+    with pytest.raises(UsageProblem, match="'b/c'"):
+        read_settings(file)

@@ -1,0 +1,267 @@
+"""One broker in this process, without sockets: what it hears, whom it lets speak, what it loses.
+
+Source: hot standby, H3, H4, H8.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import define, evolve, field
+
+pytest.importorskip("proton", reason="the extra `standby` is not installed")
+
+from proton import Connection, Message, Transport
+
+from joinproto.errors import EnvironmentProblem, StoreWriteFailed
+from joinproto.json_form import encoded
+from joinproto.standby.broker import Mark, Role
+from joinproto.standby.events import Promote
+from joinproto.standby.keeping.disk import open_disk
+from joinproto.standby.keeping.form import PREVIOUS
+from joinproto.standby.leading import Leading
+from joinproto.standby.messages import Join, View
+from joinproto.standby.replicates import Default
+from joinproto.standby.serving import links
+from joinproto.standby.serving.amqp import ClientPort, Refusal
+from joinproto.standby.serving.amqp_bytes import redelivered
+from joinproto.standby.serving.core import Core
+from joinproto.standby.serving.peers import Envelope, Peers
+from joinproto.standby.serving.process import run_broker
+from joinproto.standby.serving.queues import Held, LiveQueue
+from joinproto.standby.serving.settings import read_settings
+from joinproto.standby.wire import to_tree
+from tests.standby.host import Wire, follows, says
+from tools.failover.manager import Manager
+
+# -- brokers ---------------------------------------------------------------------------------
+
+
+def joins(core: Core, session: str, name: str) -> set[str]:
+    """Let a join in the name of `name` come over a session; return whom the primary follows up."""
+    join = to_tree(Join(name=name, view=View(), default=Default.ALL))
+    core.links.heard(session, Envelope("link", {"link": "1", "content": join}))
+    assert isinstance(core.state.side, Leading)
+    return {*core.state.side.followers}
+
+
+def test_a_join_counts_only_in_the_name_of_the_session(
+    core: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """H4: otherwise what one broker has done is taken for what another one has."""
+    ended: list[str] = []
+    monkeypatch.setattr(Peers, "end", lambda _, name: ended.append(name))
+
+    async def told() -> None:
+        core.promoted(Promote(now=core.now()))
+        for name in "ab":
+            says(core, name, Role.CONNECTING)
+
+        assert set() == joins(core, "a", "b")
+        assert ["a"] == ended
+        assert {"a"} == joins(core, "a", "a")
+
+    asyncio.run(told())
+
+
+def test_a_view_that_cannot_be_ends_the_session(
+    core: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be kept, and the store refused at the next start."""
+    ended: list[str] = []
+    monkeypatch.setattr(Peers, "end", lambda _, name: ended.append(name))
+
+    async def told() -> None:
+        says(core, "b", Role.PRIMARY, view={**encoded(View()), "generation": -1})
+
+        assert ["b"] == ended
+
+    asyncio.run(told())
+
+
+def test_a_broker_that_has_only_started_yields_to_one_that_lost_its_primary(
+    core: Core, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """H3, H8: that one had all; this one's store is of some time before."""
+    monkeypatch.setattr(links, "ASK_SECONDS", 0.0)
+
+    async def told() -> None:
+        says(core, "b", Role.CONNECTING, standing="backup")
+        refused = await core.promote()
+        says(core, "b", Role.CONNECTING)
+        accepted = await core.promote()
+
+        assert ("refused", "H3") == (refused["verdict"], refused["rule"])
+        assert "accepted" == accepted["verdict"]
+
+    asyncio.run(told())
+
+
+def test_a_store_that_was_catching_up_is_not_clean_by_an_orderly_stop(core: Core) -> None:
+    """H3, H10: its directory was emptied, its name is in the view, and the copy has no end."""
+
+    async def told() -> None:
+        follows(core, View(generation=3, number=1, primary="b", members=("b", "c")))
+        assert Role.CATCHUP is core.role
+
+        core.stop()
+
+        assert Mark.DIRTY is core.kept.mark
+
+    asyncio.run(told())
+
+
+def test_a_view_that_cannot_be_kept_ends_the_broker(core: Core) -> None:
+    """The manager built in says that it is written: what is not on our disk confirms nothing."""
+
+    async def told() -> None:
+        core.promoted(Promote(now=core.now()))
+        room = core.settings.data / "standby"
+        (room / PREVIOUS).unlink(missing_ok=True)
+        (room / PREVIOUS).mkdir()
+
+        core.view_written(evolve(core.state.view, number=2))
+
+        assert isinstance(core.failure, StoreWriteFailed)
+        assert core.ended.is_set()
+
+    asyncio.run(told())
+
+
+@pytest.mark.parametrize("port", ["clients", "peers", "chain"])
+def test_a_start_that_fails_leaves_a_clean_store_clean(tmp_path: Path, port: str) -> None:
+    """H10: it served nobody, so an operator has nothing to decide."""
+    settings = read_settings(Manager.of(tmp_path, "abc", built_in=True).files["c"])
+    view = View(generation=3, number=1, primary="c", members=("b", "c"))
+    with open_disk(settings.data, "c", brokers=("a", "b", "c")) as disk:
+        disk.write(evolve(disk.kept, cluster="c" * 32, view=view))
+    rooms = {"peers": settings.brokers, "chain": settings.chain}
+    at = rooms[port]["c"] if port in rooms else settings.clients
+    with (
+        socket.create_server((at.host, at.port)),
+        pytest.raises(EnvironmentProblem, match=str(at.port)),
+    ):
+        run_broker(settings)
+
+    with open_disk(settings.data, "c") as disk:
+        assert Mark.CLEAN is disk.kept.mark
+
+
+def test_events_where_no_directory_can_be_are_the_machines_fault(tmp_path: Path) -> None:
+    """Exit code 4 and a sentence, whatever stands in the way."""
+    settings = read_settings(Manager.of(tmp_path, "abc").files["c"])
+    (tmp_path / "file").touch()
+
+    with pytest.raises(EnvironmentProblem, match=r"the event log .*: Not a directory"):
+        run_broker(evolve(settings, events=tmp_path / "file" / "events"))
+
+
+# -- clients -----------------------------------------------------------------------------------
+
+
+@define
+class Taking:
+    """A broker that takes all that is published."""
+
+    message_bytes_max: int = 1 << 20
+    bodies: list[bytes] = field(factory=list)
+
+    def refusal(self, *, is_admin: bool = False) -> Refusal | None:
+        return None
+
+    def queue(self, name: str, done: Callable[[LiveQueue | str], None]) -> None:
+        done(LiveQueue(name))
+
+    def publish(self, queue: str, body: bytes, durable: bool, done: Callable[[str], None]) -> None:
+        self.bodies.append(body)
+        done("")
+
+    def take(self, queue: str, held: Any, done: Callable[[], None]) -> None:
+        done()
+
+    def commit_whole(self, puts: Any, takes: Any, done: Callable[[str], None]) -> None:
+        done("")
+
+    def touched(self) -> None:
+        pass
+
+
+def talk(engine: Transport, port: ClientPort, wire: Wire) -> None:
+    """Let all go to and fro: what the client has to say comes to the port in one piece."""
+    for _ in range(20):
+        said = b""
+        while (size := engine.pending()) > 0:
+            said += engine.peek(size)
+            engine.pop(size)
+        if said:
+            port.data_received(said)
+        port.flush()
+        back, wire.written = wire.written, b""
+        while back:
+            room = engine.capacity()
+            engine.push(back[:room])
+            back = back[room:]
+        if not said:
+            return
+
+
+# A string of three bytes that is its body begins with one that UTF-8 does not know.
+NOT_UTF8 = bytes.fromhex("005370c0020141005377a103fd6263")
+
+
+def test_a_message_that_cannot_be_read_goes_out_as_it_came() -> None:
+    """To whom it goes again: who is marked is decoded, and this one cannot be."""
+    assert NOT_UTF8 == redelivered(NOT_UTF8)
+
+
+def test_what_could_not_be_sent_stays_in_its_queue() -> None:
+    """A consumer that fails is no reason to give a message to nobody."""
+
+    class Failing:
+        credit = 1
+
+        def send(self, held: Held) -> None:
+            raise RuntimeError
+
+    queue = LiveQueue("q")
+    queue.offer(Held("1", 1, b""))
+    with pytest.raises(RuntimeError):
+        queue.add(Failing())
+
+    assert 1 == len(queue)
+
+
+def test_all_that_comes_in_one_piece_is_taken_though_proton_has_less_room() -> None:
+    """A system may give much at once: what is left out breaks the frames behind it."""
+
+    async def told() -> None:
+        taking, wire = Taking(), Wire()
+        port = ClientPort("c", service=taking, ports=set())
+        port.connection_made(wire)
+        connection, engine = Connection(), Transport()
+        engine.bind(connection)
+        connection.container = "client"
+        connection.open()
+        session = connection.session()
+        session.open()
+        sender = session.sender("s")
+        sender.target.address = "q"
+        sender.open()
+        talk(engine, port, wire)
+        body = Message(body=b"x" * 400_000).encode()
+
+        sender.delivery("1")
+        sender.send(body)
+        sender.advance()
+        talk(engine, port, wire)
+
+        assert [len(body)] == [len(one) for one in taking.bodies]
+        assert body == taking.bodies[0]
+        assert not wire.has_ended
+
+    asyncio.run(told())

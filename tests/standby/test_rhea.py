@@ -1,0 +1,82 @@
+"""A client by another maker, rhea: it publishes and consumes, and finds the primary by its list.
+
+It is taken from where node finds it, else from npm; without both the test is left out.
+
+Source: hot standby, H4, H8, H11.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("proton", reason="the extra `standby` is not installed")
+
+from tools.failover.manager import Manager, running
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = Path(__file__).with_name("rhea_client.js")
+COUNT = 200
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return where node finds rhea."""
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    there = subprocess.run(["node", "-e", "require('rhea')"], capture_output=True, check=False)
+    if there.returncode == 0:
+        return os.environ.get("NODE_PATH", "")
+    if shutil.which("npm") is None:
+        pytest.skip("rhea is not there, and npm is not installed")
+    top = tmp_path_factory.mktemp("rhea")
+    command = ["npm", "install", "--no-fund", "--no-audit", "--prefix", str(top), "rhea@3"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip("rhea is not there, and npm has not got it within two minutes")
+    if done.returncode:
+        pytest.skip(f"rhea is not there, and npm has not got it: {done.stderr.strip()[-200:]}")
+    return str(top / "node_modules")
+
+
+def told(modules: str, what: str, *addresses: str) -> dict[str, Any]:
+    """Return what the client says in the end."""
+    done = subprocess.run(
+        ["node", str(SCRIPT), what, str(COUNT), *addresses],
+        env={**os.environ, "NODE_PATH": modules},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert 0 == done.returncode, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_rhea_publishes_and_another_primary_has_it_all(tmp_path: Path, modules: str) -> None:
+    """The backup is first on its list; what it consumes after the failover is marked."""
+    with running(Manager.of(tmp_path, "ab")) as manager:
+        manager.start()
+        assert "a" == manager.promote("a")
+        assert manager.until("b", "backup")
+        a, b = manager.urls()
+
+        published = told(modules, "publish", b, a)
+        manager.kill("a")
+        assert "b" == manager.promote("b")
+        consumed = told(modules, "consume", a, b)
+        left = manager.status("b")["queues"]
+
+    assert COUNT == published["settled"]
+    assert 2 == published["attempts"]
+    assert [[str(number), True] for number in range(1, COUNT + 1)] == consumed["found"]
+    assert {"q": 0} == left

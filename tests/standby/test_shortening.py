@@ -1,0 +1,154 @@
+"""A broker's journal is made shorter between its writes, and a kill at any moment loses nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from joinproto.log import dropping, snapshot
+from joinproto.standby.keeping import disk as keeping
+from joinproto.standby.keeping import shortening
+from joinproto.standby.keeping.disk import Disk, open_disk
+from joinproto.standby.keeping.form import Deed, Taken
+from tests.log.test_snapshot_kills import counted
+from tests.standby.test_kept import LIFE, QUEUE, ids, put
+
+WRITES = 60
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of some hundred bytes; and no waiting for this machine's disk."""
+    monkeypatch.setattr(keeping, "COMPACT_BYTES", 5_000)
+    monkeypatch.setattr(shortening, "AT_ONCE", 4)
+    for room in (keeping, dropping, snapshot):
+        monkeypatch.setattr(room, "PIECE_BYTES", 300)
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, lambda file: None)
+
+
+def deeds(number: int, stay: int = 5) -> list[Deed]:
+    """Return what is done in one write: two messages come, and two that came before go."""
+    came = [put(2 * number), put(2 * number + 1)]
+    gone = [Taken("q", f"1.a.{2 * (number - stay) + at}") for at in (0, 1)]
+    return [*came, *(gone if number > stay else ())]
+
+
+def there(writes: int, stay: int = 5) -> list[str]:
+    """Return the messages after so many writes."""
+    first = 2 + 2 * max(0, writes - stay)
+    return [f"1.a.{number}" for number in range(first, 2 * writes + 2)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    with open_disk(tmp_path / "store", "a") as disk:
+        disk.write(LIFE[1])
+        disk.append([QUEUE])
+    return tmp_path / "store"
+
+
+def live(disk: Disk, first: int = 1, last: int = WRITES) -> Iterator[int]:
+    for number in range(first, last + 1):
+        disk.append(deeds(number))
+        yield number
+
+
+def test_it_is_made_shorter_and_no_write_waits_for_long(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a store of a million messages all at once is seconds, in which sessions end."""
+    sizes: list[int] = []
+
+    def each(name: str, args: Any) -> None:
+        if name == "pwrite":
+            sizes[-1] += len(args[1])
+
+    monkeypatch.setattr(keeping, "COMPACT_BYTES", 50_000)
+    counted(monkeypatch, each)
+    with open_disk(store, "a") as disk:
+        for number in range(1, 201):
+            sizes.append(0)
+            disk.append(deeds(number, stay=60))
+            assert there(number, stay=60) == ids(disk)
+        assert disk.journal.first_seq > 1
+        state = disk.journal.base.state_bytes if disk.journal.base else 0
+
+    # Its own bytes, and three pieces.
+    assert max(sizes) < 1_500 < 4_000 < state
+    with open_disk(store, "a") as again:
+        assert there(200, stay=60) == ids(again)
+    assert {"frames.index", "frames.log", "standby"} == {one.name for one in store.iterdir()}
+
+
+def test_it_goes_on_where_nothing_is_written(store: Path) -> None:
+    with open_disk(store, "a") as disk:
+        last = next(number for number in live(disk) if disk._chore is not None)
+        before = disk.journal.size
+        while disk.go_on():
+            pass
+        assert there(last) == ids(disk)
+        assert disk.journal.size < before
+
+
+def killed_at(path: Path, step: int, *, half: bool) -> tuple[int, bool]:
+    """Return how many writes were told of, by a child that kills itself at this step; its end."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        tell, plain, left = os.write, os.pwrite, step
+
+        def each(name: str, args: Any) -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                if half and name == "pwrite":
+                    plain(args[0], bytes(args[1])[: len(args[1]) // 2], args[2])
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            disk = open_disk(path, "a")
+            with pytest.MonkeyPatch.context() as patch:
+                counted(patch, each)
+                for number in live(disk):
+                    tell(write_end, b"%d\n" % number)
+            tell(write_end, b"end\n")
+        finally:
+            os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read_end) as pipe:
+        said = pipe.read().split()
+    _, status = os.waitpid(child, 0)
+    if said and said[-1] == "end":
+        return WRITES, True
+    assert os.WIFSIGNALED(status), said
+    return (int(said[-1]) if said else 0), False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
+def test_killed_at_any_step_nothing_is_lost(store: Path, tmp_path: Path, half: bool) -> None:
+    """What was told is there, whole; and it goes on, and is made shorter again."""
+    for step in range(10_000):
+        path = Path(shutil.copytree(store, tmp_path / f"{step}"))
+        told, is_end = killed_at(path, step, half=half)
+        with open_disk(path, "a") as disk:
+            shortening.clear(path)
+            assert ids(disk) in (there(told), there(told + 1)), step
+            last = told if ids(disk) == there(told) else told + 1
+            for number in live(disk, last + 1, WRITES + 20):
+                assert there(number) == ids(disk)
+            while disk.go_on():
+                pass
+            assert disk.journal.first_seq > 1, step
+        names = {one.name for one in path.iterdir()}
+        assert {"frames.index", "frames.log", "standby"} == names, step
+        if is_end:
+            break
+    assert step > 300

@@ -1,0 +1,31 @@
+"""The measurement of messages a second: what it says where RabbitMQ is not installed."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+pytest.importorskip("proton")
+
+from tools.failover import rabbitmq, speed
+
+
+def test_where_rabbitmq_is_not_installed_it_is_left_out_by_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rest is measured all the same."""
+    asked: list[Any] = []
+
+    def measure(*given: Any) -> dict[str, float]:
+        asked.append(given[-1])
+        return {"one_backup_share": 0.8}
+
+    monkeypatch.setattr(rabbitmq, "is_here", lambda: False)
+    monkeypatch.setattr(speed, "measure", measure)
+    monkeypatch.setattr(sys, "argv", ["speed", "--beside", "rabbitmq"])
+
+    assert 0 == speed.main()
+    assert [None] == asked
+    assert "left out: rabbitmq-server is not installed" in capsys.readouterr().err

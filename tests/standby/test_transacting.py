@@ -1,0 +1,105 @@
+"""What a connection's transactions hold, and what makes one fail.
+
+Source: hot standby, LM3; AMQP 1.0, part 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("proton", reason="the extra `standby` is not installed")
+
+from attrs import define, field
+from proton import Described, Message, symbol, ulong
+
+from joinproto.standby.serving.queues import Held
+from joinproto.standby.serving.transacting import (
+    EACH_BYTES,
+    ROLLBACK,
+    TRANSACTIONAL,
+    Reply,
+    Transactions,
+    told_in,
+)
+
+
+@define
+class Commits:
+    """Takes what is committed."""
+
+    bodies: list[bytes] = field(factory=list)
+
+    def commit_whole(
+        self,
+        puts: list[tuple[str, bytes, bool]],
+        takes: list[tuple[str, Held]],
+        done: Callable[[str], None],
+    ) -> None:
+        self.bodies += [body for _, body, _ in puts]
+        done("")
+
+
+@pytest.fixture
+def commits() -> Commits:
+    return Commits()
+
+
+@pytest.fixture
+def transactions(commits: Commits) -> Transactions:
+    return Transactions(commits)
+
+
+def asked(transactions: Transactions, name: str, *values: Any) -> Reply:
+    """Return what is answered to a request."""
+    found: list[Reply] = []
+    body = Message(body=Described(symbol(f"amqp:{name}:list"), [*values])).encode()
+    transactions.ask(None, body, found.append)
+    return found[0]
+
+
+def test_what_one_holds_has_a_bound_also_for_messages_without_content(
+    transactions: Transactions, commits: Commits
+) -> None:
+    """What is not sent costs nothing, and a commit of a million messages holds up all others."""
+    name = asked(transactions, "declare").id
+    for _ in range((64 << 20) // EACH_BYTES + 1):
+        assert transactions.put(name, "q", b"", True)
+
+    assert ROLLBACK == asked(transactions, "discharge", name, False).condition
+    assert [] == commits.bodies
+    assert 0 == transactions.held_bytes
+
+
+def test_a_message_that_is_not_taken_fails_all_of_it(
+    transactions: Transactions, commits: Commits
+) -> None:
+    """LM3: whoever sent it settled hears of it nowhere else."""
+    name = asked(transactions, "declare").id
+    assert transactions.put(name, "q", b"1", True)
+    assert transactions.put(name, "q", b"2", True, "it is too long")
+
+    found = asked(transactions, "discharge", name, False)
+
+    assert (ROLLBACK, "it is too long") == (found.condition, found.why)
+    assert [] == commits.bodies
+
+
+@define
+class Delivery:
+    """What a client said of one."""
+
+    data: Any
+    remote_state: int = TRANSACTIONAL
+
+    @property
+    def remote(self) -> Delivery:
+        return self
+
+
+@pytest.mark.parametrize("outcome", [[], 3.5, None, "nonsense", symbol("no:outcome")])
+def test_an_outcome_that_is_none_is_no_outcome(outcome: object) -> None:
+    assert (b"1", -1) == told_in(Delivery([b"1", Described(outcome, [])]))
+    assert (b"1", 0x24) == told_in(Delivery([b"1", Described(ulong(0x24), [])]))

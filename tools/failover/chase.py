@@ -1,0 +1,177 @@
+"""A backup catches up with a long queue under load: last-in first-out, and first-in first-out.
+
+    python -m tools.failover.chase --messages 100000 --svg docs/standby-chase.svg
+
+A publisher puts at the back as fast as a consumer takes from the front, and faster than copies go
+to the backup.  From the front the copy never gets ahead of both; from the back it meets the
+consumer.  Exit code 1 where the first does not catch up, or the second one does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from proton import Delivery, Event, Message
+from proton.handlers import MessagingHandler
+from proton.reactor import Container
+
+from tools.failover.manager import Manager, running
+from tools.failover.speed import Publisher
+
+QUEUE = "chase"
+STEP_SECONDS = 0.02
+SAMPLE_SECONDS = 0.5
+ORDERS = ("lifo", "fifo")
+
+
+class Load(MessagingHandler):  # type: ignore[misc]
+    """Publishes and takes `rate` messages a second each, until it is killed."""
+
+    def __init__(self, url: str, rate: float) -> None:
+        super().__init__(prefetch=0, auto_accept=False)
+        self.url, self.rate = url, rate
+        self.sent = self.asked = 0
+
+    def on_start(self, event: Event) -> None:
+        self.container = event.container
+        connection = event.container.connect(self.url, reconnect=False)
+        self.sender = event.container.create_sender(connection, QUEUE)
+        self.receiver = event.container.create_receiver(connection, QUEUE)
+        self.began = time.monotonic()
+        event.container.schedule(STEP_SECONDS, self)
+
+    def on_timer_task(self, event: Event) -> None:
+        due = int((time.monotonic() - self.began) * self.rate)
+        while self.sent < due and self.sender.credit > 0:
+            self.sent += 1
+            self.sender.send(Message(id=f"late-{self.sent}", durable=True, body="x" * 100))
+        if self.asked < self.sent:
+            # What comes in and what goes out are alike.
+            self.receiver.flow(self.sent - self.asked)
+            self.asked = self.sent
+        event.container.schedule(STEP_SECONDS, self)
+
+    def on_message(self, event: Event) -> None:
+        event.delivery.update(Delivery.ACCEPTED)
+        event.delivery.settle()
+
+
+def chase(
+    top: Path, order: str, messages: int, rate: float, copies: float, seconds: float
+) -> dict[str, Any]:
+    """Return how many were still to be copied over time, and when the backup had caught up."""
+    tables = f'[copying]\norder = "{order}"\nper_second = {copies}\n'
+    with running(Manager.of(top, "ab", tables=tables)) as manager:
+        manager.start("a")
+        manager.promote("a")
+        Container(Publisher(manager.url("a"), QUEUE, messages)).run()
+        load = subprocess.Popen(
+            [sys.executable, "-m", "tools.failover.chase", "--load", manager.url("a"), str(rate)],
+            cwd=Path(__file__).resolve().parents[2],
+        )
+        try:
+            manager.start("b")
+            return {"order": order, **_watched(manager, seconds)}
+        finally:
+            load.kill()
+            load.wait()
+
+
+def _watched(manager: Manager, seconds: float) -> dict[str, Any]:
+    samples: list[tuple[float, int]] = []
+    began, caught_up, before = 0.0, None, 0
+    while not began or time.monotonic() - began < seconds:
+        found = manager.status("a")
+        left, confirmed = int(str(found["to_copy"])), int(str(found["confirmed"]))
+        if left and not began:
+            began, before = time.monotonic(), confirmed
+        if began:
+            at = round(time.monotonic() - began, 1)
+            samples.append((at, left))
+            if manager.status("b").get("role") == "backup":
+                caught_up = at
+                break
+        time.sleep(SAMPLE_SECONDS)
+    spent = time.monotonic() - began
+    rate = (int(str(manager.status("a")["confirmed"])) - before) / spent
+    return {"caught_up_after": caught_up, "published_a_second": round(rate), "samples": samples}
+
+
+def as_svg(runs: list[dict[str, Any]], about: str) -> str:
+    """Return the plot: messages still to be copied, over seconds."""
+    wide, high, left, under = 640, 320, 70, 40
+    points = [point for run in runs for point in run["samples"]]
+    most_x, most_y = max(x for x, _ in points), max(y for _, y in points)
+    colours = dict(zip(ORDERS, ("#0b6e4f", "#b3361f"), strict=True))
+
+    def place(x: float, y: float) -> str:
+        return (
+            f"{left + x / most_x * (wide - left - 20):.1f},"
+            f"{high - under - y / most_y * (high - under - 40):.1f}"
+        )
+
+    def text(x: float, y: float, words: str, *, anchor: str = "middle", fill: str = "#444") -> str:
+        return f'<text x="{x}" y="{y}" text-anchor="{anchor}" fill="{fill}">{words}</text>'
+
+    axes = f"M{place(0, most_y)} L{place(0, 0)} L{place(most_x, 0)}"
+    size = f'viewBox="0 0 {wide} {high}" font-size="12" font-family="sans-serif" role="img"'
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
+        f"<title>{about}</title>",
+        f'<rect width="{wide}" height="{high}" fill="#fff"/>',
+        text(left, 20, "messages still to be copied", anchor="start"),
+        text(wide - 20, high - 8, "seconds", anchor="end"),
+        f'<path d="{axes}" fill="none" stroke="#999"/>',
+    ]
+    for share in (0, 0.5, 1):
+        x, y = place(most_x * share, most_y * share).split(",")
+        lines.append(text(left - 6, float(y) + 4, f"{most_y * share:,.0f}", anchor="end"))
+        lines.append(text(float(x), high - under + 16, f"{most_x * share:.0f}"))
+    for at, run in enumerate(runs):
+        colour = colours[run["order"]]
+        drawn = " ".join(place(*point) for point in run["samples"])
+        lines.append(f'<polyline points="{drawn}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        ended = run["caught_up_after"]
+        words = f"caught up after {ended:g} s" if ended is not None else "does not catch up"
+        named = {"lifo": "from the back", "fifo": "from the front"}[run["order"]]
+        lines.append(text(wide - 20, 20 + 16 * at, f"{named}: {words}", anchor="end", fill=colour))
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def main() -> int:
+    """Print what was measured, and draw it; 1 where it is otherwise than said."""
+    parser = argparse.ArgumentParser(prog="python -m tools.failover.chase", description=__doc__)
+    parser.add_argument("--messages", type=int, default=100_000)
+    parser.add_argument("--rate", type=float, default=300.0, help="published and taken, a second")
+    parser.add_argument("--copies", type=float, default=250.0, help="copied at most, a second")
+    parser.add_argument("--seconds", type=float, default=300.0, help="who has not ended then")
+    parser.add_argument("--svg", type=Path)
+    parser.add_argument("--load", nargs=2, metavar=("URL", "RATE"), help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.load:
+        Container(Load(asked.load[0], float(asked.load[1]))).run()
+        return 0
+    runs = []
+    for order in ORDERS:
+        with TemporaryDirectory() as top:
+            runs.append(
+                chase(Path(top), order, asked.messages, asked.rate, asked.copies, asked.seconds)
+            )
+    if asked.svg:
+        about = f"{asked.messages} messages, {asked.rate:g} published and taken a second"
+        asked.svg.write_text(as_svg(runs, about), encoding="utf-8")
+    shown = [{**run, "samples": [*run["samples"][:1], *run["samples"][-1:]]} for run in runs]
+    print(json.dumps(shown, indent=2))
+    ends = [run["caught_up_after"] is not None for run in runs]
+    return 0 if ends == [True, False] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,196 @@
+"""What a manager outside must keep, shown on real brokers: who keeps it loses nothing.
+
+    python -m tools.failover.condition
+
+One run keeps all three guards of docs/standby.md, though it promotes twice while the old primary
+runs.  The others break one each, and lose a message that was confirmed.  `built-in`: the same
+cuts and promotions, by brokers that promote themselves.  Exit code 1 where a run ends otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from proton import ConnectionException, Message, Timeout
+from proton.utils import BlockingConnection
+
+from tools.failover.faults import SECONDS, cut_off, promote_at_the_same_time, stopped
+from tools.failover.manager import Manager, running
+from tools.validate.standby import validate_brokers
+
+QUEUE = "q"
+
+
+class Counting:
+    """What clients were told is confirmed."""
+
+    def __init__(self, manager: Manager) -> None:
+        self.manager = manager
+        self.confirmed: list[str] = []
+
+    def publish(self, broker: str, body: str, seconds: float = SECONDS) -> bool:
+        """Publish at this broker; return whether it was confirmed."""
+        url = self.manager.url(broker)
+        try:
+            connection = BlockingConnection(url, timeout=seconds, reconnect=False)
+        except ConnectionException:
+            return False
+        try:
+            connection.create_sender(QUEUE).send(Message(body=body, durable=True))
+        except (ConnectionException, Timeout):
+            return False
+        else:
+            self.confirmed.append(body)
+            return True
+        finally:
+            _closed(connection)
+
+    def lost(self) -> list[str]:
+        """Return what was confirmed, and is not at the primary that is there in the end."""
+        connection = BlockingConnection(
+            self.manager.url(self.manager.serving()), timeout=SECONDS, reconnect=False
+        )
+        receiver = connection.create_receiver(QUEUE, credit=100)
+        found = []
+        try:
+            while True:
+                found.append(receiver.receive(timeout=2).body)
+                receiver.accept()
+        except Timeout:
+            pass
+        _closed(connection)
+        return sorted({*self.confirmed} - {*found})
+
+
+def _closed(connection: BlockingConnection) -> None:
+    with suppress(ConnectionException, Timeout):
+        connection.close()
+
+
+def _promote(manager: Manager, name: str) -> None:
+    if manager.promote(name) != name:
+        raise RuntimeError(f"{name} was not promoted: {manager.refusals[-1]}")
+
+
+def _without(manager: Manager, primary: str, *gone: str) -> None:
+    """Wait until a primary has gone on without these."""
+    deadline = time.monotonic() + SECONDS
+    while {*gone} & {*map(str, manager.status(primary).get("up_to_date", ()))}:  # type: ignore[call-overload]
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{primary} still waits for {gone}: {manager.status(primary)}")
+        time.sleep(0.1)
+
+
+def keeps(manager: Manager, client: Counting) -> None:
+    """Two are promoted, one after the other, from the last view, while the old ones run."""
+    client.publish("a", "1")
+    _promote(manager, "b")
+    client.publish("b", "2")
+    manager.until("c", "backup")
+    _promote(manager, "c")
+    client.publish("c", "3")
+
+
+def breaks_first(manager: Manager, client: Counting) -> None:
+    """b is promoted, which the last view does not have: a went on without it."""
+    with cut_off(manager, "a"):
+        _without(manager, "a", "b", "c")
+        client.publish("a", "1")
+        _promote(manager, "b")
+
+
+def breaks_second(manager: Manager, client: Counting) -> None:
+    """c is promoted from the view of before, when b had gone on without it, and died."""
+    manager.kill("a")
+    with cut_off(manager, "c"):
+        _promote(manager, "b")
+        _without(manager, "b", "a", "c")
+        client.publish("b", "1")
+        manager.kill("b")
+    _promote(manager, "c")
+
+
+def breaks_third(manager: Manager, client: Counting) -> None:
+    """b is promoted as it should be; then a, which nobody stopped, goes on without it."""
+    with cut_off(manager, "a"):
+        _promote(manager, "b")
+        _without(manager, "a", "b", "c")
+        client.publish("a", "1")
+        client.publish("b", "2")
+
+
+def built_in(manager: Manager, client: Counting) -> None:
+    """The same by brokers that promote themselves: who cannot ask the others confirms nothing."""
+    client.publish("a", "0")
+    with cut_off(manager, "a"):
+        others = [name for name in "abc" if name != manager.primary]
+        promote_at_the_same_time(manager, others)
+        client.publish("a", "1", seconds=5)
+        client.publish(manager.serving(but="a"), "2")
+        promote_at_the_same_time(manager, others)
+        client.publish(manager.serving(but="a"), "3")
+    manager.until("a", "backup")
+    last = manager.serving()
+    with stopped(manager, last):
+        client.publish(manager.serving(but=last), "4")
+    manager.until(last, "backup")
+
+
+RUNS: Mapping[str, tuple[Callable[[Manager, Counting], None], bool]] = {
+    "keeps": (keeps, False),
+    "breaks-1": (breaks_first, True),
+    "breaks-2": (breaks_second, True),
+    "breaks-3": (breaks_third, True),
+    "built-in": (built_in, False),
+}
+"""Each with whether it must lose something."""
+
+
+def run(top: Path, name: str) -> dict[str, Any]:
+    """Return what was confirmed in a run, and what of it was lost."""
+    deeds, loses = RUNS[name]
+    top.mkdir(exist_ok=True)
+    own, more = name == "built-in", 'events = "events"'
+    with running(Manager.of(top, "abc", more=more, built_in=own, cuts=True)) as manager:
+        manager.start()
+        if own:
+            manager.serving()
+        else:
+            _promote(manager, "a")
+        for backup in (one for one in "abc" if one != manager.primary):
+            manager.until(backup, "backup")
+        client = Counting(manager)
+        deeds(manager, client)
+        lost = client.lost()
+    claims = validate_brokers([top / "events"]).claims
+    return {
+        "about": (deeds.__doc__ or "").strip(),
+        "confirmed": client.confirmed,
+        "lost": lost,
+        "must_lose": loses,
+        "claims_broken": [claim.name for claim in claims if claim.found],
+    }
+
+
+def main(names: Sequence[str] = ()) -> int:
+    """Do all runs, or these; print what came of them."""
+    with TemporaryDirectory() as top:
+        found = {name: run(Path(top) / name, name) for name in names or RUNS}
+    print(json.dumps(found, indent=2))
+    is_as_said = all(
+        bool(one[told]) is one["must_lose"]
+        for one in found.values()
+        for told in ("lost", "claims_broken")
+    )
+    return 0 if is_as_said else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

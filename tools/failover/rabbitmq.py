@@ -1,0 +1,40 @@
+"""Three nodes of RabbitMQ with a quorum queue, reached by AMQP 1.0: what a figure stands beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tools.fixtures.rabbitmq import NODES, PROGRAMS, cluster
+
+PLUGIN = "rabbitmq_amqp1_0"
+
+
+def is_here() -> bool:
+    """Return whether this machine has it."""
+    return Path(PROGRAMS, "rabbitmq-server").is_file()
+
+
+@contextmanager
+def running() -> Iterator[Callable[[str], tuple[str, str]]]:
+    """Yield what declares a queue, and returns the broker's URL and the queue's address there."""
+    with cluster() as nodes:
+        # Who says no name is this user: the client is the one that joinproto's broker has.
+        (nodes.root / "rabbitmq.conf").write_text("amqp1_0.default_user = guest\n", "utf-8")
+        nodes.form(plugins=PLUGIN)
+
+        def queue(name: str) -> tuple[str, str]:
+            called = f'rabbit_misc:r(<<"/">>, queue, <<"{name}">>)'
+            kind = '[{<<"x-queue-type">>, longstr, <<"quorum">>}]'
+            call = f'rabbit_amqqueue:declare({called}, true, false, {kind}, none, <<"x">>).'
+            nodes.ctl("a", "eval", call)
+            told = nodes.ctl("a", "list_queues", "name", "type", "members", "--no-table-headers")
+            mine = next(line for line in told.splitlines() if line.startswith(f"{name}\t"))
+            if "quorum" not in mine or not all(f"{node}@" in mine for node in NODES):
+                raise RuntimeError(f"not a quorum queue of three nodes: {mine}")
+            return f"amqp://127.0.0.1:{nodes.port('a')}", f"/amq/queue/{name}"
+
+        yield queue
+        for node in NODES:
+            nodes.ctl(node, "stop")
