@@ -24,6 +24,7 @@ from proofs.clusterer_steps import (
     names,
     ready,
     s,
+    said,
     t,
     u,
     v,
@@ -94,6 +95,11 @@ CONJUNCTS = (
         "two nodes could be ready with one config, each with data of its own",
     ),
     Conjunct(
+        "said_of_what_is_meant",
+        every((n, c), said(n, c) >> some(s, means(c, s))),
+        "data could be thrown away for nobody's",
+    ),
+    Conjunct(
         "ready_has_what_is_meant",
         every((n, c, s), all_of(ready(n), held(n, c), has(n, s)) >> means(c, s)),
         "it is the claim one_set_of_data",
@@ -106,7 +112,7 @@ LAYER = Layer(
     name="clusterer",
     about="configs, data and who goes first, of any number of nodes",
     sorts=(NODE, CONFIG, VERSION, SET),
-    relations=(below, names, gospel, held, kept, waits, ready, first, has, lock, means),
+    relations=(below, names, gospel, held, kept, waits, ready, first, has, lock, means, said),
     functions=(version,),
     axioms={
         "versions are in a line": all_of(
@@ -115,7 +121,7 @@ LAYER = Layer(
             every((u, v), below(u, v) | below(v, u) | same(u, v)),
         ),
     },
-    initial=dict.fromkeys((held, kept, waits, ready, first, has, lock, means), FALSE),
+    initial=dict.fromkeys((held, kept, waits, ready, first, has, lock, means, said), FALSE),
     steps=STEPS,
     conjuncts=CONJUNCTS,
     claims=(
@@ -138,13 +144,13 @@ LAYER = Layer(
         ),
         Claim(
             "the_gospels_data_survive",
-            "U3: what is on a node's disk is thrown away only where another one that is ready has"
-            " what the config means; or by the one that founds with a gospel that is reset",
+            "U3: what is on a node's disk is thrown away only on the word of one that was ready"
+            " with what the config means; or by the one that founds with a gospel that is reset",
             every(
                 (n, c, s),
                 all_of(has(n, s), held(n, c), ~After(has(n, s)))
                 >> (
-                    After(some((m, t), all_of(ready(m), held(m, c), has(m, t), means(c, t))))
+                    some((m, t), said(m, c) & means(c, t))
                     | all_of(After(first(n)), every(x, ~gospel(c, x)), every(t, ~means(c, t)))
                 ),
             ),
@@ -175,6 +181,12 @@ LAYER = Layer(
             is_step=True,
         ),
         Claim(
+            "the_word_is_true",
+            "U4: who says that it is ready with a config is so when it says it",
+            every((n, c), (~said(n, c) & After(said(n, c))) >> (ready(n) & held(n, c))),
+            is_step=True,
+        ),
+        Claim(
             "one_set_of_data",
             "U3, U4: a node has one set of data, those that are ready with one config the same",
             all_of(
@@ -202,12 +214,12 @@ LAYER = Layer(
         ),
         Claim(
             "other_content_is_never_merged",
-            "U1: who joins or comes back does so beside one with the very same config, not only"
-            " the same version",
+            "U1: who joins or comes back does so on the word of one with the very same config, not"
+            " only the same version",
             every(
                 (n, c),
                 all_of(held(n, c), waits(n), After(ready(n)), After(held(n, c)))
-                >> (After(first(n)) | some(m, ready(m) & held(m, c))),
+                >> (After(first(n)) | some(m, said(m, c))),
             ),
             is_step=True,
         ),
@@ -244,7 +256,7 @@ LAYER = Layer(
     ),
     assumes=(
         "who cannot be reached while another one takes the locks is off until that one goes",
-        "who says that it is ready is so when its answer comes",
+        "who says that it joins does so still when the last answer of the round comes",
         "identities tell which data a config means",
     ),
 )

@@ -32,6 +32,8 @@ has = Relation("has", (NODE, SET), "{0} has the data {1}")
 lock = Relation("lock", (NODE, NODE), "{1} holds the lock of {0}")
 means = Relation("means", (CONFIG, SET), "{0} means the data {1}: its gospel's")
 
+said = Relation("said", (NODE, CONFIG), "{0} has said that it is ready with {1}")
+
 # -- the steps ---------------------------------------------------------------------------------
 
 _UP = some(d, held(n, d))
@@ -46,7 +48,7 @@ _WAITS = Guard("it waits for the config", waits(n) & held(n, c))
 _UNSETTLED = Guard("nothing is meant by it yet", every(t, ~means(c, t)))
 _FITS = Guard("its data are those that the config means", every(t, has(n, t) >> means(c, t)))
 _BLANK = Guard("it has no data", every(t, ~has(n, t)))
-_SOMEBODY = Guard("somebody is ready with the same config", ready(m) & held(m, c))
+_SOMEBODY = Guard("somebody has said that it is ready with the same config", said(m, c))
 
 _TAKEN = {held: Update((x, d), (held(x, d) & ~same(x, n)) | (same(x, n) & same(d, c)))}
 _KEPT = {kept: Update((x, d), (kept(x, d) & ~same(x, n)) | (same(x, n) & same(d, c)))}
@@ -152,16 +154,26 @@ GO = Step(
     ),
     {**_GONE, **_LEADS},
 )
+SAY = Step(
+    "say",
+    "U4: who is ready with what the config means says so; the word may come when it has ended",
+    (n, c, s),
+    (
+        Guard("it is ready with the config", ready(n) & held(n, c)),
+        Guard("it has what the config means", has(n, s) & means(c, s)),
+    ),
+    {said: Update((x, d), said(x, d) | (same(x, n) & same(d, c)))},
+)
 JOIN = Step(
     "join",
-    "U4: somebody is ready with the config, and has data: what this one has is wiped",
-    (n, m, c, s),
-    (_NAMED, _WAITS, _SOMEBODY, Guard("that one has data", has(m, s))),
+    "U4: on the word of one that was ready with the config what this one has is wiped",
+    (n, m, c),
+    (_NAMED, _WAITS, _SOMEBODY),
     {**_GONE, **_WIPED},
 )
 BACK = Step(
     "come back",
-    "U5: somebody is ready with the config, and the data at hand are those that it means",
+    "U5: on the word of one that was ready with the config; the data at hand are what it means",
     (n, m, c),
     (_NAMED, _WAITS, _SOMEBODY, _FITS),
     _GONE,
@@ -247,6 +259,7 @@ STEPS = (
     FOUND,
     EMPTY,
     GO,
+    SAY,
     JOIN,
     BACK,
     SETTLE,

@@ -34,7 +34,7 @@ class Counterexample:
         return None if self.step is None else self.before.after(self.step, self.env)
 
 
-def to_structure(model: Any, reader: Reader, layer: Layer, state: int = 0) -> Structure:
+def to_structure(model: Any, reader: Reader, layer: Layer) -> Structure:
     """Return the state that the model describes."""
     universe = {
         sort: tuple(model.get_universe(reader.sort(sort)) or [_some(model, reader, sort)])
@@ -52,7 +52,7 @@ def to_structure(model: Any, reader: Reader, layer: Layer, state: int = 0) -> St
         relation: frozenset(
             tuple(names[sort][str(one)] for sort, one in zip(relation.sorts, row, strict=True))
             for row in product(*(universe[sort] for sort in relation.sorts))
-            if says(reader.relation(relation, state)(*row))
+            if says(reader.relation(relation)(*row))
         )
         for relation in layer.relations
     }

@@ -3,8 +3,9 @@
     python -m tools.torture_clusterer --minutes 10 --seed 7
 
 Configs are applied at several nodes at once, two contents of one version among them.  Claimed: no
-version ever decreases on a node's disk, the gospel's data are there at the end and nobody else's,
-and all nodes are ready in the end.  Real: processes, TCP, disks, kill -9; the broker is a label.
+version ever decreases on a node's disk, the gospel's messages are there at the end and nobody
+else's, and all nodes are ready in the end.  Real: processes, TCP, disks, kill -9; each node manages
+a broker that is a process with a file of messages.
 
 Exit code 0: all holds; 1: something does not, and the report says what.
 """
@@ -30,10 +31,11 @@ from joinproto.clusterer.config import Config
 from tools.faults.clusterer import Fleet
 
 NAMES = "abcdef"
-MUTANTS = ("older-wins", "ready-not-joined")
+MUTANTS = ("older-wins", "ready-not-joined", "gospel-by-name")
 """Rules whose lack shows in a storm; the lack of the others, in `joinproto check --mutant`."""
 END_SECONDS = 90.0
 WAIT_SECONDS = 3.0
+MESSAGES = 5
 
 
 @frozen
@@ -44,12 +46,18 @@ class Judged:
     faults: dict[str, int]
     configs: int
     runs: int
+    messages: int
 
 
 @define
 class Storm:
-    """`label`: of the gospel's data.  `keeper`: the gospel of the newest configs; it is killed and
-    cut like the others, and never reset, because then its data would be lost by rights.
+    """`label`: of the gospel's data; `messages`: what was acknowledged to be in them, in order,
+    published whenever all were ready with one config.  `keeper`: the gospel of all configs.
+
+    It is killed and cut like the others.  It is reset, too, in the middle of a transition, once all
+    others have its data; while it is `blank`, configs are given to those alone that know which one
+    it was, and all name a `witness`: one given to the blank machine would mean the blank one's
+    data, and those of who is left out do not count any more, by rights.
     """
 
     fleet: Fleet
@@ -58,6 +66,9 @@ class Storm:
     version: int = 1
     label: str = ""
     keeper: str = ""
+    blank: bool = False
+    witness: str = ""
+    messages: list[str] = Factory(list)
     kinds: Counter[str] = Factory(Counter)
     problems: list[str] = Factory(list)
 
@@ -73,7 +84,11 @@ class Storm:
             self.problems.append(str(error))
         self.problems += self._versions()
         return Judged(
-            tuple(self.problems), dict(self.kinds), self.version, len(self.fleet.events())
+            problems=tuple(self.problems),
+            faults=dict(self.kinds),
+            configs=self.version,
+            runs=len(self.fleet.events()),
+            messages=len(self.messages),
         )
 
     def _form(self) -> None:
@@ -83,10 +98,44 @@ class Storm:
         for name in fleet.names:
             fleet.start(name, first if name == self.keeper else None)
         fleet.until_ready(fleet.names, self.version)
+        self._anew()
+        self._publish()
+
+    def _anew(self) -> None:
+        """The gospel comes as a blank machine, and then with a younger config: that means its data.
+
+        It is cut off until it has some: the others would hand it theirs.
+        """
+        fleet = self.fleet
+        others = [name for name in fleet.names if name != self.keeper]
+        self.say(f"reset {self.keeper}, the gospel, which comes back with a younger config")
+        fleet.cut([self.keeper], others)
+        fleet.reset(self.keeper)
+        fleet.start(self.keeper)
+        fleet.until_ready([self.keeper], 0)
         self.label = str(fleet.label(self.keeper))
+        self.version += 1
+        fleet.stop(self.keeper)
+        fleet.heal()
+        fleet.start(self.keeper, self._config(fleet.names))
+        fleet.until_ready(fleet.names, self.version)
+        for name in fleet.names:
+            if fleet.label(name) != self.label:
+                raise AssertionError(
+                    f"the gospel's data are lost at {name}: {fleet.label(name)}, and they were"
+                    f" {self.label}, which {self.keeper} had when the config was given to it"
+                )
+
+    def _publish(self) -> None:
+        """A few messages, each acknowledged by the brokers of all nodes."""
+        for _ in range(MESSAGES):
+            self.messages.append(f"message {len(self.messages)}")
+            for name in self.fleet.names:
+                if not self.fleet.publish(name, self.messages[-1]):
+                    raise AssertionError(f"{name} is ready, and its broker takes no message")
 
     def _config(self, names: tuple[str, ...]) -> Config:
-        nodes = frozenset({*names, self.keeper})
+        nodes = frozenset({*names, self.keeper, self.witness} - {""})
         return Config(self.version, nodes, gospel=self.keeper, shutdown_timeout=1_000)
 
     def _one(self) -> None:
@@ -95,7 +144,7 @@ class Storm:
         victim = chance.choice(names)
         ways: tuple[tuple[int, Callable[[str], None]], ...] = (
             (4, self.kill), (1, self.reset), (2, self.cut), (3, self.heal), (4, self.apply),
-            (4, self.start), (1, self.stop),
+            (4, self.start), (1, self.stop), (1, self.replace),
         )  # fmt: skip
         weights = [weight for weight, _ in ways]
         (do,) = chance.choices([one for _, one in ways], weights)
@@ -111,10 +160,44 @@ class Storm:
         self.fleet.stop(victim)
 
     def reset(self, victim: str) -> None:
-        """Never the gospel, and never while the gospel may be about to change."""
-        if victim != self.keeper:
+        """Never the gospel, and nobody while that is blank: the others have its data."""
+        if victim != self.keeper and not self.is_blank():
             self.say(f"reset {victim}")
             self.fleet.reset(victim)
+
+    def replace(self, _: str) -> None:
+        """The gospel comes as a blank machine, while the others go on to another config."""
+        fleet, chance = self.fleet, self.chance
+        if self.is_blank():
+            return
+        self._gather()
+        others = [name for name in fleet.names if name != self.keeper]
+        self.witness = chance.choice(others)
+        self._apply(others)
+        time.sleep(chance.uniform(0.0, 0.4))
+        self.say(f"reset {self.keeper}, the gospel")
+        fleet.reset(self.keeper)
+        self.blank = True
+        if chance.random() < 0.5:
+            self.kill(chance.choice(others))
+        fleet.start(self.keeper)
+
+    def is_blank(self) -> bool:
+        """Return whether the gospel was reset, and has not yet got its data from the others.
+
+        That they are on its disk is not enough: killed before it is ready, it throws them away.
+        """
+        said = self.fleet.status(self.keeper) if self.blank else None
+        is_ready = said is not None and said["status"] == "ready"
+        if is_ready and self.fleet.label(self.keeper) == self.label:
+            self.blank, self.witness = False, ""
+        return self.blank
+
+    def _knowing(self) -> list[str]:
+        """Return who may be given a config."""
+        if not self.is_blank():
+            return list(self.fleet.names)
+        return [name for name in self.fleet.names if self.fleet.label(name) == self.label]
 
     def start(self, _: str) -> None:
         for name in self.fleet.names:
@@ -131,9 +214,14 @@ class Storm:
         self.fleet.heal()
 
     def apply(self, _: str) -> None:
+        self._apply(self._knowing())
+
+    def _apply(self, knowing: list[str]) -> None:
         """Configs at several nodes at once; each names the gospel, and who else is chance."""
         fleet, chance = self.fleet, self.chance
-        at = chance.sample(fleet.names, chance.randint(1, 3))
+        if not knowing:
+            raise AssertionError(f"nobody has the gospel's data any more: {self.label}")
+        at = chance.sample(knowing, chance.randint(1, min(3, len(knowing))))
         wanted = []
         for name in at:
             # Now and then two contents of one version: who waits ends, who is ready keeps its own.
@@ -148,14 +236,18 @@ class Storm:
             thread.join(WAIT_SECONDS)
 
     def _finish(self) -> None:
-        """All comes back, one config more, and all are ready with the gospel's data."""
+        """All comes back, and all are ready with the gospel's data."""
+        self._gather()
+
+    def _gather(self) -> None:
+        """Bring all back, by one config more; what they have then is the gospel's."""
         fleet = self.fleet
         fleet.heal()
         self.start("")
         fleet.until(
             "the gospel answers", lambda: fleet.status(self.keeper) is not None, END_SECONDS
         )
-        if fleet.label(self.keeper) != self.label:
+        if not self.is_blank() and fleet.label(self.keeper) != self.label:
             self.problems.append(
                 f"the gospel {self.keeper} has lost its data: {fleet.label(self.keeper)}, and they"
                 f" were {self.label}"
@@ -165,16 +257,21 @@ class Storm:
         end = time.monotonic() + END_SECONDS
         while not all(fleet.is_ready(name, self.version) for name in fleet.names):
             self.start("")  # who saw two contents of one version has ended
-            fleet.apply(self.keeper, last)
+            fleet.apply(next(iter(self._knowing()), self.keeper), last)
             if time.monotonic() > end:
                 raise AssertionError(f"not all are ready in the end:\n{fleet.told()}")
             time.sleep(0.5)
+        wanted = [self.label, *self.messages]
         for name in fleet.names:
-            found = fleet.label(name)
-            if found != self.label:
+            found = fleet.data(name)
+            if found != wanted:
+                lost = len(set(wanted) - set(found))
                 self.problems.append(
-                    f"the gospel's data are lost at {name}: {found}, and they were {self.label}"
+                    f"the gospel's data are lost at {name}: {found[:1]} with {len(found)} lines,"
+                    f" and they were {self.label} with {len(wanted)}; {lost} of them are not there"
                 )
+        if not self.problems:
+            self._publish()
 
     def _versions(self) -> list[str]:
         """Return where a version went down on one disk, from what the nodes wrote of themselves."""
@@ -230,6 +327,7 @@ def main(
                     "faults": found.faults,
                     "configs": found.configs,
                     "runs": found.runs,
+                    "messages": found.messages,
                     "problems": found.problems,
                     "kept": str(top) if found.problems else None,
                 }
@@ -238,6 +336,7 @@ def main(
     else:
         faults = ", ".join(f"{count} {name}" for name, count in sorted(found.faults.items()))
         click.echo(f"seed {seed}: {faults}; {found.configs} versions, {found.runs} runs of nodes")
+        click.echo(f"{found.messages} messages published")
         for problem in found.problems:
             click.echo(f"VIOLATED: {problem}")
         if found.problems:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from attrs import frozen
 
-from joinproto.ask.question import Question
+from joinproto.ask.question import Question, question
 from joinproto.ask.strict import DoesNotFit
 from joinproto.clusterer.config import Age, Held, compare
 from joinproto.clusterer.reading import Form, NotConfig, Release, of_json, read
@@ -71,8 +71,11 @@ class ReadAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question(
+    "clusterer.read", text='[{version, 1}, {nodes, ["a"]}, {gospel, reset}, {shutdown_timeout, 0}].'
+)
 def answer_read(asked: AskRead) -> ReadAnswer:
-    """Return the config of a text, or its first error."""
+    """A config file, Erlang terms or TOML, as JSON; or its first error."""
     try:
         found = read(asked.text, asked.form, asked.release)
     except NotConfig as error:
@@ -111,8 +114,9 @@ class CompareAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question("clusterer.compare", a={**ONE, "version": 2}, b=ONE)
 def answer_compare(asked: AskCompare) -> CompareAnswer:
-    """Return how the first config compares with the second."""
+    """Whether one config is younger than another, older, coeval, or contradicts it."""
     one = config_at("a", asked.a, asked.release).config
     other = config_at("b", asked.b, asked.release).config
     return compared(one, other)
@@ -134,20 +138,6 @@ def compared(one: Any, other: Any) -> CompareAnswer:
 
 
 CONFIG_QUESTIONS: tuple[Question[Any, Any], ...] = (
-    Question(
-        name="clusterer.read",
-        about="A config file, Erlang terms or TOML, as JSON; or its first error.",
-        asks=AskRead,
-        answers=ReadAnswer,
-        answer=answer_read,
-        example={"text": '[{version, 1}, {nodes, ["a"]}, {gospel, reset}, {shutdown_timeout, 0}].'},
-    ),
-    Question(
-        name="clusterer.compare",
-        about="Whether one config is younger than another, older, coeval, or contradicts it.",
-        asks=AskCompare,
-        answers=CompareAnswer,
-        answer=answer_compare,
-        example={"a": {**ONE, "version": 2}, "b": ONE},
-    ),
+    answer_read,
+    answer_compare,
 )

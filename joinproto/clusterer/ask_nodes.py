@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from attrs import evolve, frozen
 
-from joinproto.ask.question import Question
+from joinproto.ask.question import Question, question
 from joinproto.ask.strict import DoesNotFit
 from joinproto.clusterer.ask_config import CONFIG, ONE, config_at
 from joinproto.clusterer.config import Held, Notes, compare, default
@@ -70,8 +70,14 @@ class CompatibleAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question(
+    "clusterer.compatible",
+    node="b",
+    new={**ONE, "version": 2, "node_ids": {"a": "a2"}},
+    old={**ONE, "node_ids": {"a": "a1", "b": "b1"}},
+)
 def answer_compatible(asked: AskCompatible) -> CompatibleAnswer:
-    """Return whether a config goes with the data of the last achieved one."""
+    """Whether the data at hand go with a new config, or the node is wiped."""
     new = config_at("new", asked.new, asked.release)
     old = None if asked.old is None else config_at("old", asked.old, asked.release)
     case = fits(new, old, asked.node, RULES[asked.variant, asked.release])
@@ -112,8 +118,9 @@ class BootAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question("clusterer.boot", node="a", given={**ONE, "version": 2}, stored=ONE)
 def answer_boot(asked: AskBoot) -> BootAnswer:
-    """Return which config a starting node takes."""
+    """Which config a starting node takes: given, stored or default."""
     given = None if asked.given is None else config_at("given", asked.given, asked.release)
     stored = None if asked.stored is None else config_at("stored", asked.stored, asked.release)
     blank = default(asked.node)
@@ -175,13 +182,22 @@ class NewsAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question("clusterer.apply", node="a", status="ready", config={**ONE, "version": 2}, current=ONE)
 def answer_apply(asked: AskNews) -> NewsAnswer:
-    """Return what a node does with an operator's config; one that is not valid is refused."""
+    """What a node does with an operator's config, and what it answers."""
     return _news(asked, by_operator=True)
 
 
+@question(
+    "clusterer.new-config",
+    node="a",
+    status="joining",
+    config={**ONE, "version": 2},
+    current=ONE,
+    sender="c",
+)
 def answer_new_config(asked: AskNews) -> NewsAnswer:
-    """Return what a node does with a peer's config."""
+    """What a node does with a config from a peer."""
     return _news(asked, by_operator=False)
 
 
@@ -299,8 +315,18 @@ SAID = {
 }
 
 
+@question(
+    "clusterer.ids",
+    node="b",
+    identity="b1",
+    nodes=["a", "b"],
+    ids={"a": "a1", "c": "c1"},
+    op="add-one",
+    of="a",
+    its="a2",
+)
 def answer_ids(asked: AskIds) -> IdsAnswer:
-    """Return the identities after one operation, tidied: of the config's nodes, one's own set."""
+    """Bookkeeping of the nodes' identities."""
     rules = RULES[asked.variant, Release.SEED]
     held = Held(evolve(default(asked.node), disc=frozenset(asked.nodes)), Notes.of(asked.ids))
     other = None if asked.other is None else Held(held.config, Notes.of(asked.other))
@@ -331,62 +357,9 @@ def answer_ids(asked: AskIds) -> IdsAnswer:
 
 
 NODE_QUESTIONS: tuple[Question[Any, Any], ...] = (
-    Question(
-        name="clusterer.compatible",
-        about="Whether the data at hand go with a new config, or the node is wiped.",
-        asks=AskCompatible,
-        answers=CompatibleAnswer,
-        answer=answer_compatible,
-        example={
-            "node": "b",
-            "new": {**ONE, "version": 2, "node_ids": {"a": "a2"}},
-            "old": {**ONE, "node_ids": {"a": "a1", "b": "b1"}},
-        },
-    ),
-    Question(
-        name="clusterer.boot",
-        about="Which config a starting node takes: given, stored or default.",
-        asks=AskBoot,
-        answers=BootAnswer,
-        answer=answer_boot,
-        example={"node": "a", "given": {**ONE, "version": 2}, "stored": ONE},
-    ),
-    Question(
-        name="clusterer.apply",
-        about="What a node does with an operator's config, and what it answers.",
-        asks=AskNews,
-        answers=NewsAnswer,
-        answer=answer_apply,
-        example={"node": "a", "status": "ready", "config": {**ONE, "version": 2}, "current": ONE},
-    ),
-    Question(
-        name="clusterer.new-config",
-        about="What a node does with a config from a peer.",
-        asks=AskNews,
-        answers=NewsAnswer,
-        answer=answer_new_config,
-        example={
-            "node": "a",
-            "status": "joining",
-            "config": {**ONE, "version": 2},
-            "current": ONE,
-            "sender": "c",
-        },
-    ),
-    Question(
-        name="clusterer.ids",
-        about="Bookkeeping of the nodes' identities.",
-        asks=AskIds,
-        answers=IdsAnswer,
-        answer=answer_ids,
-        example={
-            "node": "b",
-            "identity": "b1",
-            "nodes": ["a", "b"],
-            "ids": {"a": "a1", "c": "c1"},
-            "op": "add-one",
-            "of": "a",
-            "its": "a2",
-        },
-    ),
+    answer_compatible,
+    answer_boot,
+    answer_apply,
+    answer_new_config,
+    answer_ids,
 )

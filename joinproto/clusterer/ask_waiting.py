@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from attrs import frozen
 
-from joinproto.ask.question import Question
+from joinproto.ask.question import Question, question
 from joinproto.ask.strict import DoesNotFit
 from joinproto.clusterer.ask_config import CONFIG, ONE, config_at
 from joinproto.clusterer.ask_nodes import NODE, RELEASE
@@ -72,13 +72,21 @@ def _config(asked: AskJoin) -> Config:
     return config
 
 
+@question("clusterer.join", node="a", config=ONE, statuses={"b": "joining"})
 def answer_join(asked: AskJoin) -> JoinAnswer:
-    """Return what a joining node does."""
+    """What a joining node does: join, go first, or wait, and for whom."""
     return _next(asked, _config(asked), Status.JOINING, frozenset())
 
 
+@question(
+    "clusterer.rejoin",
+    node="a",
+    config={**ONE, "nodes": {"a": "disc", "b": "disc"}},
+    statuses={"b": "rejoining"},
+    ran=["a", "b"],
+)
 def answer_rejoin(asked: AskRejoin) -> JoinAnswer:
-    """Return what a rejoining node does."""
+    """What a rejoining node does: boot, go, ask, or wait, and for whom."""
     return _next(asked, _config(asked), Status.REJOINING, frozenset(asked.ran))
 
 
@@ -147,8 +155,9 @@ class WaitsAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question("clusterer.waits", awaits={"a": ["b"], "b": ["a"], "c": ["a"]})
 def answer_waits(asked: AskWaits) -> WaitsAnswer:
-    """Return who may go: no edge leads out of its strongly connected component."""
+    """Who may go in a wait graph."""
     graph = {name: frozenset(said) for name, said in asked.awaits.items() if said is not None}
     complete = len(graph) == len(asked.awaits)
     found = {}
@@ -193,8 +202,15 @@ class LocksAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question(
+    "clusterer.locks",
+    node="a",
+    nodes=["a", "b", "c"],
+    statuses={"b": "rejoining"},
+    held_by={"b": "c"},
+)
 def answer_locks(asked: AskLocks) -> LocksAnswer:
-    """Return whether a node gets all locks, asking in the order of names."""
+    """Whether a node gets the locks of all nodes of its config."""
     if asked.node not in asked.nodes:
         raise DoesNotFit("nodes", f"{asked.node!r} is not among them", next="name it, too")
     order = tuple(sorted(set(asked.nodes)))
@@ -227,46 +243,8 @@ def answer_locks(asked: AskLocks) -> LocksAnswer:
 
 
 WAITING_QUESTIONS: tuple[Question[Any, Any], ...] = (
-    Question(
-        name="clusterer.join",
-        about="What a joining node does: join, go first, or wait, and for whom.",
-        asks=AskJoin,
-        answers=JoinAnswer,
-        answer=answer_join,
-        example={"node": "a", "config": ONE, "statuses": {"b": "joining"}},
-    ),
-    Question(
-        name="clusterer.rejoin",
-        about="What a rejoining node does: boot, go, ask, or wait, and for whom.",
-        asks=AskRejoin,
-        answers=JoinAnswer,
-        answer=answer_rejoin,
-        example={
-            "node": "a",
-            "config": {**ONE, "nodes": {"a": "disc", "b": "disc"}},
-            "statuses": {"b": "rejoining"},
-            "ran": ["a", "b"],
-        },
-    ),
-    Question(
-        name="clusterer.waits",
-        about="Who may go in a wait graph.",
-        asks=AskWaits,
-        answers=WaitsAnswer,
-        answer=answer_waits,
-        example={"awaits": {"a": ["b"], "b": ["a"], "c": ["a"]}},
-    ),
-    Question(
-        name="clusterer.locks",
-        about="Whether a node gets the locks of all nodes of its config.",
-        asks=AskLocks,
-        answers=LocksAnswer,
-        answer=answer_locks,
-        example={
-            "node": "a",
-            "nodes": ["a", "b", "c"],
-            "statuses": {"b": "rejoining"},
-            "held_by": {"b": "c"},
-        },
-    ),
+    answer_join,
+    answer_rejoin,
+    answer_waits,
+    answer_locks,
 )

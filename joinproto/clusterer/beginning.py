@@ -37,6 +37,21 @@ def told(nodes: Iterable[str], held: Held, *, achieved: bool = False) -> tuple[S
     return tuple(Send(node, NewConfig(held, achieved)) for node in sorted(nodes))
 
 
+def spread(state: State, nodes: frozenset[str], held: Held) -> tuple[Send, ...]:
+    """Return the messages that spread a config which is not achieved yet.
+
+    Who does not know which gospel is meant leaves it to others to tell the gospel: those who know,
+    or itself, once it has asked.  Else: the gospel was reset after its word was lost on the way
+    here; blank, it takes the config for its own, and who knew it takes it for the old one's.
+    """
+    gospel, ids = held.config.gospel, held.ids
+    known = state.contacts.union(name for name, _ in ids.pairs) - state.dead
+    others = (known & held.config.nodes) - {gospel, state.who.me}
+    if state.who.rules.asks_who_came and gospel is not None and ids.get(gospel) is None and others:
+        nodes -= {gospel}
+    return told(nodes, held)
+
+
 def begin(step: Step, new: Held) -> Step:
     """Return the step after a config has begun: `new` as it came, identities unmerged."""
     before = step.state
@@ -51,17 +66,18 @@ def begin(step: Step, new: Held) -> Step:
     begun = _released(moved(step, "begin", turn))
     if not turn.named:
         return _left(begun, new, stops=turn.ready)
-    held = tidy(transferred(new, before.achieved, rules), me, before.identity)
+    heads = rules.carries and begun.state.status is not Status.READY
+    held = tidy(transferred(new, before.achieved, rules), me, before.identity, heads=heads)
     if begun.state.status is Status.READY:
         if rules.carries:
             held = stamped(held, before.achieved)
         others = config.nodes - {me}
-        spread = told((before.contacts | others), held, achieved=True)
+        tells = told((before.contacts | others), held, achieved=True)
         if rules.asks_who_came and before.achieved is not None:
             held = evolve(held, ids=came(held, before.achieved.ids))
         return begun.then(
             Keep(held, before.identity),
-            *spread,
+            *tells,
             achieved=held,
             held=held,
             contacts=others,
@@ -70,7 +86,7 @@ def begin(step: Step, new: Held) -> Step:
     stop = (StopBroker(),) if turn.ready else ()
     waiting = begun.then(
         *stop,
-        *told(before.contacts, held),
+        *spread(before, before.contacts, held),
         held=held,
         contacts=NOBODY,
         dead=NOBODY,
@@ -86,10 +102,13 @@ def begin(step: Step, new: Held) -> Step:
 def _left(step: Step, new: Held, *, stops: bool) -> Step:
     """U6: a config without this node is stored; then it leaves."""
     state = step.state
+    if state.who.rules.carries:
+        # Who is told, and was reset, must see that the gospel is not the node that it is now.
+        new = tidy(transferred(new, state.achieved, state.who.rules), state.who.me, state.identity)
     out = step.then(
         Keep(new, state.identity),
         *((StopBroker(),) if stops else ()),
-        *told(state.contacts, new),
+        *spread(state, state.contacts, new),
         achieved=new,
         held=new,
         contacts=NOBODY,

@@ -11,13 +11,16 @@ from collections.abc import Callable, Mapping
 
 from attrs import define
 
-from joinproto.clusterer.config import Held
+from joinproto.clusterer.config import Config, Held
 from joinproto.clusterer.messages import NOBODY, Boot, BootBroker, Record
 
 
 @define
 class Disk:
-    """What lies on a machine's disk; `runs`: the broker is up, so `ran` changes with others."""
+    """What lies on a machine's disk; `runs`: the broker is up, so `ran` changes with others.
+
+    `given_up`: the data that the stored config speaks of were thrown away, and no others came.
+    """
 
     stored: Held | None = None
     identity: str | None = None
@@ -25,12 +28,17 @@ class Disk:
     members: frozenset[str] = NOBODY
     ran: frozenset[str] = NOBODY
     runs: bool = False
+    given_up: bool = False
 
     @property
     def record(self) -> Record:
         """Return what the node may know of it."""
         return Record(
-            stored=self.stored, identity=self.identity, members=self.members, ran=self.ran
+            stored=self.stored,
+            identity=self.identity,
+            members=self.members,
+            ran=self.ran,
+            blank=self.given_up,
         )
 
     @property
@@ -38,9 +46,13 @@ class Disk:
         return self.stored is None and self.data is None
 
 
+def _config(disk: Disk) -> Config | None:
+    return None if disk.stored is None else disk.stored.config
+
+
 def wipe(disk: Disk) -> None:
     """Throw the data away, and what is known of members."""
-    disk.data, disk.members, disk.ran = None, NOBODY, NOBODY
+    disk.data, disk.members, disk.ran, disk.given_up = None, NOBODY, NOBODY, True
 
 
 def boot(
@@ -52,21 +64,22 @@ def boot(
 ) -> bool:
     """Boot the broker of `me`: with own data alone, or with those of members that run.
 
-    False: it was to join, and nobody runs any more; it does not boot, as no adapter's would.
+    False: it was to boot beside others, and nobody runs with its config any more.  Who is to have
+    others' data has theirs; not even a known member's where that was reset and is by itself.
     """
     disk = disks[me]
+    there = {name for name in disks if name != me and disks[name].runs and reaches(me, name)}
+    beside = {name for name in there & does.nodes if _config(disks[name]) == _config(disk)}
+    if does.how in (Boot.JOIN, Boot.OWN) and not beside:
+        return False
     if does.how is Boot.FOUND:
         disk.members = frozenset({me})
     # Who was left out meanwhile has data of its own by now.
     disk.members = ((disk.members & does.nodes) | {me}) - does.forget
-    wanted = does.nodes if disk.data is None and does.how is not Boot.FOUND else disk.members
-    running = sorted(
-        name
-        for name, other in disks.items()
-        if name != me and name in wanted and other.runs and reaches(me, name)
-    )
-    if does.how is Boot.JOIN and not running:
-        return False
+    takes = disk.data is None and does.how is not Boot.FOUND
+    knows = {name for name in there & disk.members if name in beside or me in disks[name].members}
+    wanted = beside if takes else knows
+    running = sorted(wanted, key=lambda name: (name not in beside, name))
     if running:
         source = disks[running[0]]
         disk.data, disk.members = source.data, source.members | {me}
@@ -74,7 +87,7 @@ def boot(
         disk.data = fresh()
     for name in running:
         disks[name].members |= {me}
-    disk.runs, disk.ran = True, frozenset({me})
+    disk.runs, disk.ran, disk.given_up = True, frozenset({me}), False
     for name in cluster(me, disks, reaches):
         disks[name].ran |= {me}
         disk.ran |= {name}

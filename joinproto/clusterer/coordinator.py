@@ -10,9 +10,9 @@ from typing import Any
 from attrs import evolve
 
 from joinproto.clusterer import locking, transitioner
-from joinproto.clusterer.beginning import armed, begin, told
+from joinproto.clusterer.beginning import armed, begin, spread, told
 from joinproto.clusterer.config import Held, compare, default
-from joinproto.clusterer.identities import boot, noted, tidy, updated
+from joinproto.clusterer.identities import boot, noted, tidy, transferred, updated
 from joinproto.clusterer.messages import (
     NOBODY,
     Answer,
@@ -41,7 +41,7 @@ from joinproto.clusterer.messages import (
     Told,
     Unlock,
 )
-from joinproto.clusterer.state import State, Step, moved
+from joinproto.clusterer.state import State, Step, Why, moved
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.tables import FROM_OPERATOR, FROM_PEER, Does, News
 
@@ -78,7 +78,7 @@ def step(state: State, event: Any) -> Step:
             again = Step(state, (StopBroker(),))
             return begin(again, state.config_now) if state.status is Status.BOOTING else Step(state)
         case Paused(paused):
-            return Step(evolve(state, paused=paused))
+            return _paused(state, paused=paused)
         case Down(node):
             return _down(state, node)
         case Poke():
@@ -136,14 +136,14 @@ def _asked(state: State, sender: str, identity: str, token: int) -> Step:
     if held is None:
         return Step(state, (Send(sender, Told(token, None, Status.PREBOOT)),))
     found = noted(held, sender, identity)
-    answer = Send(sender, Told(token, found.held, state.status))
+    answer = Send(sender, Told(token, found.held, state.says))
     if state.waits and who.rules.believes_waiting:
         asked = Step(evolve(state, held=found.held), (answer,))
         return begin(asked, found.held) if found.changed else asked
     if found.changed:
         # Whoever has this name now is another one: what it is to us is decided when a config
         # begins, on what was known before.
-        answer = Send(sender, Told(token, held, state.status))
+        answer = Send(sender, Told(token, held, state.says))
         return _once_more(Step(state, (answer,)))
     if not state.waits and who.rules.asks_who_came and held.ids.get(sender) is None:
         return _once_more(Step(state, (answer,)))  # it asks, and has not come yet
@@ -173,10 +173,15 @@ def news(state: State, remote: Held, sender: str | None, *, achieved: bool = Fal
             return begin(Step(state), remote)
         case Does.FORWARD:
             others = state.config_now.config.nodes - {state.who.me, sender}
-            return begin(Step(state, told(others, remote)), remote)
+            known = remote
+            if state.who.rules.carries:
+                # A blank gospel that hears of it here first must see which one is meant.
+                known = transferred(remote, state.achieved, state.who.rules)
+            return begin(Step(state, spread(state, others, known)), remote)
         case Does.SEND_OURS if sender is not None:
-            ready = state.status is Status.READY
-            return Step(state, (Send(sender, NewConfig(state.config_now, ready)),))
+            if state.status is Status.READY:
+                return Step(state, told({sender}, state.config_now, achieved=True))
+            return Step(state, spread(state, frozenset({sender}), state.config_now))
         case Does.NOTE if sender is not None:
             return _note(state, remote, sender, achieved=achieved)
         case Does.REMEMBER if sender is not None:
@@ -187,13 +192,19 @@ def news(state: State, remote: Held, sender: str | None, *, achieved: bool = Fal
 def _note(state: State, remote: Held, sender: str, *, achieved: bool) -> Step:
     """Note what the sender of the same config says of itself; who is ready says it for sure."""
     rules, held = state.who.rules, state.config_now
+    said = remote.ids.get(sender)
+    tells = achieved and state.status is Status.READY and rules.asks_who_came
+    strange = said != held.ids.get(sender) and remote.ids.get(state.who.me) != state.identity
+    if tells and strange:
+        return Step(evolve(state, why=Why("U3", "another is ready by itself")))
     if rules.believes_waiting or achieved:
         held = updated(held, sender, remote, rules)
     elif not state.waits and rules.asks_who_came:
         return Step(state)
-    elif (said := remote.ids.get(sender)) is not None and held.ids.get(sender) is None:
+    elif said is not None and held.ids.get(sender) is None:
         held = noted(held, sender, said).held
-    held = tidy(held, state.who.me, state.identity)
+    heads = rules.carries and state.waits
+    held = tidy(held, state.who.me, state.identity, heads=heads)
     if state.waits:
         return Step(evolve(state, held=held))
     kept = () if held == state.held else (Keep(held, state.identity),)
@@ -227,6 +238,14 @@ def _booted(state: State) -> Step:
     why = state.why
     booted = moved(Step(state), "booted")
     return booted.then(*tell, contacts=others, dead=NOBODY, blank=False, why=why)
+
+
+def _paused(state: State, *, paused: bool) -> Step:
+    """Who was paused took no config, and asks for what it has missed by telling what it has."""
+    after = Step(evolve(state, paused=paused))
+    if paused or state.status is not Status.READY:
+        return after
+    return after.then(*told(state.contacts, state.config_now, achieved=True))
 
 
 def _down(state: State, node: str) -> Step:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from joinproto.clusterer import broker
 from joinproto.clusterer.broker import Disk
 from joinproto.clusterer.config import Config
-from joinproto.clusterer.messages import Apply, Down, Reply, Start
+from joinproto.clusterer.messages import Apply, Boot, BootBroker, Down, Paused, Reply, Start
 from joinproto.clusterer.reading import NotConfig, of_json
 from joinproto.clusterer.state import State, Who
+from joinproto.clusterer.status import Status
 from joinproto.clusterer.story import Deed, Op
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def do(sim: Sim, deed: Deed) -> None:
         case Op.DELETE:
             sim.off(machine, "deleted")
             del sim.machines[name], sim.disks[name]
+        case Op.PAUSE | Op.RESUME:
+            _pause(sim, machine, pauses=deed.op is Op.PAUSE)
         case Op.APPLY:
             sim.replies[name] = Reply.OFF.value
             sim.step(machine, Apply(_config(sim, deed)))
@@ -61,6 +64,20 @@ def _start(sim: Sim, machine: Machine, deed: Deed) -> None:
     machine.state = State(who=who)
     fresh = f"{machine.name}#{sim.count(f'{machine.name}#')}"
     sim.step(machine, Start(record=machine.disk.record, given=_config(sim, deed), fresh=fresh))
+
+
+def _pause(sim: Sim, machine: Machine, *, pauses: bool) -> None:
+    """What stops a broker beside the node starts it again, whatever the node does meanwhile."""
+    state = machine.state
+    if state is None or state.paused is pauses or (pauses and state.status is not Status.READY):
+        return
+    if pauses:
+        broker.stop(machine.name, sim.disks)
+    else:
+        does = BootBroker(Boot.FIRST, state.config_now.config.nodes)
+        broker.boot(machine.name, does, sim.disks, sim.reaches, lambda: sim.label(machine.name))
+    sim.stir()
+    sim.step(machine, Paused(pauses))
 
 
 def _config(sim: Sim, deed: Deed) -> Config | None:

@@ -17,10 +17,14 @@ from joinproto.clusterer.variants import Rules
 from joinproto.tables.tables import Case
 
 
-def tidy(held: Held, me: str, identity: str) -> Held:
-    """Return it with the identities of its nodes only, and one's own."""
+def tidy(held: Held, me: str, identity: str, *, heads: bool = False) -> Held:
+    """Return it with the identities of its nodes only, and one's own.
+
+    `heads`: who only heads for a config leaves in it what it came with, which may be of the node
+    that once had this name; told on, its own would make its data the gospel's.
+    """
     ids = held.ids.of_nodes(held.config.nodes)
-    if me in held.config.nodes:
+    if me in held.config.nodes and not (heads and ids.get(me) is not None):
         ids = ids.with_(me, identity)
     return held if ids is held.ids else evolve(held, ids=ids)
 
@@ -76,11 +80,11 @@ def stamped(new: Held, old: Held | None) -> Held:
 def came(held: Held, known: Notes[str]) -> Notes[str]:
     """Return the identities of those of its nodes that were members (ours).  `known`: who was.
 
-    Who only asked, or is only named, may have other data: a config that makes it the gospel must
-    not be taken for one that goes with the data at hand.
+    Who only asked, or is only named, may have other data, and so has a blank machine of a member's
+    name: a config that makes it the gospel must not be taken for one that goes with the data at
+    hand.
     """
-    there = dict(known.pairs)
-    return Notes(tuple(pair for pair in held.ids.pairs if pair[0] in there))
+    return known.of_nodes(frozenset(name for name, _ in held.ids.pairs))
 
 
 def renewed(identity: str) -> str:

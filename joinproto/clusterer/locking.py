@@ -36,13 +36,18 @@ def _next(state: State) -> Step:
     if not round_.left:
         forget = state.joining | (state.members - state.config_now.config.nodes)
         return succeed(Step(state), Boot.FIRST, forget=forget)
-    first = min(round_.left)
+    first = least(round_, me)
     if first != me:
         return Step(state, (Send(first, AskLock(round_.token)),))
     if answer(state) is Lock.REJECT:
         return _refused(state, me)
     held = evolve(state, lock=Holder(me, round_.token))
     return _next(evolve(held, round=_taken(round_, me)))
+
+
+def least(round_: Asked, _me: str) -> str:
+    """Return whose lock is next: one order for all nodes."""
+    return min(round_.left)
 
 
 def _taken(round_: Asked, node: str) -> Asked:
@@ -73,7 +78,7 @@ def answered(state: State, sender: str, token: int, *, granted: bool) -> Step:
     round_ = state.round
     if round_ is None or round_.what is not Asking.LOCKS or round_.token != token:
         return Step(state)
-    if not round_.left or sender != min(round_.left):
+    if not round_.left or sender != least(round_, state.who.me):
         return Step(state)
     if not granted:
         return _refused(state, sender)

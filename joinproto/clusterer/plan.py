@@ -21,6 +21,8 @@ from joinproto.clusterer.telling import NodeTold, told
 from joinproto.clusterer.variants import Variant
 from joinproto.clusterer.writing import as_json
 
+NOBODY_TELLS = "nobody who hears of the config is in it: give it to a node that it names"
+
 
 class Up(Enum):
     """What a machine is before the new config: as `--status` names it."""
@@ -28,6 +30,7 @@ class Up(Enum):
     READY = "ready"
     OFF = "off"
     RESET = "reset"
+    BLANK = "blank"  # it runs, and nobody has written anything there: nothing of it can be lost
 
 
 class Effect(Enum):
@@ -39,6 +42,7 @@ class Effect(Enum):
     LEAVES = "leaves"  # it is left out
     WAITS = "waits"
     AWAY = "is away"  # it is off, and hears of it when it is back
+    UNTOLD = "is not told"  # it is named, and nobody who hears of the config stays to tell it
 
 
 @frozen(kw_only=True)
@@ -76,7 +80,8 @@ def plan(
     """Return what a new config does.
 
     `statuses`: of nodes that are not ready; a node of the new config alone that is ready is by
-    itself, with data of its own.  `at`: to which node it is given; None: to one that is ready.
+    itself, with data of its own unless it is said to be blank.  `at`: to which node it is given;
+    None: to one that is ready.
     """
     names = sorted(current.nodes | new.nodes)
     sim = Sim(Story(steps=(), nodes=tuple(names), release=release, variant=variant))
@@ -84,24 +89,30 @@ def plan(
     members = sorted(current.nodes)
     sim.play(tuple(_start(name, current if name == first else None) for name in members))
     sim.play(tuple(_start(name) for name in names if name not in current.nodes))
+    ups = (Up.READY, Up.BLANK)
     for name in names:
         up = statuses.get(name, Up.READY)
-        if up is not Up.READY:
+        if up not in ups:
             op = Op.STOP if up is Up.OFF else Op.RESET
             sim.play((Deed(op=op, node=name),))
-    ready = [name for name in names if statuses.get(name, Up.READY) is Up.READY]
+    ready = [name for name in names if statuses.get(name, Up.READY) in ups]
+    blank = {name for name, up in statuses.items() if up is Up.BLANK and name not in current.nodes}
     if at is None:
         at = next((name for name in ready if name in current.nodes), next(iter(ready), None))
     sim.events.clear()
     sim.play(() if at is None else (Deed(op=Op.APPLY, node=at, config=as_json(new)),))
     found = told(sim)
+    wiped = tuple(name for name in found.wiped if name not in blank)
+    does = {
+        name: _effect(name, found.nodes[name], current, new, ready, sim.events) for name in names
+    }
     nodes = tuple(
         PlannedNode(
             name=name,
-            does=_effect(name, found.nodes[name], current, new, ready, sim.events),
-            wiped=name in found.wiped,
+            does=does[name],
+            wiped=name in wiped,
             waits_for=found.nodes[name].waits_for,
-            why=found.nodes[name].why,
+            why=NOBODY_TELLS if does[name] is Effect.UNTOLD else found.nodes[name].why,
         )
         for name in names
     )
@@ -110,7 +121,7 @@ def plan(
         applied_at=at,
         reply=None if at is None else found.replies.get(at),
         nodes=nodes,
-        wiped=found.wiped,
+        wiped=wiped,
         rule="U3",
     )
 
@@ -129,7 +140,9 @@ def _effect(
         return Effect.LEAVES
     if node.state != "ready":
         return Effect.WAITS
+    if name in new.nodes and (node.version or 0) < new.version:
+        return Effect.UNTOLD
     if name not in current.nodes:
-        return Effect.JOINS if name in new.nodes and node.version == new.version else Effect.STAYS
+        return Effect.JOINS if node.version == new.version else Effect.STAYS
     restarts = any(event.startswith(f"{name}: booting") for event in events)
     return Effect.RESTARTS if restarts else Effect.STAYS

@@ -55,6 +55,8 @@ KEYS = {
 
 MEANT = (*KEYS[Release.SEED], "node_ids", "node_id", "since")
 """All keys that mean something; the last ones stand in stored configs."""
+NAME_MAX = 255
+"""Characters of a name: Erlang has no longer atom."""
 
 
 class NotConfig(Exception):
@@ -108,9 +110,17 @@ def checked(term: Term, release: Release, note: str = "") -> Read:
     if not isinstance(term, List):
         raise NotConfig(term.line, str(term), "a list: [{version, 1}, {nodes, [...]}, ...]")
     there: dict[str, Term] = {}
+    notes, others = [note] if note else [], list[Term]()
     for item in term.items:
-        if isinstance(item, Tuple) and len(item.items) == 2 and isinstance(item.items[0], Atom):
-            there.setdefault(item.items[0].name, item.items[1])
+        match item:
+            case Tuple((Atom(key), found)) if key not in there:
+                there[key] = found
+            case Tuple((Atom(key), _)):
+                notes.append(
+                    f"line {item.line}: {Atom(key)} is here once more; the first one counts"
+                )
+            case _:
+                others.append(item)
     missing = [key for key in KEYS[release] if key not in there]
     if missing:
         example = {"version": "{version, 1}", "nodes": "{nodes, [rabbit@hostA]}",
@@ -128,10 +138,17 @@ def checked(term: Term, release: Release, note: str = "") -> Read:
         if name not in MEANT:
             known = ", ".join(KEYS[release])
             raise NotConfig(found.line, f"there is no key {Atom(name)}", f"one of {known}", name)
+    for item in others:
+        raise NotConfig(
+            item.line, f"{item}, which is no {{key, value}}", "a tuple of two, or nothing"
+        )
+    if "shutdown_timeout" in there and release is Release.HEAD:
+        line = there["shutdown_timeout"].line
+        notes.append(f"line {line}: shutdown_timeout means nothing in this release")
     return Read(
         Held(Config(version, disc, ram, gospel, timeout), ids, _since(there.get("since"))),
         own.text if isinstance(own, Binary | Text) else None,
-        note,
+        "\n  ".join(notes),
     )
 
 
@@ -160,13 +177,20 @@ def _nodes(found: Term) -> tuple[frozenset[str], frozenset[str]]:
                 kinds.append(KINDS[kind])
             case _:
                 raise NotConfig(item.line, f"nodes has {item}", _for_node(item), f"nodes[{at}]")
+        if len(names[-1]) > NAME_MAX:
+            raise NotConfig(
+                item.line, f"nodes has a name of {len(names[-1])} characters",
+                f"at most {NAME_MAX}", f"nodes[{at}]",
+            )  # fmt: skip
     if "disc" in kinds:
+        seen = set[str]()
         for at, name in enumerate(names):
-            if name in names[:at]:
+            if name in seen:
                 line, shown = found.items[at].line, Atom(name)
                 raise NotConfig(
                     line, f"nodes has {shown} more than once", f"{shown} once", f"nodes[{at}]"
                 )
+            seen.add(name)
     elif names:
         first = Atom(names[0])
         raise NotConfig(
@@ -187,6 +211,8 @@ def _for_node(item: Term) -> str:
             return f"the name without double quotes: {Atom(text)}"
         case Tuple((Text(text), Atom(kind))) if kind in KINDS:
             return f"the name without double quotes: {{{Atom(text)}, {kind}}}"
+        case Tuple((Atom(name), Atom(kind))) if "@" not in kind:
+            return f"{{{Atom(name)}, disc}} or {{{Atom(name)}, ram}}"
         case List(items) | Tuple(items) if len(items) > 1 and all(map(_is_node, items)):
             flat = ", ".join(map(str, items))
             return f"its nodes one by one in the list, without a bracket of their own: [{flat}]"
@@ -208,6 +234,11 @@ def _gospel(found: Term, nodes: frozenset[str]) -> str | None:
             return None
         case Tuple((Atom("node"), Atom(name))) if name in nodes:
             return name
+        case Tuple((Atom("node"), Text(name))) if name in nodes:
+            raise NotConfig(
+                found.line, f"gospel names {Text(name)}, a text",
+                f"the name without double quotes: {Atom(name)}", "gospel",
+            )  # fmt: skip
         case Tuple((Atom("node"), named)):
             known = ", ".join(str(Atom(name)) for name in sorted(nodes))
             write = f"one of the nodes: {known}" if known else "reset, because there are no nodes"
@@ -265,6 +296,8 @@ def _toml(text: str) -> Term:
         ) from None
     except RecursionError:
         raise NotConfig(1, "too many brackets in brackets", "fewer") from None
+    except ValueError:
+        raise NotConfig(1, "a number of thousands of digits", "a smaller one") from None
     lines = text.splitlines()
 
     def line_of(word: str) -> int:

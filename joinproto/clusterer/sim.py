@@ -216,15 +216,17 @@ class Sim:
         if does is None:
             return
         name = machine.name
-        boots = broker.boot(
-            name, does, self.disks, self.reaches, lambda: f"{name}/{self.count(name)}"
-        )
+        boots = broker.boot(name, does, self.disks, self.reaches, lambda: self.label(name))
         self.step(machine, Booted() if boots else BootFailed())
 
     def count(self, what: str) -> int:
         """Return how often this was asked for: labels and identities are numbered by it."""
         self.made[what] = self.made.get(what, 0) + 1
         return self.made[what]
+
+    def label(self, name: str) -> str:
+        """Return the label of a new set of data."""
+        return f"{name}/{self.count(name)}"
 
     def create(self, name: str) -> None:
         """Put a blank machine there, unless there is one of this name."""

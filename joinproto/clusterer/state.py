@@ -111,6 +111,12 @@ class State:
         return self.status in WAITING
 
     @property
+    def says(self) -> Status:
+        """Return the status that others are told: nobody can join a broker that is paused."""
+        stands = self.paused and self.who.rules.asks_who_came and self.status is Status.READY
+        return Status.BOOTING if stands else self.status
+
+    @property
     def is_settled(self) -> bool:
         return self.status in SETTLED
 

@@ -30,6 +30,8 @@ class Op(Enum):
     APPLY = "apply"
     CUT = "cut"
     HEAL = "heal"
+    PAUSE = "pause"  # something else stops the broker of a node that is ready
+    RESUME = "resume"
     WAIT = "wait"
 
 
@@ -65,7 +67,10 @@ class Story:
     about: Annotated[str, "what it shows"] = ""
 
 
-NAMES_A_NODE = (Op.CREATE, Op.DELETE, Op.START, Op.STOP, Op.CRASH, Op.RESET, Op.APPLY)
+NAMES_A_NODE = (
+    *(Op.CREATE, Op.DELETE, Op.START, Op.STOP, Op.CRASH, Op.RESET, Op.APPLY),
+    *(Op.PAUSE, Op.RESUME),
+)
 SECONDS_MAX = 1e12
 
 

@@ -258,13 +258,15 @@ class Seen:
     """A node of the config as a waiting node sees it, itself included.
 
     `ran`: a disc node that ran when this one stopped last.  Of this node only: `ram`, and
-    whether it is to lead, and whether the gospel is reset.
+    whether it is to lead, and whether the gospel is reset.  `strange`: this node was never a member
+    of what it runs with, as it says; its data are others.
     """
 
     name: str
     status: Status
     other: bool = True
     ran: bool = False
+    strange: bool = False
     ram: bool = False
     leads: bool = False
     resets: bool = False
@@ -294,6 +296,12 @@ REJOIN = Table(
     "clusterer-rejoin",
     "Clusterer, U5: how a node with valid data comes back",
     (
+        Case(
+            "U5",
+            "who is ready has other data",
+            OTHERS.some(status=Status.READY, strange=True),
+            Next.JOIN,
+        ),
         Case("U5", "somebody is ready", _SOMEBODY_READY, Next.BOOT),
         Case("U5", "a ram node", NODES.fact("this is a ram node", ram=True), Next.WAIT),
         Case("U5", "a later one is away", RAN.some(status=Status.UNREACHABLE), Next.WAIT),

@@ -102,7 +102,8 @@ def _judged(state: State) -> Step:
             return rested(evolve(state, held=found.merged)).then(*told_)
     state = evolve(state, held=found.merged, vouched=_vouched(state, answers))
     seen = seen_by(state, {name: said.status for name, said in answers.items()})
-    return _decided(state, seen)
+    strange = _strange(state, answers)
+    return _decided(state, tuple(evolve(one, strange=one.name in strange) for one in seen))
 
 
 def folded(state: State, answers: dict[str, Told]) -> Folded:
@@ -130,9 +131,11 @@ def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
     """Return our config with the identities that the answers bring.
 
     Each node's own word on itself, of whatever age its config is; ours: all that a ready node
-    knows, if it is no older than what we last achieved, and else what was not known at all.
+    knows, if it is no older than what we last achieved, and else what was not known at all.  What
+    the config came with of us stays.
     """
     me = state.who.me
+    mine = (held.ids.get(me) if state.who.rules.carries else None) or state.identity
     before = -1 if state.achieved is None else state.achieved.config.version
     for name, said in answers.items():
         if said.held is None:
@@ -149,7 +152,7 @@ def _merged(state: State, held: Held, answers: dict[str, Told]) -> Held:
                 held = evolve(held, since=said.held.since.over(held.since))
         elif coeval:
             held = evolve(held, ids=held.ids.over(said.held.ids))
-    return tidy(held, me, state.identity)
+    return tidy(held, me, mine)
 
 
 def _vouched(state: State, answers: dict[str, Told]) -> Notes[str]:
@@ -161,6 +164,19 @@ def _vouched(state: State, answers: dict[str, Told]) -> Notes[str]:
         if said.status is Status.READY and said.held is not None:
             found = said.held.ids.over(found)
     return found
+
+
+def _strange(state: State, answers: dict[str, Told]) -> frozenset[str]:
+    """Return who is ready and does not know this node as a member; of ours only."""
+    if not state.who.rules.asks_who_came:
+        return NOBODY
+    return frozenset(
+        name
+        for name, said in answers.items()
+        if said.status is Status.READY
+        and said.held is not None
+        and said.held.ids.get(state.who.me) != state.identity
+    )
 
 
 def _decided(state: State, seen: tuple[Seen, ...]) -> Step:

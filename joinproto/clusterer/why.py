@@ -24,6 +24,11 @@ WHY = {
     "data kept": "its data go with the config, and it comes back with them",
     "data given up": "its data do not go with the config, and it is to join",
     "left out": "the config does not name it; it may be taken into another one",
+    "who is ready has other data": "a node of the config was ready with data of others, and it"
+    " went to that one without its own",
+    "another is ready by itself": "another node is ready with this very config, and neither knows"
+    " the other as a member: unless others joined both, there are two sets of data, until a younger"
+    " config names as gospel whose are to survive",
     "somebody is ready": "a node of the config was ready, and it went to that one",
     "somebody is away": "all nodes must be there and joining, and {others} cannot be reached",
     "somebody is not joining": "all others must be joining, and {others} is not",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from attrs import field, frozen
@@ -15,8 +16,8 @@ from proofs.chain import LAYER
 from proofs.chain_relations import COPY, NUMBER, SEAT, VIEW
 from proofs.layer import Layer
 from proofs.link import views
-from proofs.link.mapping import Picture, RefinementMapping
-from proofs.logic import Function, Relation, Sort
+from proofs.link.mapping import Picture, RefinementMapping, Universe
+from proofs.logic import Relation, Sort
 from proofs.structure import Env, Rows, Structure, Thing
 
 s, u, v, w, n, p = (chain.s, chain.u, chain.v, chain.w, chain.n, chain.p)
@@ -45,18 +46,9 @@ class ChainMapping(RefinementMapping):
                 found[relation] |= rows
         return found
 
-    def content(
-        self, pictures: tuple[Picture, ...]
-    ) -> tuple[
-        Mapping[Sort, tuple[Thing, ...]],
-        Mapping[Relation, Rows],
-        Mapping[Function, Mapping[Thing, Thing]],
-    ]:
-        at = {relation: LAYER.changing.index(relation) for relation in LAYER.changing}
-
-        def all_rows(relation: Relation) -> Rows:
-            return frozenset().union(*(picture[at[relation]] for picture in pictures))
-
+    def content(self, pictures: tuple[Picture, ...]) -> Universe:
+        at = LAYER.changing.index(chain.has)
+        all_rows = partial(self.shown, pictures)
         known: set[Any] = {row[0] for row in all_rows(chain.chosen)}
         known |= {row[1] for row in all_rows(chain.knows)}
         all_views: list[Any] = sorted(
@@ -67,7 +59,7 @@ class ChainMapping(RefinementMapping):
         numbers = {row[-1] for row in held} | {row[2] for row in starts} | {1}
         copies = {row[2] for row in all_rows(chain.told)}
         data = [
-            frozenset(row[1:] for row in picture[at[chain.has]] if row[0] == seat)
+            frozenset(row[1:] for row in picture[at] if row[0] == seat)
             for picture in pictures
             for seat in _seats(all_views, all_rows(chain.has))
         ]

@@ -7,7 +7,7 @@ while its holder is in the round for which it took it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice, product
 from typing import Any
@@ -32,8 +32,8 @@ from proofs import clusterer_steps as clusterer
 from proofs.clusterer import LAYER
 from proofs.clusterer_steps import CONFIG, NODE, SET, VERSION
 from proofs.layer import Layer
-from proofs.link.mapping import Picture, RefinementMapping
-from proofs.logic import Function, Relation, Sort
+from proofs.link.mapping import Picture, RefinementMapping, Universe
+from proofs.logic import Relation, Sort
 from proofs.structure import Env, Rows, Structure, Thing
 
 n, m, c, s = (clusterer.n, clusterer.m, clusterer.c, clusterer.s)
@@ -82,7 +82,7 @@ class ClustererMapping(RefinementMapping):
     """A node is a machine; what the worlds' one member shows is all of them."""
 
     layer: Layer = LAYER
-    history: frozenset[Relation] = frozenset({clusterer.means})
+    history: frozenset[Relation] = frozenset({clusterer.means, clusterer.said})
 
     def picture(self, state: State, seen: Picture | None) -> Picture:
         """Return the state's picture; who is ready went first if it did so when it booted."""
@@ -105,23 +105,13 @@ class ClustererMapping(RefinementMapping):
                 found[clusterer.lock].add((one.name, lock.node))
         return {relation: frozenset(rows) for relation, rows in found.items()}
 
-    def content(
-        self, pictures: tuple[Picture, ...]
-    ) -> tuple[
-        Mapping[Sort, tuple[Thing, ...]],
-        Mapping[Relation, Rows],
-        Mapping[Function, Mapping[Thing, Thing]],
-    ]:
-        at = {relation: LAYER.changing.index(relation) for relation in LAYER.changing}
-
-        def all_rows(relation: Relation) -> Iterator[tuple[Any, ...]]:
-            for picture in pictures:
-                yield from picture[at[relation]]
-
+    def content(self, pictures: tuple[Picture, ...]) -> Universe:
+        all_rows: Callable[[Relation], frozenset[Any]] = partial(self.shown, pictures)
         configs: set[Content] = {row[1] for one in OF_DATA[:2] for row in all_rows(one)}
         configs |= {row[0] for row in all_rows(clusterer.means)}
+        configs |= {row[1] for row in all_rows(clusterer.said)}
         named = {name for one in configs for name in one.config.nodes}
-        speak = (clusterer.held, clusterer.kept, clusterer.has)
+        speak = (clusterer.held, clusterer.kept, clusterer.has, clusterer.said)
         nodes = named | {row[0] for one in speak for row in all_rows(one)}
         versions = {one.config.version for one in configs}
         sets = {row[1] for one in (clusterer.has, clusterer.means) for row in all_rows(one)}
@@ -147,6 +137,9 @@ class ClustererMapping(RefinementMapping):
             yield "settle", {c: config, s: data}
         for node in now.things[NODE]:
             yield from _of_node(now, goal, node)
+        for node, config in goal.rows[clusterer.said] - now.rows[clusterer.said]:
+            for data in _sets(now, node):
+                yield "say", {n: node, c: config, s: data}
         for asked, holder in goal.rows[clusterer.lock] - now.rows[clusterer.lock]:
             yield "lock", {n: asked, m: holder}
         for asked, holder in now.rows[clusterer.lock] - goal.rows[clusterer.lock]:
@@ -179,6 +172,8 @@ def _add(found: dict[Relation, set[Any]], one: MachineShot) -> None:
         found[clusterer.ready].add((name,))
         if data is not None:
             found[clusterer.means].add((config, data))
+            if state.status is Status.READY:
+                found[clusterer.said].add((name, config))
     if one.boots is not None and one.boots.how in (Boot.FOUND, Boot.FIRST):
         found[clusterer.first].add((name,))
 
@@ -223,11 +218,10 @@ def _of_node(now: Structure, goal: Structure, node: Thing) -> Iterator[tuple[str
 def _goes(now: Structure, node: Thing, held: Thing) -> Iterator[tuple[str, Env]]:
     for name in ("found", "found, wiped", "go first"):
         yield name, {n: node, c: held}
-    for (beside,) in now.rows[clusterer.ready]:
-        if (beside, held) in now.rows[clusterer.held]:
+    for beside, config in now.rows[clusterer.said]:
+        if config == held:
             yield "come back", {n: node, m: beside, c: held}
-            for data in _sets(now, beside):
-                yield "join", {n: node, m: beside, c: held, s: data}
+            yield "join", {n: node, m: beside, c: held}
 
 
 def _data(now: Structure, goal: Structure, node: Thing) -> Iterator[tuple[str, Env]]:

@@ -15,7 +15,8 @@ from attrs import evolve, frozen
 
 from models.events import Message
 from models.freeze import thaw
-from models.local import LocalState, MemberCode, Outcome
+from models.local import LocalState, Outcome
+from models.member import MemberCode
 from models.reference import Reference, State
 from models.steps import Kind, Move, Sent
 from models.world import World

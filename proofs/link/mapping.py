@@ -20,6 +20,13 @@ from proofs.structure import Env, Rows, Structure, Thing
 Picture: TypeAlias = tuple[Rows, ...]
 """The rows of the layer's changing relations, in the layer's order."""
 
+Universe: TypeAlias = tuple[
+    Mapping[Sort, tuple[Thing, ...]],
+    Mapping[Relation, Rows],
+    Mapping[Function, Mapping[Thing, Thing]],
+]
+"""What pictures speak of: things by sort, and what is rigid about them."""
+
 
 @frozen
 class RefinementMapping(ABC):
@@ -36,13 +43,7 @@ class RefinementMapping(ABC):
         """Return what the state shows of each changing relation."""
 
     @abstractmethod
-    def content(
-        self, pictures: tuple[Picture, ...]
-    ) -> tuple[
-        Mapping[Sort, tuple[Thing, ...]],
-        Mapping[Relation, Rows],
-        Mapping[Function, Mapping[Thing, Thing]],
-    ]:
+    def content(self, pictures: tuple[Picture, ...]) -> Universe:
         """Return the things that these pictures speak of, and what is rigid about them."""
 
     @abstractmethod
@@ -71,6 +72,11 @@ class RefinementMapping(ABC):
             )
             for picture in pictures
         ]
+
+    def shown(self, pictures: tuple[Picture, ...], relation: Relation) -> Rows:
+        """Return the rows of a changing relation in any of the pictures."""
+        at = self.layer.changing.index(relation)
+        return frozenset().union(*(picture[at] for picture in pictures))
 
     def values_of(self, state: State, name: str) -> dict[str, Any]:
         """Return a member's attributes; of a stopped one those on its disk."""

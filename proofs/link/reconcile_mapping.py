@@ -18,8 +18,8 @@ from models.worlds.reconcile.raft import Log
 from models.worlds.reconcile.repair import OPERATOR, TARGET
 from proofs import reconcile
 from proofs.layer import Layer
-from proofs.link.mapping import Picture, RefinementMapping
-from proofs.logic import Function, Relation, Sort
+from proofs.link.mapping import Picture, RefinementMapping, Universe
+from proofs.logic import Relation, Sort
 from proofs.reconcile import ENOUGH, ENTRY, LAYER, MAJORITY, NODE, TERM
 from proofs.structure import Env, Rows, Structure, Thing
 
@@ -61,17 +61,9 @@ class ReconcileMapping(RefinementMapping):
             reconcile.lost: frozenset((name,) for name in self._replicas if name not in up),
         }
 
-    def content(
-        self, pictures: tuple[Picture, ...]
-    ) -> tuple[
-        Mapping[Sort, tuple[Thing, ...]],
-        Mapping[Relation, Rows],
-        Mapping[Function, Mapping[Thing, Thing]],
-    ]:
-        at = LAYER.changing.index(reconcile.written)
-        entries: list[Any] = sorted(
-            {row[0] for picture in pictures for row in picture[at]}, key=len
-        )
+    def content(self, pictures: tuple[Picture, ...]) -> Universe:
+        written: Any = self.shown(pictures, reconcile.written)
+        entries = sorted({row[0] for row in written}, key=len)
         majorities = [
             (members, frozenset(most))
             for members in {_members(entry) for entry in entries}

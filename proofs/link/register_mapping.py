@@ -14,8 +14,8 @@ from models.freeze import thaw
 from models.reference import Reference, State
 from proofs import register
 from proofs.layer import Layer
-from proofs.link.mapping import Picture, RefinementMapping
-from proofs.logic import Function, Relation, Sort
+from proofs.link.mapping import Picture, RefinementMapping, Universe
+from proofs.logic import Relation, Sort
 from proofs.register import BALLOT, LAYER, MAJORITY, SEAT, VIEW
 from proofs.structure import Env, Rows, Structure, Thing
 
@@ -113,13 +113,7 @@ class RegisterMapping(RefinementMapping):
             (seat, to, one) for one in self.ballots if one <= accepted.ballot and one < to
         }
 
-    def content(
-        self, pictures: tuple[Picture, ...]
-    ) -> tuple[
-        Mapping[Sort, tuple[Thing, ...]],
-        Mapping[Relation, Rows],
-        Mapping[Function, Mapping[Thing, Thing]],
-    ]:
+    def content(self, pictures: tuple[Picture, ...]) -> Universe:
         electors = self.electors
         most = [frozenset(one) for one in combinations(electors, len(electors) // 2 + 1)]
         things: dict[Sort, tuple[Thing, ...]] = {

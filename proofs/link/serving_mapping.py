@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -17,7 +18,7 @@ from models.worlds.join_words import REGISTER
 from proofs import serving
 from proofs.layer import Layer
 from proofs.link import views
-from proofs.link.mapping import Picture, RefinementMapping
+from proofs.link.mapping import Picture, RefinementMapping, Universe
 from proofs.logic import Function, Relation, Sort
 from proofs.serving import LAYER, MAJORITY, OPTIONS, SEAT, VIEW
 from proofs.structure import Env, Rows, Structure, Thing
@@ -44,30 +45,22 @@ class ServingMapping(RefinementMapping):
                 _add_member(found, kept, shown)
         return {relation: frozenset(rows) for relation, rows in found.items()}
 
-    def content(
-        self, pictures: tuple[Picture, ...]
-    ) -> tuple[
-        Mapping[Sort, tuple[Thing, ...]],
-        Mapping[Relation, Rows],
-        Mapping[Function, Mapping[Thing, Thing]],
-    ]:
-        at = {relation: LAYER.changing.index(relation) for relation in LAYER.changing}
-        known: set[Any] = set()
-        for picture in pictures:
-            known |= {row[0] for row in picture[at[serving.chosen]]}
-            known |= {row[1] for row in picture[at[serving.knows]]}
+    def content(self, pictures: tuple[Picture, ...]) -> Universe:
+        all_rows = partial(self.shown, pictures)
+        known: set[Any] = {row[0] for row in all_rows(serving.chosen)}
+        known |= {row[1] for row in all_rows(serving.knows)}
         all_views: list[Any] = sorted(
             {one for view in known for one in views.ancestry(view)}, key=lambda one: one.number
         )
         speak = (serving.knows, serving.runs)
-        seats = {row[0] for picture in pictures for one in speak for row in picture[at[one]]} | {
+        seats = {row[0] for one in speak for row in all_rows(one)} | {
             seat.store_id for view in all_views for seat in view.members
         }
         by_votes = [view for view in all_views if self._votes]
         majorities: list[Any] = [most for view in by_votes for most in _majorities(view)] or [
             "none"
         ]
-        known_options = {row[1] for picture in pictures for row in picture[at[serving.runs]]}
+        known_options = {row[1] for row in all_rows(serving.runs)}
         things: dict[Sort, tuple[Thing, ...]] = {
             SEAT: tuple(sorted(seats, key=str)) or ("nobody",),
             VIEW: tuple(all_views) or ("no view",),

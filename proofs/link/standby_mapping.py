@@ -21,8 +21,8 @@ from models.freeze import thaw
 from models.reference import State
 from proofs import standby
 from proofs.layer import Layer
-from proofs.link.mapping import Picture, RefinementMapping
-from proofs.logic import Function, Relation, Sort
+from proofs.link.mapping import Picture, RefinementMapping, Universe
+from proofs.logic import Relation, Sort
 from proofs.standby import BROKER, GENERATION, LAYER, MESSAGE
 from proofs.structure import Env, Rows, Structure, Thing
 
@@ -95,13 +95,7 @@ class StandbyMapping(RefinementMapping):
         }
         return tuple(shown[relation] for relation in LAYER.changing)
 
-    def content(
-        self, pictures: tuple[Picture, ...]
-    ) -> tuple[
-        Mapping[Sort, tuple[Thing, ...]],
-        Mapping[Relation, Rows],
-        Mapping[Function, Mapping[Thing, Thing]],
-    ]:
+    def content(self, pictures: tuple[Picture, ...]) -> Universe:
         at = {relation: LAYER.changing.index(relation) for relation in LAYER.changing}
         rows: dict[Relation, list[Any]] = {
             one: [row for picture in pictures for row in picture[at[one]]] for one in at

@@ -15,6 +15,7 @@ import pytest
 from attrs import define, field
 
 from joinproto.clusterer.config import Config
+from tests.tools.running import run_here
 from tools.faults.clusterer import Fleet
 from tools.faults.ports import free_ports
 
@@ -83,6 +84,31 @@ def logs(tmp_path: Path) -> Iterator[Logs]:
         for name in found.fleet.names:
             found.fleet.stop(name)
         found.fleet.close()
+
+
+def test_one_of_two_electors_that_is_reset_says_for_what_it_waits(
+    logs: Logs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has forgotten its votes, and the other one alone is no majority: the operator decides."""
+    fleet = logs.fleet
+    for name in "ab":
+        fleet.start(name, config(1, "ab", "a") if name == "a" else None)
+    fleet.until_ready("ab", 1)
+    logs.asked("a", "append one")
+    fleet.reset("b")
+    fleet.start("b")
+
+    fleet.until("both say for what", lambda: all("waits" in says(fleet, name) for name in "ab"))
+    said = run_here(capsys, "clusterer", "status", "--to", str(fleet.ports["b"])).out
+    assert "service waits: " in said
+    said = run_here(capsys, "clusterer", "status", "--to", str(fleet.ports["a"])).out
+    assert "no vote from b with store " in said
+
+
+def says(fleet: Fleet, name: str) -> dict[str, str]:
+    """Return what the service of a node says of itself."""
+    found: dict[str, str] = ((fleet.status(name) or {}).get("service") or {}).get("says", {})
+    return found
 
 
 def test_a_cluster_of_members_by_configs_alone(logs: Logs) -> None:

@@ -27,7 +27,6 @@ from joinproto.clusterer.reading import Release
 from joinproto.clusterer.running import wire
 from joinproto.clusterer.running.wire import AskService, Hello, ServiceTold
 from joinproto.clusterer.status import Status
-from joinproto.drivers.framing import LENGTH_BYTES
 from joinproto.drivers.refused import Refused
 from joinproto.errors import StoreCorrupt
 from tests.tools.running import Run, run_here
@@ -109,7 +108,7 @@ CONTENTS = [
 
 @pytest.mark.parametrize("content", CONTENTS, ids=lambda one: type(one).__name__)
 def test_a_message_is_read_as_it_was_written(content: Any) -> None:
-    assert content == wire.taken(wire.put(content)[LENGTH_BYTES:], Release.SEED)
+    assert content == wire.taken(wire.put(content), Release.SEED)
 
 
 def test_what_is_not_a_message_is_refused_and_nothing_else() -> None:
@@ -118,7 +117,7 @@ def test_what_is_not_a_message_is_refused_and_nothing_else() -> None:
     others: list[Any] = [None, True, -1, 1.5, "", "x" * 300, [], [[]], {}, {"a": []}, 10**18]
     refused = 0
     for content in CONTENTS:
-        body = wire.put(content)[LENGTH_BYTES:]
+        body = wire.put(content)
         tree = json.loads(body)
         bad = [json.dumps({**tree, key: other}).encode() for key in tree for other in others]
         bad += [json.dumps({k: v for k, v in tree.items() if k != key}).encode() for key in tree]
@@ -135,7 +134,7 @@ def test_what_is_not_a_message_is_refused_and_nothing_else() -> None:
 
 def test_a_hello_of_another_kind_is_refused() -> None:
     """Another protocol, version or release, and a node without a name."""
-    good = json.loads(wire.hello(Hello(node="a", release=Release.SEED))[LENGTH_BYTES:])
+    good = json.loads(wire.hello(Hello(node="a", release=Release.SEED)))
     for changes in ({"protocol": "x"}, {"version": 2}, {"release": "head"}, {"node": ""}):
         with pytest.raises(Refused):
             wire.hello_of(json.dumps({**good, **changes}).encode(), Release.SEED)

@@ -33,9 +33,12 @@ def said(found: Plan) -> dict[str, str]:
         (config(2, "abc", "a"), {}, {"a": "stays", "b": "stays", "c": "joins!"}),
         (config(2, "abc", "c"), {}, {"a": "restarts!", "b": "restarts!", "c": "joins"}),
         (config(2, "abc", "a"), {"c": Up.RESET}, {"a": "stays", "b": "stays", "c": "is away"}),
+        (config(2, "abc", "a"), {"c": Up.BLANK}, {"a": "stays", "b": "stays", "c": "joins"}),
+        (config(2, "ab", "a"), {"b": Up.BLANK}, {"a": "stays", "b": "stays"}),
         (config(2, "a", "a"), {}, {"a": "stays", "b": "leaves"}),
         (config(2, "ab", None), {"b": Up.OFF}, {"a": "waits", "b": "is away"}),
         (config(1, "ab", "b"), {}, {"a": "stays", "b": "stays"}),
+        (config(0, "ab", "a"), {}, {"a": "stays", "b": "stays"}),
         (config(2, "ab", "a"), {"a": Up.OFF, "b": Up.OFF}, {"a": "is away", "b": "is away"}),
     ],
 )
@@ -51,6 +54,29 @@ def test_who_waits_is_told_for_whom() -> None:
     (waits, _) = plan(AB, config(2, "ab", None), {"b": Up.OFF}).nodes
 
     assert ("b",) == waits.waits_for
+
+
+def test_who_never_hears_of_the_config_is_said_not_to_stay() -> None:
+    """U7: it names nobody of the old one, so those whom it names are not told."""
+    found = plan(config(1, "ab", "a"), config(2, "xy", "x"), {})
+
+    assert {"a": "leaves", "b": "leaves", "x": "is not told", "y": "is not told"} == said(found)
+    assert "give it to a node that it names" in found.nodes[2].why
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"a": 1}', '{"z": "off"}'])
+def test_a_status_file_that_does_not_fit_is_named(
+    text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """What was found where, and what fits; no option that the command has not."""
+    (tmp_path / "now").write_text(as_toml(config(1, "ab", "a")))
+    (tmp_path / "statuses").write_text(text)
+    files = str(tmp_path / "now"), str(tmp_path / "now"), "--status", str(tmp_path / "statuses")
+    told = run_here(capsys, "clusterer", "plan", *files)
+
+    assert 2 == told.code
+    assert f"{tmp_path / 'statuses'}:" in told.err
+    assert "--schema" not in told.err
 
 
 def test_the_command_prints_the_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -158,3 +158,19 @@ def test_three_nodes_form_grow_shrink_and_come_back_by_configs_alone(rabbits: Ra
     rabbits.until("cd", 3)
     assert both == rabbits.together("c")[1]
     assert {"of-a"} == rabbits.vhosts("c") == rabbits.vhosts("d")
+
+
+def test_a_broker_that_partition_handling_has_stopped_takes_no_config(rabbits: Rabbits) -> None:
+    """`pause_minority` stops the broker in a server that runs on, as `stop_app` does."""
+    fleet = rabbits.fleet
+    fleet.start("a@localhost")
+    rabbits.until("a", 0)
+    rabbits.ctl("a", "stop_app")
+
+    refused = "refused: the broker does not run"
+    fleet.until("it is seen", lambda: fleet.apply("a@localhost", config(0, "ab", "a")) == refused)
+    rabbits.ctl("a", "start_app")
+    fleet.until(
+        "it is taken", lambda: fleet.apply("a@localhost", config(1, "a", "a")) != refused, PATIENCE
+    )
+    rabbits.until("a", 1)

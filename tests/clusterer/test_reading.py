@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -107,6 +108,8 @@ FAULTS = [
     (config_with(shutdown_timeout="-3", node_ids="x"), 4, "shutdown_timeout", "is -3"),
     (config_with(shutdown_timeout="never"), 4, "shutdown_timeout", "is never"),
     (config_with(node_ids="x"), 5, "node_ids", "node_ids is x"),
+    (config_with(nodes=f"[a, {'b' * 256}]"), 2, "nodes[1]", "a name of 256 characters"),
+    (config_with()[:-2] + ",\ndebug].", 5, "", "debug, which is no {key, value}"),
 ]
 """Text, line, key, what was found: one for each documented error, in the order of checks; two at
 once show which comes first."""
@@ -123,6 +126,46 @@ def test_each_error_names_its_line_and_comes_in_its_order(
     assert (line, place) == (refused.value.line, refused.value.place)
     assert found in refused.value.found
     assert refused.value.write
+
+
+@pytest.mark.parametrize(
+    ("text", "write"),
+    [
+        (config_with(nodes="[{a, disq}]"), "{a, disc} or {a, ram}"),
+        (config_with(nodes="[{rabbit@a, rabbit@b}]"), "[rabbit@a, rabbit@b]"),
+        (config_with(nodes="[rabbit@host-a.net, b]"), "'rabbit@host-a.net' in quotes"),
+        (config_with(nodes="[rabbit@10.0.0.1]"), "'rabbit@10.0.0.1' in quotes"),
+        (config_with(gospel='{node, "a"}'), "the name without double quotes: a"),
+    ],
+)
+def test_what_to_write_is_what_was_meant(text: str, write: str) -> None:
+    """A wrong kind, two nodes in one tuple, a host name with marks, a text for a name."""
+    with pytest.raises(NotConfig) as refused:
+        read(text)
+
+    assert refused.value.write.endswith(write)
+
+
+def test_what_the_real_one_passes_over_is_noted() -> None:
+    """A key that is there twice, and a time-out where there is none."""
+    twice = config_with().replace("{nodes", "{version, 2},\n{nodes")
+
+    assert 1 == read(twice).held.config.version
+    assert "line 2: version is here once more; the first one counts" == read(twice).note
+    assert "line 4: shutdown_timeout means nothing" in read(config_with(), None, Release.HEAD).note
+
+
+def test_many_nodes_are_read_in_seconds() -> None:
+    """Doubles are not looked for pair by pair."""
+    began = process_time()
+
+    assert 50_000 == len(read(config_with(nodes=f"[a,{','.join(many(49_999))}]")).held.config.nodes)
+    assert process_time() - began < 10
+
+
+def many(number: int) -> list[str]:
+    """Return so many names."""
+    return [f"n{at}" for at in range(number)]
 
 
 def test_an_empty_list_of_nodes_is_accepted_with_reset() -> None:
@@ -184,6 +227,7 @@ def test_toml_says_the_same() -> None:
         (TOML.replace('"ram"', '"rma"'), 8, "rma}"),
         (TOML.replace("= 3", "= true"), 2, "version is true"),
         (TOML.replace("version = 3", "version = "), 2, "not a TOML file"),
+        (TOML.replace("= 3", "= " + "9" * 5000), 1, "a number of thousands of digits"),
         (TOML.replace('node = "a"', 'node = "c"'), 3, "gospel names c"),
     ],
 )

@@ -249,3 +249,22 @@ def test_who_gave_its_data_up_and_was_stopped_before_others_came_joins_again() -
     blank = step(State(who=Who("b")), evolve(begun, record=evolve(record, blank=True))).state.status
 
     assert (Status.REJOINING, Status.JOINING) == (kept, blank)
+
+
+def test_who_is_paused_takes_no_config_and_catches_up_when_it_runs_again() -> None:
+    """U7: something else stopped its broker, as partition handling does."""
+    told = steps_of(
+        story(
+            [start("a", config(1, "ab", "a")), start("b")],
+            [deed("pause", "b")],
+            [apply("b", config(2, "a", "a")), apply("a", config(3, "ab", "a"))],
+            [deed("resume", "b")],
+            nodes="ab",
+        )
+    )
+
+    assert "refused: the broker does not run" == told[2].replies["b"]
+    assert (3, 1) == (told[2].nodes["a"].version, told[2].nodes["b"].version)
+    assert ("a",) == told[2].nodes["a"].cluster
+    assert {"ready 3 a/1"} == set(seen(told[-1]).values())
+    assert ("a", "b") == told[-1].nodes["b"].cluster

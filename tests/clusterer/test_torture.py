@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,15 +12,6 @@ from tools.torture_clusterer import Storm
 pytestmark = pytest.mark.slow
 
 SECONDS = 12.0
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[Fleet]:
-    found = Fleet(tmp_path, tuple("abc"))
-    try:
-        yield found
-    finally:
-        found.close()
 
 
 def test_nothing_is_lost_in_a_storm(fleet: Fleet) -> None:
@@ -46,3 +35,12 @@ def test_a_storm_over_nodes_without_a_rule_fails_and_says_why(fleet: Fleet) -> N
 
     assert found.problems
     assert "never: " in found.problems[0]
+
+
+def test_a_storm_begins_with_a_gospel_that_only_has_its_name(fleet: Fleet) -> None:
+    """`gospel-by-name`: its new data are to be everybody's, with any seed."""
+    fleet.mutant = "gospel-by-name"
+
+    found = Storm(fleet, random.Random(3), say=lambda _: None).run(0.0)
+
+    assert "the gospel's data are lost at a" in found.problems[0]

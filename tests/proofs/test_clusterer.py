@@ -18,6 +18,7 @@ CLAIMS = {
     "the_gospels_data_survive",
     "meant_are_the_gospels",
     "data_come_from_who_runs",
+    "the_word_is_true",
     "nobody_rests",
     "a_lock_has_one_holder",
     "one_set_of_data",
@@ -28,12 +29,19 @@ CLAIMS = {
 GUARDS = {
     "take": ("it is younger", "versions_never_decrease"),
     "adopt": ("its data are those that the config means", "ready_has_what_is_meant"),
-    "join": ("that one has data", "the_gospels_data_survive"),
+    "join": (
+        "somebody has said that it is ready with the same config",
+        "the_gospels_data_survive",
+    ),
+    "say": ("it has what the config means", "said_of_what_is_meant"),
     "boot beside": ("the config means them", "ready_has_what_is_meant"),
     "settle": ("its gospel, if it heads for it, has these", "meant_are_the_gospels"),
     "go first": ("each node of the config has given its lock, or is off", "one_goes_first"),
     "found": ("each node of the config waits for it", "one_goes_first"),
-    "come back": ("somebody is ready with the same config", "other_content_is_never_merged"),
+    "come back": (
+        "somebody has said that it is ready with the same config",
+        "other_content_is_never_merged",
+    ),
 }
 """Of each step a guard, and what is not so without it."""
 

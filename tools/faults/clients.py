@@ -61,29 +61,43 @@ class Connection:
         try:
             assert self._socket is not None
             self._socket.sendall(line.encode() + b"\n")
-            answer = self._lines.readline()
         except OSError:
-            answer = b""
-        if not answer.endswith(b"\n"):
             self.close()
             return b""
-        return answer.rstrip(b"\n")
+        return self._line()
+
+    def _line(self) -> bytes:
+        """Return the next line, b"" where the connection broke before its end."""
+        line = b""
+        with suppress(OSError):
+            line = b"" if self._lines is None else self._lines.readline()
+        if not line.endswith(b"\n"):
+            self.close()
+            return b""
+        return line.rstrip(b"\n")
 
     def _connect(self) -> socket.socket:
         return socket.create_connection((self.address.host, self.address.port), self.seconds)
 
-    def read_all(self) -> list[tuple[int, str]] | None:
-        """Return the whole log; None: the node does not answer, or does not serve."""
+    def read_all(self, patience: float = 0.0) -> list[tuple[int, str]] | None:
+        """Return the whole log; None: the node does not answer, or does not serve.
+
+        `patience`: for so many seconds it goes on where a node stops to serve meanwhile.
+        """
         found: list[tuple[int, str]] = []
+        until = time.monotonic() + patience
         while True:
             answer = self.ask(f"read {len(found) + 1}")
             count = len(found)
             while answer and not answer.startswith((b"no ", b"end ")):
                 number, _, text = answer.partition(b" ")
                 found.append((int(number), text.decode()))
-                answer = self._lines.readline().rstrip(b"\n") if self._lines else b""
+                answer = self._line()
             if not answer.startswith(b"end "):
-                return None
+                if time.monotonic() > until:
+                    return None
+                time.sleep(0.1)
+                continue
             if len(found) == count:
                 return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ from joinproto.clusterer.running.operator import ask
 from joinproto.clusterer.writing import as_erlang, as_toml
 from joinproto.drivers.addresses import Address
 from joinproto.errors import JoinprotoError
+from tools.faults import clusterer_broker as broker
 from tools.faults.ports import free_ports
 from tools.faults.proxy import Link
 
@@ -36,7 +38,9 @@ settings = { seconds = "%s" }
 
 @define
 class Fleet:
-    """`service`: the table of a node's file, by name.  `mutant`: a rule that no node keeps."""
+    """`service`: the table of a node's file, by name.  `mutant`: a rule that no node keeps.
+    `addresses`: where one finds another, if not over the link between them.
+    """
 
     room: Path
     names: tuple[str, ...]
@@ -44,6 +48,8 @@ class Fleet:
     timing: str = TIMING
     mutant: str | None = None
     environment: Mapping[str, str] = field(factory=dict)
+    addresses: Mapping[tuple[str, str], str] = field(factory=dict)
+    secret: bytes = b""
     ports: dict[str, int] = field(init=False)
     links: dict[tuple[str, str], Link] = field(init=False)
     running: dict[str, subprocess.Popen[bytes]] = field(factory=dict)
@@ -70,14 +76,15 @@ class Fleet:
         place = self.place(name)
         place.mkdir(parents=True, exist_ok=True)
         nodes = "".join(
-            f'"{other}" = "127.0.0.1:{self.links[name, other].port}"\n'
+            f'"{other}" = "{self.addresses.get((name, other), self._linked(name, other))}"\n'
             for other in self.names
             if other != name
         )
         file = place / "node.toml"
         file.write_text(
             f'node = "{name}"\ndata = "data"\nlisten = "127.0.0.1:{self.ports[name]}"\n'
-            f'events = "../events"\n{self.timing}[nodes]\n{nodes}{self.service(name)}'
+            f'events = "../events"\n{self._secret(place)}{self.timing}[nodes]\n{nodes}'
+            f"{self.service(name)}"
         )
         words = ["joinproto", "clusterer", "node"]
         if self.mutant is not None:
@@ -96,6 +103,15 @@ class Fleet:
                 stderr=out,
                 start_new_session=True,
             )
+
+    def _secret(self, place: Path) -> str:
+        if not self.secret:
+            return ""
+        (place / "secret").write_bytes(self.secret)
+        return 'secret_file = "secret"\n'
+
+    def _linked(self, one: str, other: str) -> str:
+        return f"127.0.0.1:{self.links[one, other].port}"
 
     def is_up(self, name: str) -> bool:
         return name in self.running and self.running[name].poll() is None
@@ -116,10 +132,17 @@ class Fleet:
         return process.wait(PATIENCE)
 
     def reset(self, name: str) -> None:
-        """kill -9, and nothing is left on its disk."""
+        """kill -9, its broker too, and nothing is left on its disk."""
         self.kill(name)
+        self._end_broker(name)
         with suppress(FileNotFoundError):
             shutil.rmtree(self.place(name))
+
+    def _end_broker(self, name: str) -> None:
+        """A killed node leaves its broker behind; it is gone once its lock is free."""
+        broker.ask(str(self.place(name) / "broker.sock"), "end")
+        with suppress(FileNotFoundError), (self.place(name) / "broker.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
 
     def cut(self, one: Iterable[str], other: Iterable[str]) -> None:
         for pair in [(a, b) for a in one for b in other if a != b]:
@@ -138,7 +161,7 @@ class Fleet:
     def status(self, name: str) -> dict[str, Any] | None:
         """Return what a node says of itself; None: it does not answer."""
         try:
-            return ask(self.address(name), {"op": "status"}, 10.0)
+            return ask(self.address(name), {"op": "status"}, 10.0, self.secret)
         except JoinprotoError:
             return None
 
@@ -148,7 +171,7 @@ class Fleet:
 
         try:
             request = {"op": "apply", "config": as_erlang(Held(config))}
-            return str(ask(self.address(name), request, 30.0)["reply"])
+            return str(ask(self.address(name), request, 30.0, self.secret)["reply"])
         except JoinprotoError as error:
             return f"no answer: {error.message}"
 
@@ -187,10 +210,19 @@ class Fleet:
 
     def label(self, name: str) -> str | None:
         """Return the label of a node's data, as they are on its disk."""
+        return next(iter(self.data(name)), None)
+
+    def data(self, name: str) -> list[str]:
+        """Return the label of a node's data and all messages, as they are on its disk."""
         try:
-            return (self.place(name) / "data" / "label").read_text()
+            return (self.place(name) / "data" / "messages").read_text().splitlines()
         except FileNotFoundError:
-            return None
+            return []
+
+    def publish(self, name: str, message: str) -> bool:
+        """Return whether the broker of a node has acknowledged it."""
+        place = str(self.place(name) / "broker.sock")
+        return broker.ask(place, f"publish {message}") == "kept\n"
 
     def events(self) -> dict[str, list[dict[str, Any]]]:
         """Return the lines of all event logs, one list for each run of a node."""
@@ -204,5 +236,7 @@ class Fleet:
         """Leave nothing of it running."""
         for name in list(self.running):
             self.kill(name)
+        for name in self.names:
+            self._end_broker(name)
         for link in self.links.values():
             link.close()

@@ -1,12 +1,15 @@
-"""A service for torture: its data are a label, equal labels are equal data, and it is on disk.
+"""A service for torture: a broker that is a process, and keeps messages in a file.
 
-Real: the process of its node, the files, what is told between nodes.  Simulated: that there is no
-broker; a joining node takes the label that a running one says.
+Real: the process of its node and its own, files, what is told between nodes, messages that a
+joining one copies from one that runs.  Simulated: brokers do not replicate what is published later;
+whoever publishes does so at all.
 """
 
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,38 +19,49 @@ from attrs import define, field
 
 from joinproto.clusterer.messages import Boot
 from joinproto.clusterer.running.service import Booting, ServiceFailed, ServiceStatus
+from tools.faults import clusterer_broker
+from tools.faults.clusterer_broker import ask
+
+START_SECONDS = 20.0
 
 
 @define
 class Labelled:
-    """`settings`: `seconds` that each deed takes."""
+    """`settings`: `seconds` that each deed takes.  The label is that of its set of data."""
 
     node: str
     data: Path
     settings: Mapping[str, str] = field(factory=dict)
-    _runs: bool = False
+    _process: subprocess.Popen[bytes] | None = None
 
     @property
     def _file(self) -> Path:
-        return self.data / "label"
+        return self.data / "messages"
+
+    @property
+    def _socket(self) -> str:
+        return str(self.data.resolve().parent / "broker.sock")
 
     def boot(self, booting: Booting) -> None:
         self._work()
-        labels = {says["label"] for says in booting.running.values() if "label" in says}
+        running = {says["label"]: says["socket"] for says in booting.running.values() if says}
         if self._file.exists():
-            if booting.how is Boot.OWN and labels - {self._file.read_text()}:
+            if booting.how is Boot.OWN and set(running) - {self._label()}:
                 raise ServiceFailed("its data are not those of who runs", next="wipe one of them")
-        elif labels:
-            self._write(min(labels))
+            self._start("-")
+        elif running:
+            self._start("-", running[min(running)])
         elif booting.how in (Boot.JOIN, Boot.OWN):
-            raise ServiceFailed("nobody runs", next="it asks again")
+            raise ServiceFailed("nobody says which data it has", next="it asks again")
         else:
-            self._write(f"{self.node}-{token_hex(4)}")
-        self._runs = True
+            self._start(f"{self.node}-{token_hex(4)}")
 
     def stop(self, *, leaves: bool) -> None:
         self._work()
-        self._runs = False
+        ask(self._socket, "end")
+        if self._process is not None:
+            self._process.wait(START_SECONDS)
+            self._process = None
 
     def wipe(self) -> None:
         self._work()
@@ -55,20 +69,31 @@ class Labelled:
             shutil.rmtree(self.data)
 
     def status(self) -> ServiceStatus:
-        says = {"label": self._file.read_text()} if self._file.exists() else {}
-        return ServiceStatus(runs=self._runs, says=says)
+        runs = self._process is not None and self._process.poll() is None
+        if not runs or not self._file.exists():
+            return ServiceStatus(runs=runs)
+        return ServiceStatus(runs=True, says={"label": self._label(), "socket": self._socket})
 
     def forget(self, nodes: frozenset[str]) -> None:
-        """A label has no members."""
+        """It has no members."""
 
     def end(self) -> None:
-        """Nothing of it is left."""
+        """Nothing of it is left after a stop."""
+
+    def _label(self) -> str:
+        return self._file.read_text().partition("\n")[0]
+
+    def _start(self, label: str, source: str | None = None) -> None:
+        words = [sys.executable, "-I", "-S", str(clusterer_broker.__file__)]
+        words += [str(self.data.resolve().parent), label, *([] if source is None else [source])]
+        self._process = process = subprocess.Popen(words, start_new_session=True)
+        end = time.monotonic() + START_SECONDS
+        while ask(self._socket, "copy") is None:
+            if process.poll() is not None or time.monotonic() > end:
+                process.kill()
+                process.wait()
+                raise ServiceFailed("its broker does not answer", next="it is tried again")
+            time.sleep(0.02)
 
     def _work(self) -> None:
         time.sleep(float(self.settings.get("seconds", "0")))
-
-    def _write(self, label: str) -> None:
-        self.data.mkdir(parents=True, exist_ok=True)
-        new = self.data / "label.new"
-        new.write_text(label)
-        new.replace(self._file)

@@ -23,6 +23,8 @@ from joinproto.errors import EnvironmentProblem
 from tools.faults.network import Network
 
 BRIDGE, NOBODY = "bridge", "02:00:00:00:00:00"
+BRIDGE_HOST = "10.77.0.254"
+"""Where what is in none of the nodes' namespaces is reached."""
 MARK = "JOINPROTO_TORTURE_INSIDE"
 PROBE = f"""
 ip link add dev {BRIDGE} type bridge
@@ -83,7 +85,7 @@ class Namespaces(Network):
         self._down: set[str] = set()
         _ip("link", "set", "lo", "up")
         _ip("link", "add", BRIDGE, "type", "bridge")
-        _ip("addr", "add", "10.77.0.254/24", "dev", BRIDGE)
+        _ip("addr", "add", f"{BRIDGE_HOST}/24", "dev", BRIDGE)
         _ip("link", "set", BRIDGE, "up")
         try:
             for name in ports:
@@ -121,7 +123,11 @@ class Namespaces(Network):
         return Address(self._hosts[called], self._ports[called])
 
     def enter(self, name: str) -> list[str]:
-        return ["nsenter", f"--net=/proc/{self._holders[name].pid}/ns/net", "--"]
+        return ["nsenter", f"--net={self.namespace(name)}", "--"]
+
+    def namespace(self, name: str) -> str:
+        """Return the namespace of a node, as a file."""
+        return f"/proc/{self._holders[name].pid}/ns/net"
 
     def drop(self, sender: str, receiver: str) -> None:
         self._dropped.add((sender, receiver))

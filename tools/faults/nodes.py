@@ -20,6 +20,7 @@ from joinproto.errors import EnvironmentProblem, JoinprotoError
 from joinproto.node.control import ask_control
 from tools.faults.network import Network, Proxies
 from tools.faults.ports import free_ports
+from tools.faults.register import Register, member
 
 ROOT = Path(__file__).resolve().parents[2]
 STEP = 0.02
@@ -133,6 +134,7 @@ class Fleet:
     top: Path
     network: Network
     nodes: dict[str, Node] = field(factory=dict)
+    register: Register | None = None
 
     @classmethod
     def make(
@@ -143,10 +145,13 @@ class Fleet:
         electors: Iterable[str] | None = None,
         leaves: Iterable[str] = (),
         tables: str = "",
+        register: Register | None = None,
         network: Callable[[Mapping[str, int]], Network] | None = None,
         **settings: Any,
     ) -> Fleet:
         """Write the configurations; `tables` is TOML to stand at the end.
+
+        `register`: keeps the view chain, and names the nodes; None: the electors are written.
 
         `leaves`: who leaves the cluster when it is stopped, where the others stay members.
         `network`: makes it, from the ports on which the members listen; None: proxies.
@@ -156,7 +161,7 @@ class Fleet:
         free = free_ports(2 * len(names))
         ports = dict(zip(names, free, strict=False))
         between = Proxies(ports, voters) if network is None else network(ports)
-        fleet = cls(top, between)
+        fleet = cls(top, between, register=register)
         if between.is_open:
             (top / SECRET).touch(mode=0o600)
             (top / SECRET).write_text(secrets.token_hex(32))
@@ -169,12 +174,14 @@ class Fleet:
         return fleet
 
     def _write(self, node: Node, voters: list[str], tables: str, settings: dict[str, Any]) -> None:
+        found = self.register is not None
         values: dict[str, Any] = {
-            "member": node.name,
+            "member": self.member(node.name),
             "cluster": "cluster",
             "data": node.name,
-            "electors": voters,
-            "wait_for": len(voters) // 2 + 1,
+            "electors": None if found else voters,
+            # With a register one that is left goes on alone.
+            "wait_for": 1 if found else len(voters) // 2 + 1,
             "listen": str(Address(self.network.host(node.name), node.port)),
             "clients": str(node.clients),
             "control": node.control.name,
@@ -186,10 +193,15 @@ class Fleet:
         lines = [f"{name} = {json.dumps(value)}" for name, value in given.items()]
         lines += ["[members]"]
         for other in self.nodes:
-            lines.append(f'{other} = "{self.network.way(node.name, other)}"')
+            lines.append(f'"{self.member(other)}" = "{self.network.way(node.name, other)}"')
         if self.network.is_open:
             lines += ["[security]", f'secret_file = "{SECRET}"', 'insecure = ["clients"]']
-        node.config.write_text("\n".join([*lines, tables, ""]))
+        own = "" if self.register is None else self.register.tables(node.name)
+        node.config.write_text("\n".join([*lines, tables, own, ""]))
+
+    def member(self, name: str) -> str:
+        """Return what a node calls itself."""
+        return name if self.register is None else member(name)
 
     def __getitem__(self, name: str) -> Node:
         return self.nodes[name]
@@ -207,6 +219,8 @@ class Fleet:
                     node.kill()
         finally:
             self.network.close()
+            if self.register is not None:
+                self.register.close()
 
     # -- waiting -------------------------------------------------------------------------------
 

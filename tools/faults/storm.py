@@ -20,6 +20,7 @@ from joinproto.errors import EnvironmentProblem, JoinprotoError
 from tools.faults.clients import Ledger, Writers
 from tools.faults.nodes import Fleet, until
 from tools.faults.recovering import recover
+from tools.faults.register import KINDS as REGISTER_KINDS
 
 CALM_SECONDS = 60.0
 STUCK_SECONDS = 120.0
@@ -46,6 +47,11 @@ class Storm:
         self.chance = random.Random(self.seed)
 
     @property
+    def kinds(self) -> tuple[str, ...]:
+        """Return the faults of this storm."""
+        return KINDS if self.fleet.register is None else (*KINDS, *REGISTER_KINDS)
+
+    @property
     def names(self) -> list[str]:
         return sorted(self.fleet.nodes)
 
@@ -60,7 +66,10 @@ class Storm:
             end = time.monotonic() + seconds
             while time.monotonic() < end:
                 kind = self._next_kind()
-                getattr(self, f"_{kind}")()
+                if kind in REGISTER_KINDS and self.fleet.register is not None:
+                    self.fleet.register.strike(kind, self.chance, self.say)
+                else:
+                    getattr(self, f"_{kind}")()
                 self.counts[kind] += 1
                 if self.chance.random() < 0.7:
                     self.calm()
@@ -73,7 +82,7 @@ class Storm:
     def _next_kind(self) -> str:
         """Return each kind as often as any other, in an order of chance."""
         if not self._bag:
-            self._bag = list(KINDS)
+            self._bag = list(self.kinds)
             self.chance.shuffle(self._bag)
         return self._bag.pop()
 

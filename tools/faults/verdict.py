@@ -12,6 +12,7 @@ from tools.faults.nodes import Fleet
 from tools.validate.judge import Verdict, validate
 
 SHOWN = 5
+READ_SECONDS = 60.0
 
 
 @frozen
@@ -70,8 +71,9 @@ def judge(fleet: Fleet, ledger: Ledger) -> Judged:
     """Read what every node shows, end them all, and judge their event logs."""
     found: dict[str, list[str] | None] = {}
     for name, node in fleet.nodes.items():
-        connection = Connection(node.clients, seconds=60)
-        log = connection.read_all()
+        connection = Connection(node.clients, seconds=READ_SECONDS)
+        # Who is kept busy reading may be suspended for a moment: what is read stays.
+        log = connection.read_all(patience=READ_SECONDS)
         connection.close()
         found[name] = None if log is None else [text for _, text in log]
     problems = compare(ledger, found)

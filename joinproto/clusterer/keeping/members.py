@@ -15,7 +15,7 @@ from attrs import frozen
 
 from joinproto.errors import StoreCorrupt, StoreUnreadable, StoreWriteFailed
 from joinproto.json_form import printed, read
-from joinproto.store.filesystem import FileSystem, RealFileSystem, let_go, reason
+from joinproto.store.filesystem import REAL, FileSystem, RealFileSystem, let_go, reason
 from joinproto.store.replace import Progress, replace
 
 
@@ -58,17 +58,20 @@ class MembersFile:
 
     def keep(self, members: Members) -> None:
         """Return when it is on the disk; raises `StoreWriteFailed`."""
-        progress = Progress()
+        put(self.path, printed(members).encode(), self.files)
+
+
+def put(path: Path, data: bytes, files: FileSystem = REAL) -> None:
+    """Return when this is in the file, on the disk; raises `StoreWriteFailed`."""
+    progress = Progress()
+    try:
+        room = files.open_directory(path.parent)
         try:
-            room = self.files.open_directory(self.data.parent)
-            try:
-                text = printed(members).encode()
-                replace(self.files, room, self.path.name, text, progress, shows=True)
-                self.files.sync_directory(room)
-            finally:
-                let_go(self.files, room)
-        except OSError as error:
-            raise StoreWriteFailed(
-                f"{self.path}: {progress.step}: {reason(error)}",
-                next="stop the node, and mend the disk",
-            ) from error
+            replace(files, room, path.name, data, progress, shows=True)
+            files.sync_directory(room)
+        finally:
+            let_go(files, room)
+    except OSError as error:
+        raise StoreWriteFailed(
+            f"{path}: {progress.step}: {reason(error)}", next="stop the node, and mend the disk"
+        ) from error

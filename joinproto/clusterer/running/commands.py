@@ -29,7 +29,8 @@ OUTPUT_BYTES_MAX = 65_536
 class Commands:
     """Each command as a list of words; `status` ends with 0 where the service runs, else with
     another code, and what it prints as KEY=VALUE lines is told to the other nodes' commands as
-    CLUSTERER_SAYS_KEY_OF_NODE.  `join` None: `start`, with CLUSTERER_HOW=join.
+    CLUSTERER_SAYS_KEY_OF_NODE.  PAUSED=yes: something else has stopped it, and will start it again.
+    `join` None: `start`, with CLUSTERER_HOW=join.
     """
 
     node: str
@@ -66,7 +67,8 @@ class Commands:
     def status(self) -> ServiceStatus:
         code, out = self._end("status", self.status_command, {})
         says = dict(line.split("=", 1) for line in out.splitlines() if "=" in line)
-        return ServiceStatus(runs=code == 0, says=says if code == 0 else {})
+        paused = code == 0 and says.pop("PAUSED", "no") == "yes"
+        return ServiceStatus(runs=code == 0, paused=paused, says=says if code == 0 else {})
 
     def forget(self, nodes: frozenset[str]) -> None:
         """The next start is told of the members that are left."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from itertools import count
 from typing import Any
 
@@ -31,12 +31,14 @@ from joinproto.clusterer.messages import (
     AskAwaited,
     AskLock,
     AskStatus,
+    Boot,
     BootBroker,
     Booted,
     BootFailed,
     Down,
     Keep,
     Off,
+    Paused,
     Poke,
     Receive,
     Record,
@@ -78,16 +80,30 @@ class Died:
 
 
 @frozen
+class Broke:
+    """Something of the node's own has ended that must not: its clock, or a boot."""
+
+    error: BaseException
+
+
+@frozen
 class Asked:
-    """An operator's config, and where its answer goes; None: it is not valid."""
+    """An operator's config, and where its answer goes; None: it is not valid.
+
+    `is_gone`: the operator waits no more, so that nothing is to be done: he has been told so.
+    """
 
     config: Config | None
     answer: asyncio.Future[Reply]
+    is_gone: Callable[[], bool]
 
 
 @define
 class Host:
-    """One node.  `fresh`: its identity if it is blank.  `ended`: why it has ended."""
+    """One node.  `fresh`: its identity if it is blank.  `ended`: why it has ended.
+
+    `begun`: a boot was begun, so something of the service may be there; `runs`: it succeeded.
+    """
 
     who: Who
     stored: StoredConfig
@@ -102,6 +118,7 @@ class Host:
     ended: str | None = None
     failure: str = ""
     runs: bool = False
+    begun: bool = False
     peering: Peering = field(init=False)
     _inbox: asyncio.Queue[Any] = Factory(asyncio.Queue)
     _tokens: count[int] = Factory(lambda: count(1))
@@ -113,7 +130,6 @@ class Host:
 
     def __attrs_post_init__(self) -> None:
         self.state = State(who=self.who)
-        self.peering = Peering(self._send)
 
     def post(self, event: Any) -> None:
         """Give the node something to do, after all that came before."""
@@ -135,7 +151,7 @@ class Host:
             ran=frozenset(self.memory.now.ran),
             blank=self.memory.now.given_up,
         )
-        clock = asyncio.ensure_future(self._clock())
+        clock = _watched(self.post, self._clock())
         try:
             await self._step(Start(record=record, given=self.given, fresh=self.fresh))
             while self.ended is None:
@@ -148,18 +164,23 @@ class Host:
                 await asyncio.gather(self._boot, return_exceptions=True)
             if self._forgetting is not None:
                 self._forgetting.cancel()
-            if self.runs:
+            if self.begun:
                 await self._stop(leaves=False)
             await self._call(self.service.end)
 
     async def _turn(self, event: Any) -> None:
         match event:
+            case Broke(error):
+                raise error
             case Stopped(why):
                 self.ended = why
             case Died(why):
                 raise ServiceFailed(
                     why, next="start the node again: it comes back as after a crash"
                 )
+            case Asked(_, answer, is_gone) if is_gone():
+                log.warning("a config is not taken: who gave it has gone meanwhile")
+                answer.set_result(Reply.NOT_NOW)
             case Asked(config, answer):
                 self._answer = answer
                 await self._step(Apply(config))
@@ -170,16 +191,16 @@ class Host:
                 told = ServiceTold(number, self.serves, self._version(), says)
                 self.network.send(sender, told)
             case Receive(_, ServiceTold()):
-                self.peering.told(event.sender, event.content)
+                self.peering.told(event.sender, event.content.number, event.content)
             case _:
-                if self.runs:
+                if self.runs or self.memory.boots is not None:
                     self.memory.saw(event, self.state.config_now.config)
                 await self._step(event)
 
     @property
     def serves(self) -> bool:
         """Say whether others can join this node's service."""
-        return self.runs and self.state.status is Status.READY
+        return self.runs and self.state.says is Status.READY
 
     def _version(self) -> int:
         return -1 if self.state.held is None else self.state.held.config.version
@@ -230,7 +251,7 @@ class Host:
             case StopBroker():
                 await self._stop(leaves=leaves)
             case BootBroker():
-                self._boot = asyncio.ensure_future(self._booting(effect))
+                self._boot = _watched(self.post, self._booting(effect))
             case Arm(seconds, number):
                 self._arm(seconds, number)
             case Answer(reply):
@@ -243,10 +264,9 @@ class Host:
     async def _changed(self, config: Config) -> None:
         """Forget who the config does without; adopted in silence, the service runs on."""
         left = self.memory.only(config.nodes)
-        ran = self.memory.now.ran
         # One is enough to strike them from the service's own list.
-        if left and self.who.me == min(ran, default=self.who.me):
-            self._forgetting = asyncio.ensure_future(self._forget(left))
+        if left and self.who.me == min(self.memory.now.ran, default=self.who.me):
+            self._forgetting = _watched(self.post, self._forget(left))
 
     async def _forget(self, left: frozenset[str]) -> None:
         """Have the service forget who was left out; that may have to wait until those are off."""
@@ -283,17 +303,21 @@ class Host:
     async def _stop(self, *, leaves: bool) -> None:
         self.runs = False  # from here on who ran stays as it is
         await self._service("stop", lambda: self.service.stop(leaves=leaves))
+        self.begun = False
 
     async def _booting(self, boot: BootBroker) -> None:
         """Boot the service; what comes of it is an event like others."""
         config = self.state.config_now.config
         others = config.nodes - {self.who.me}
+        # Who becomes ready meanwhile says so once: missed, he would not count as one that ran.
+        self.memory.boots = set()
         told = await self.peering.ask(others, self.timing.silence)
         running = {
             name: one.says
             for name, one in told.items()
             if one.runs and one.version == config.version
         }
+        self.memory.boots |= set(running)
         booting = Booting(
             how=boot.how,
             nodes=boot.nodes,
@@ -303,9 +327,15 @@ class Host:
             forget=boot.forget,
         )
         self.events.write("boot", how=boot.how.value, running=sorted(running))
+        self.begun = True
         try:
+            if boot.how in (Boot.JOIN, Boot.OWN) and not running:
+                raise ServiceFailed(
+                    "nobody says that it runs with this config", next="it asks again"
+                )
             await self._call(lambda: self.service.boot(booting))
         except ServiceFailed as error:
+            self.memory.boots = None
             self.failure = error.message
             log.warning("it does not boot: %s", error.message)
             self.events.write("boot failed", why=error.message)
@@ -315,10 +345,8 @@ class Host:
         finally:
             self._boot = None
         self.failure = ""
-        own = {self.who.me}
-        former = set() if boot.how is boot.how.FOUND else {*self.memory.now.members} & boot.nodes
-        members = (former | own | set(running)) - boot.forget
-        self.memory.booted(members, {*running} | own)
+        former = set() if boot.how is Boot.FOUND else {*self.memory.now.members} & boot.nodes
+        self.memory.booted(self.who.me, former, boot.forget)
         self.runs = True
         self.events.write("booted", how=boot.how.value)
         self.post(Booted())
@@ -330,6 +358,8 @@ class Host:
         try:
             found: ServiceStatus = await self._call(self.service.status)
             problem = "" if found.runs else "the service has ended by itself"
+            if found.runs and self.runs and found.paused is not self.state.paused:
+                self.post(Paused(found.paused))
         except ServiceFailed as error:
             problem = error.message
         if problem and self.runs:
@@ -353,9 +383,6 @@ class Host:
 
     # -- the network -------------------------------------------------------------------------
 
-    def _send(self, to: str, content: Any) -> None:
-        self.network.send(to, content)
-
     def message(self, sender: str, content: Any) -> None:
         """A message has come."""
         self.post(Receive(sender, content))
@@ -365,12 +392,24 @@ class Host:
         match content:
             case AskStatus(_, token) | AskAwaited(token) | AskLock(token):
                 self.post(Silence(to, token))
-            case AskService():
-                self.peering.told(to, None)
+            case AskService(number):
+                self.peering.told(to, number, None)
 
     def down(self, name: str) -> None:
         """A connection has ended, or there is none."""
         self.post(Down(name))
+
+
+def _watched(post: Callable[[Any], None], work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """Begin it; what it raises ends the node, which would else wait without a word."""
+
+    def look(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            post(Broke(error))
+
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(look)
+    return task
 
 
 def _version_of(state: State) -> int | None:

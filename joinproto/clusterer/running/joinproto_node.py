@@ -20,14 +20,17 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field
 
+from joinproto.clusterer.keeping.members import put
 from joinproto.clusterer.messages import Boot
 from joinproto.clusterer.running.service import Booting, ServiceFailed, ServiceStatus
 from joinproto.drivers.addresses import Address
+from joinproto.errors import StoreWriteFailed
 
 log = logging.getLogger("joinproto.clusterer")
 
@@ -54,10 +57,6 @@ class JoinprotoNode:
         return self.data.parent / f"{self.data.name}-node.toml"
 
     @property
-    def _pid(self) -> Path:
-        return self.data.parent / f"{self.data.name}-node.pid"
-
-    @property
     def _kept(self) -> Path:
         return self.data.parent / f"{self.data.name}-electors.json"
 
@@ -68,9 +67,9 @@ class JoinprotoNode:
             (one for _, one in sorted(booting.running.items()) if "electors" in one), {}
         )
         if booting.how is Boot.JOIN and not says:
-            raise ServiceFailed("nobody says that it runs with this config", next="it asks again")
+            raise ServiceFailed("nobody who runs names electors", next="it asks again")
         if says:
-            self._keep_electors(json.loads(says["electors"]))
+            self._keep_electors(_names(says["electors"]))
         elif not self._kept.exists():
             self._keep_electors(sorted(booting.nodes - booting.ram))
         self._start(leaves=False)
@@ -96,10 +95,12 @@ class JoinprotoNode:
         found = self._asked()
         if found is None:
             return ServiceStatus(runs=False)
-        return ServiceStatus(
-            runs=True,
-            says={"electors": json.dumps(self._electors()), "phase": str(found.get("phase"))},
-        )
+        says = {"electors": json.dumps(self._electors()), "phase": str(found.get("phase"))}
+        waiting = found.get("waiting")
+        if not found.get("serves") and isinstance(waiting, dict):
+            said = (waiting.get("case"), waiting.get("detail"), waiting.get("next"))
+            says["waits"] = "; ".join(str(one) for one in said if one)
+        return ServiceStatus(runs=True, says=says)
 
     def forget(self, nodes: frozenset[str]) -> None:
         """Who leaves says so itself."""
@@ -111,17 +112,19 @@ class JoinprotoNode:
 
     def _electors(self) -> list[str]:
         try:
-            return [str(one) for one in json.loads(self._kept.read_text())]
-        except (OSError, ValueError) as error:
+            return _names(self._kept.read_text())
+        except (OSError, UnicodeError) as error:
             raise ServiceFailed(f"{self._kept}: {error}", next="restore it") from error
 
     def _keep_electors(self, electors: list[str]) -> None:
-        new = self._kept.with_suffix(".new")
-        with new.open("w") as file:
-            json.dump(electors, file)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self._kept)
+        self._put(self._kept, json.dumps(electors))
+
+    @staticmethod
+    def _put(path: Path, text: str) -> None:
+        try:
+            put(path, text.encode())
+        except StoreWriteFailed as error:
+            raise ServiceFailed(error.message, next="mend the disk; it is tried again") from error
 
     def _write(self, *, leaves: bool) -> None:
         electors = self._electors()
@@ -131,7 +134,7 @@ class JoinprotoNode:
             raise ServiceFailed(
                 f"no address of {', '.join(lacking)}", next="name it under service.members"
             )
-        quoted = json.dumps
+        quoted = partial(json.dumps, ensure_ascii=False)  # TOML knows no surrogate pairs
         rows = [
             f"member = {quoted(self.node)}",
             f"cluster = {quoted(self.cluster)}",
@@ -145,7 +148,7 @@ class JoinprotoNode:
             "[members]",
             *(f"{quoted(name)} = {quoted(str(where))}" for name, where in sorted(members.items())),
         ]
-        self._file.write_text("\n".join(rows) + "\n")
+        self._put(self._file, "\n".join(rows) + "\n")
 
     # -- its process -------------------------------------------------------------------------
 
@@ -153,11 +156,13 @@ class JoinprotoNode:
         self._write(leaves=leaves)
         place = self.data.parent / f"{self.data.name}-node.out"
         words = [sys.executable, "-m", "joinproto", "node", "--config", str(self._file)]
-        with place.open("ab") as out:
-            self._process = process = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
-            )
-        self._pid.write_text(str(process.pid))
+        try:
+            with place.open("ab") as out:
+                self._process = process = subprocess.Popen(
+                    words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+                )
+        except OSError as error:
+            raise ServiceFailed(f"{place}: {error.strerror}", next="check the disk") from error
         if self._until(
             self.timeout, lambda: self._asked() is not None or process.poll() is not None
         ):
@@ -179,7 +184,6 @@ class JoinprotoNode:
                 os.kill(pid, number)
             if self._until(seconds, lambda: self._running() is None):
                 self._process = None
-                self._pid.unlink(missing_ok=True)
                 return
         raise ServiceFailed(f"process {pid} does not end", next="end it, then start the node again")
 
@@ -187,12 +191,13 @@ class JoinprotoNode:
         """Return the process, of this run or of one that was killed; None: it has ended."""
         if self._process is not None:
             return self._process.pid if self._process.poll() is None else None
-        try:
-            pid = int(self._pid.read_text())
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        except (OSError, ValueError):
-            return None
-        return pid if os.fsencode(self._file) in words else None
+        # Not by a file: a node killed before it was written would leave a process that nobody ends.
+        for place in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                words = place.read_bytes().split(b"\0")
+                if {b"joinproto", b"node", os.fsencode(self._file)} <= {*words}:
+                    return int(place.parent.name)
+        return None
 
     def _asked(self) -> dict[str, Any] | None:
         """Return what it says at its control socket; None: it does not answer."""
@@ -215,3 +220,14 @@ class JoinprotoNode:
                 return True
             time.sleep(LOOK_SECONDS)
         return says()
+
+
+def _names(text: str) -> list[str]:
+    """Return the electors, as another node or the file says them; raises `ServiceFailed`."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not found or not all(isinstance(one, str) for one in found):
+        raise ServiceFailed(f"electors {text[:80]!r}: not a list of names", next="look who says so")
+    return found

@@ -14,10 +14,14 @@ from joinproto.clusterer.messages import AskStatus, Down, NewConfig, Receive, Re
 
 @define
 class Memory:
-    """`now`: what the file has.  All that changes it raises `StoreWriteFailed`."""
+    """`now`: what the file has.  All that changes it raises `StoreWriteFailed`.
+
+    `boots`: while the service boots, who runs, as far as others have said; else None.
+    """
 
     file: MembersFile
     now: Members = Factory(Members)
+    boots: set[str] | None = None
 
     def load(self) -> None:
         """Read the file; raises `StoreError`."""
@@ -42,6 +46,9 @@ class Memory:
                 self._note(sender, runs=False)
 
     def _note(self, node: str, *, runs: bool) -> None:
+        if self.boots is not None:
+            (self.boots.add if runs else self.boots.discard)(node)
+            return
         ran, members = {*self.now.ran} - {node}, {*self.now.members}
         if runs:
             ran, members = ran | {node}, members | {node}
@@ -56,6 +63,9 @@ class Memory:
         )
         return frozenset(before.members) - nodes
 
-    def booted(self, members: set[str], ran: set[str]) -> None:
-        """The service runs, and its data count."""
+    def booted(self, me: str, former: set[str], forget: frozenset[str]) -> None:
+        """The service runs beside those that said so before and while it booted; its data count."""
+        ran = {me, *(self.boots or ())}
+        members = (former | ran) - forget
+        self.boots = None
         self.keep(Members(members=tuple(sorted(members)), ran=tuple(sorted(ran))))

@@ -28,9 +28,9 @@ from joinproto.clusterer.messages import (
 )
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.running import wire
+from joinproto.clusterer.running.channel import Channel, called, calling
 from joinproto.clusterer.running.wire import AskService, Hello, ServiceTold
-from joinproto.drivers.addresses import Address
-from joinproto.drivers.framing import LENGTH_BYTES
+from joinproto.drivers.addresses import EVERYWHERE, Address
 from joinproto.drivers.lines import one_line
 from joinproto.drivers.refused import Refusals, Refused
 from joinproto.errors import EnvironmentProblem, UsageProblem
@@ -41,37 +41,39 @@ HELLO_SECONDS = 5.0
 OPERATOR_SECONDS = 60.0
 SESSIONS_MAX = 256
 PING = wire.packed({"kind": "ping"})
-Operator = Callable[[Mapping[str, Any]], Any]
+Operator = Callable[[Mapping[str, Any], Callable[[], bool]], Any]
 
 
 @frozen(kw_only=True)
 class Timing:
     """Seconds: between two rounds, pokes of who is away, boots that failed, signs of life; until
-    a peer counts as lost."""
+    a peer counts as lost; until a node that was told to stop ends, whatever hangs."""
 
     poll: float = 0.5
     poke: float = 2.0
     retry: float = 5.0
     heartbeat: float = 1.0
     silence: float = 5.0
+    stop: float = 300.0
 
 
 @frozen(kw_only=True)
 class Heard:
-    """What the host is called back with: a message, a message that nobody heard, an end."""
+    """What the host is called back with: a message, a message that nobody heard, an end; what an
+    operator asks, and whether he has gone; an error that nobody expected."""
 
     message: Callable[[str, Any], None]
     lost: Callable[[str, Any], None]
     down: Callable[[str], None]
     operator: Operator
+    broke: Callable[[BaseException], None]
 
 
 @define(eq=False)
 class Session:
     """One connection with a peer that has said who it is."""
 
-    writer: asyncio.StreamWriter
-    run: str
+    channel: Channel
     heard_at: float
 
 
@@ -110,9 +112,11 @@ class Network:
     addresses: Mapping[str, Address]
     timing: Timing
     heard: Heard
+    secret: bytes = field(default=b"", repr=False)
     peers: dict[str, Peer] = Factory(dict)
     refusals: Refusals = field(factory=lambda: Refusals(log))
     _tasks: set[asyncio.Task[None]] = Factory(set)
+    _unproved: int = 0
     _open: int = 0
     _closing: bool = False
 
@@ -143,16 +147,22 @@ class Network:
             if peer.dialing is None:
                 peer.dialing = self._spawn(self._dial(peer))
             return
-        writer = peer.sessions[0].writer
+        channel = peer.sessions[0].channel
         for content in peer.outbox:
-            writer.write(wire.put(content))
+            channel.send(wire.put(content))
         peer.outbox.clear()
 
     def _spawn(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """What a call raises that is not expected ends the node, which would else wait for ever."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.heard.broke(error)
 
     async def _dial(self, peer: Peer) -> None:
         try:
@@ -165,12 +175,9 @@ class Network:
             else:
                 self._gone(peer)
             return
-        reader, writer, said = reached
-        await self._session(peer, reader, writer, said)
+        await self._session(peer, *reached)
 
-    async def _called(
-        self, peer: Peer
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, Hello] | None:
+    async def _called(self, peer: Peer) -> tuple[Channel, Hello] | None:
         if peer.address is None:
             self.refusals.say(time.monotonic(), peer.name, "no address of it is known")
             return None
@@ -178,15 +185,18 @@ class Network:
         try:
             async with asyncio.timeout(self.timing.silence):
                 reader, writer = await asyncio.open_connection(peer.address.host, peer.address.port)
-                writer.write(wire.hello(self.me))
-                said = wire.hello_of(await _frame(reader), self.release)
-        except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+                me = str(self.me.node)
+                channel = await calling(reader, writer, me, self.secret, peer.name)
+                channel.send(wire.hello(self.me))
+                said = wire.hello_of(await channel.body(), self.release)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, UnicodeError) as error:
+            # A host that is no name at all is a UnicodeError.
             log.debug("%s at %s: %s", peer.name, peer.address, str(error) or type(error).__name__)
         except Refused as error:
             self.refusals.say(time.monotonic(), f"{peer.name} at {peer.address}", str(error))
         else:
             if said.node == peer.name:
-                return reader, writer, said
+                return channel, said
             other = "an operator" if said.node is None else said.node
             self.refusals.say(
                 time.monotonic(), f"{peer.name} at {peer.address}", f"{other} answers there"
@@ -207,17 +217,15 @@ class Network:
 
     # -- a session ---------------------------------------------------------------------------
 
-    async def _session(
-        self, peer: Peer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, said: Hello
-    ) -> None:
+    async def _session(self, peer: Peer, channel: Channel, said: Hello) -> None:
         """Read until the connection ends."""
         if peer.run and said.run != peer.run:
             self.heard.down(peer.name)  # it was started anew meanwhile
         peer.run = said.run
         if peer.address is None and said.listen is not None:
             with suppress(UsageProblem):
-                peer.address = Address.parse(said.listen)
-        session = Session(writer, said.run, time.monotonic())
+                peer.address = _reached(Address.parse(said.listen), channel)
+        session = Session(channel, time.monotonic())
         peer.sessions.append(session)
         log.info("connected to %s", peer.name)
         self._flush(peer)
@@ -225,9 +233,9 @@ class Network:
         why = "the connection ended"
         try:
             while True:
-                body = await _frame(reader)
+                body = await channel.body()
                 session.heard_at = time.monotonic()
-                if body == PING[LENGTH_BYTES:]:
+                if body == PING:
                     continue
                 content = wire.taken(body, self.release)
                 asks = _ANSWER_OF.get(type(content))
@@ -241,7 +249,7 @@ class Network:
             self.refusals.say(time.monotonic(), peer.name, why)
         finally:
             beats.cancel()
-            writer.close()
+            channel.writer.close()
             peer.sessions.remove(session)
             if not self._closing:
                 log.info("lost %s: %s", peer.name, why)
@@ -252,9 +260,9 @@ class Network:
             await asyncio.sleep(self.timing.heartbeat)
             if time.monotonic() - session.heard_at > self.timing.silence:
                 log.info("nothing was heard of %s for %g s", peer.name, self.timing.silence)
-                session.writer.transport.abort()
+                session.channel.writer.transport.abort()
                 return
-            session.writer.write(PING)
+            session.channel.send(PING)
 
     def _lost_session(self, peer: Peer) -> None:
         """What is not answered is asked once more, on another connection; then it is silence."""
@@ -285,55 +293,72 @@ class Network:
         where = writer.get_extra_info("peername") or ("?", 0)
         whom = f"{where[0]}:{where[1]}"
         self._open += 1
+        channel = None
         try:
-            if self._open > SESSIONS_MAX:
-                raise Refused(f"more than {SESSIONS_MAX} connections")
-            async with asyncio.timeout(HELLO_SECONDS):
-                said = wire.hello_of(await _frame(reader), self.release)
-            if said.node == self.me.node:
-                raise Refused(f"it says that it is {one_line(str(said.node))}, as this node is")
-            writer.write(wire.hello(self.me))
+            channel, said = await self._greeted(reader, writer)
+            if said.node != (None if channel.is_operators else channel.peer):
+                raise Refused(f"{channel.peer} says that it is {one_line(str(said.node))}")
+            channel.send(wire.hello(self.me))
             if said.node is None:
-                await self._operator(reader, writer)
+                await self._operator(channel)
             else:
-                await self._session(self.peer(said.node), reader, writer, said)
+                await self._session(self.peer(said.node), channel, said)
         except (OSError, asyncio.IncompleteReadError):
             pass
         except TimeoutError:
-            self.refusals.say(time.monotonic(), whom, f"no whole hello within {HELLO_SECONDS:g} s")
+            what, seconds = (
+                ("hello", HELLO_SECONDS) if channel is None else ("request", OPERATOR_SECONDS)
+            )
+            self.refusals.say(time.monotonic(), whom, f"no whole {what} within {seconds:g} s")
         except Refused as error:
             self.refusals.say(time.monotonic(), whom, str(error))
-            with suppress(OSError):
-                writer.write(wire.refusal(str(error)))
+            if channel is not None:
+                with suppress(OSError):
+                    channel.send(wire.refusal(str(error)))
         finally:
             self._open -= 1
             writer.close()
 
-    async def _operator(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _greeted(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> tuple[Channel, Hello]:
+        """Return the connection of who has proved who it is; those that have not, count apart."""
+        if max(self._unproved, self._open - self._unproved) > SESSIONS_MAX:
+            raise Refused(f"more than {SESSIONS_MAX} connections")
+        self._unproved += 1
+        try:
+            async with asyncio.timeout(HELLO_SECONDS):
+                channel = await called(reader, writer, str(self.me.node), self.secret)
+                return channel, wire.hello_of(await channel.body(), self.release)
+        finally:
+            self._unproved -= 1
+
+    async def _operator(self, channel: Channel) -> None:
         """Answer one request after the other."""
         while True:
             async with asyncio.timeout(OPERATOR_SECONDS):
-                asked = wire.unpacked(await _frame(reader))
-            writer.write(wire.packed(await self.heard.operator(asked)))
-            await writer.drain()
+                asked = wire.unpacked(await channel.body())
+            channel.send(wire.packed(await self.heard.operator(asked, channel.reader.at_eof)))
+            await channel.writer.drain()
 
     async def close(self) -> None:
         """End all connections."""
         self._closing = True
         for peer in self.peers.values():
             for session in peer.sessions:
+                writer = session.channel.writer
                 with suppress(OSError, TimeoutError):
                     async with asyncio.timeout(1):
-                        await session.writer.drain()
-                session.writer.close()
+                        await writer.drain()
+                writer.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-async def _frame(reader: asyncio.StreamReader) -> bytes:
-    """Return the next body; raises `Refused`, or as the stream does."""
-    length = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "big")
-    if not 0 < length <= wire.FRAME_BYTES_MAX:
-        raise Refused(f"a frame of {length} bytes, expected 1 to {wire.FRAME_BYTES_MAX}")
-    return await reader.readexactly(length)
+def _reached(said: Address, channel: Channel) -> Address:
+    """Return where a peer answers; who listens everywhere does so where it called from."""
+    if said.host not in EVERYWHERE:
+        return said
+    where = channel.writer.get_extra_info("peername")
+    return Address(where[0], said.port) if where else said

@@ -34,9 +34,8 @@ class Peering:
         self._open = {}
         return {name: one for name, one in found.items() if one is not None}
 
-    def told(self, name: str, answer: ServiceTold | None) -> None:
-        """Take an answer; None: there can be none."""
+    def told(self, name: str, number: int, answer: ServiceTold | None) -> None:
+        """Take an answer to the question of this number; None: there can be none."""
         waiting = self._open.get(name)
-        is_for_this = answer is None or answer.number == self._number
-        if waiting is not None and not waiting.done() and is_for_this:
+        if waiting is not None and not waiting.done() and number == self._number:
             waiting.set_result(answer)

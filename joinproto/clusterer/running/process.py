@@ -1,7 +1,7 @@
 """A node of the Clusterer from its start to its end.
 
 0    stopped in order, or left out of the config                  leave it down
-1    the service, or the disk                                     look, then restart
+1    the service, or the disk; not stopped in time                look, then restart
 2    the configuration is wrong                                   do not restart
 4    the machine: an address in use, another node on this data    restart after a while
 143  stopped at once, by a second SIGTERM                         as you like
@@ -14,7 +14,7 @@ import fcntl
 import logging
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -24,16 +24,17 @@ from joinproto.clusterer.keeping.members import MembersFile
 from joinproto.clusterer.keeping.stored import StoredConfig
 from joinproto.clusterer.messages import Reply
 from joinproto.clusterer.reading import NotConfig, read
-from joinproto.clusterer.running.host import Asked, Host, Stopped
+from joinproto.clusterer.running.host import Asked, Broke, Host, Stopped
 from joinproto.clusterer.running.memory import Memory
 from joinproto.clusterer.running.network import Heard, Network
+from joinproto.clusterer.running.peering import Peering
 from joinproto.clusterer.running.settings import Settings
 from joinproto.clusterer.running.wire import Hello
 from joinproto.clusterer.state import Who
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.why import reason
 from joinproto.clusterer.writing import as_erlang
-from joinproto.drivers.eventlog import EventLog, FileLog, NoLog
+from joinproto.drivers.eventlog import EventLog, NoLog, open_log
 from joinproto.errors import EnvironmentProblem
 
 log = logging.getLogger("joinproto.clusterer")
@@ -75,18 +76,13 @@ def _locked(data: Path) -> int:
 
 async def _run(settings: Settings, given: Config | None) -> int:
     run = token_hex(8)
-    events: EventLog = NoLog()
-    if settings.events is not None:
-        name = "".join(one if one.isalnum() else "-" for one in settings.node)
-        path = settings.events / f"{name}-{run}.jsonl"
-        events = FileLog.create(path, is_needed=False)
     host = Host(
         who=Who(settings.node, release=settings.release),
         stored=StoredConfig(settings.data, settings.release),
         memory=Memory(MembersFile(settings.data)),
         service=settings.service(),
         timing=settings.timing,
-        events=events,
+        events=NoLog(),
         fresh=token_hex(12),
         given=given,
     )
@@ -98,8 +94,16 @@ async def _run(settings: Settings, given: Config | None) -> int:
         release=settings.release,
         addresses=settings.nodes,
         timing=settings.timing,
-        heard=Heard(message=host.message, lost=host.lost, down=host.down, operator=port.answer),
+        secret=settings.secret,
+        heard=Heard(
+            message=host.message,
+            lost=host.lost,
+            down=host.down,
+            operator=port.answer,
+            broke=lambda error: host.post(Broke(error)),
+        ),
     )
+    host.peering = Peering(host.network.send)
     server = await host.network.listen(settings.listen)
     stops = 0
 
@@ -109,6 +113,7 @@ async def _run(settings: Settings, given: Config | None) -> int:
         if stops > 1:
             os._exit(AT_ONCE)
         log.info("%s: stops; once more ends at once", signal.Signals(number).name)
+        loop.call_later(settings.timing.stop, _too_long, settings.timing.stop)
         host.post(Stopped("stopped"))
 
     loop = asyncio.get_running_loop()
@@ -116,13 +121,24 @@ async def _run(settings: Settings, given: Config | None) -> int:
         loop.add_signal_handler(number, stop, number)
     log.info("%s answers at %s", settings.node, settings.listen)
     try:
+        host.events = _events(settings)
         await host.run()
     finally:
         server.close()
         await host.network.close()
-        events.write("ended", why=host.ended or "failed")
-        events.close()
+        host.events.write("ended", why=host.ended or "failed")
+        host.events.close()
     return 0
+
+
+def _too_long(seconds: float) -> None:
+    log.error("not stopped after %g s (timing.stop): ends; its service may run on", seconds)
+    os._exit(1)  # a thread that waits for the service cannot be ended
+
+
+def _events(settings: Settings) -> EventLog:
+    name = "".join(one if one.isalnum() else "-" for one in settings.node)
+    return open_log(settings.events, name)
 
 
 class _Port:
@@ -131,12 +147,12 @@ class _Port:
     def __init__(self, host: Host, settings: Settings) -> None:
         self.host, self.settings = host, settings
 
-    async def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    async def answer(self, asked: Mapping[str, Any], is_gone: Callable[[], bool]) -> dict[str, Any]:
         match asked.get("op"):
             case "status":
                 return await self._status()
             case "apply" if isinstance(asked.get("config"), str):
-                return await self._apply(asked["config"])
+                return await self._apply(asked["config"], is_gone)
         return {"error": "no such request", "next": "status, or apply with a config as text"}
 
     async def _status(self) -> dict[str, Any]:
@@ -168,14 +184,14 @@ class _Port:
             "release": state.who.release.value,
         }
 
-    async def _apply(self, text: str) -> dict[str, Any]:
+    async def _apply(self, text: str, is_gone: Callable[[], bool]) -> dict[str, Any]:
         config, error = None, ""
         try:
             config = read(text, release=self.settings.release).held.config
         except NotConfig as found:
             error = str(found)
         answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self.host.post(Asked(config, answer))
+        self.host.post(Asked(config, answer, is_gone))
         reply = await answer
         accepted = reply in (Reply.BEGINS, Reply.IN_TRANSITION)
         return {

@@ -33,6 +33,8 @@ log = logging.getLogger("joinproto.clusterer")
 
 SAID_CHARS_MAX = 400
 LOOK_SECONDS = 2.0
+PAUSE_SECONDS = 10.0
+"""Between two looks for a pause: each one starts an Erlang VM."""
 NOT_MEMBER = ("not_a_cluster_node", "not in the cluster", "not a member")
 
 
@@ -47,13 +49,17 @@ class RabbitMQ:
     environment: Mapping[str, str] = field(factory=dict)
     timeout: float = 120.0
     _process: subprocess.Popen[bytes] | None = None
+    _paused: bool = False
+    _looked: float = 0.0
 
     # -- the port ----------------------------------------------------------------------------
 
     def boot(self, booting: Booting) -> None:
+        self._boot(booting)
+        self._paused, self._looked = False, time.monotonic()
+
+    def _boot(self, booting: Booting) -> None:
         how, others = booting.how, booting.members - {self.node}
-        if how in (Boot.JOIN, Boot.OWN) and not booting.running:
-            raise ServiceFailed("nobody says that it runs with this config", next="it asks again")
         if how is Boot.JOIN:
             self._join(min(booting.running), ram=self.node in booting.ram)
             return
@@ -92,17 +98,28 @@ class RabbitMQ:
             self._ctl("force_reset")
 
     def status(self) -> ServiceStatus:
+        # A server that a killed node left behind is not this one's child.
         process = self._process
-        return ServiceStatus(runs=process is None or process.poll() is None)
+        runs = self._is_up() if process is None else process.poll() is None
+        return ServiceStatus(runs=runs, paused=runs and self._is_paused())
+
+    def _is_paused(self) -> bool:
+        """Return whether the server runs without its broker: partition handling stops that."""
+        if time.monotonic() - self._looked >= PAUSE_SECONDS:
+            self._looked = time.monotonic()
+            with suppress(ServiceFailed):  # what it said last stands
+                self._paused = self._ctl("eval", "rabbit:is_running().").strip() == "false"
+        return self._paused
 
     def forget(self, nodes: frozenset[str]) -> None:
         for name in sorted(nodes):
             self._forget(name)
 
     def end(self) -> None:
-        if not self._is_up():
-            return
-        self._ctl("stop")
+        if self._is_up():
+            self._ctl("stop")
+        elif self._process is not None:
+            self._process.terminate()  # it has not come as far as to answer
         if self._process is not None:
             try:
                 self._process.wait(self.timeout)

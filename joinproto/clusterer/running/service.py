@@ -41,9 +41,13 @@ class Booting:
 
 @frozen(kw_only=True)
 class ServiceStatus:
-    """What there is.  `says`: to the services of other nodes, and to operators."""
+    """What there is.  `says`: to the services of other nodes, and to operators.
+
+    `paused`: it is there, and something else has stopped its broker, and will start it again.
+    """
 
     runs: bool
+    paused: bool = False
     says: Mapping[str, str] = field(factory=dict)
 
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from attrs import asdict, frozen
+from attrs import asdict, field, frozen
 
 from joinproto.ask.strict import DoesNotFit, reader_of
 from joinproto.clusterer.reading import Release
+from joinproto.clusterer.running.channel import ANY
 from joinproto.clusterer.running.commands import Commands
 from joinproto.clusterer.running.joinproto_node import JoinprotoNode
 from joinproto.clusterer.running.network import Timing
 from joinproto.clusterer.running.rabbitmq import RabbitMQ
 from joinproto.clusterer.running.service import Service
+from joinproto.clusterer.running.wire import NAME_CHARS_MAX
 from joinproto.drivers.addresses import Address
+from joinproto.drivers.secret import read_secret
 from joinproto.errors import UsageProblem
+from joinproto.toml_file import read_toml
 
 Words = tuple[str, ...]
 
@@ -34,6 +37,7 @@ class TimingFile:
     retry: Annotated[float, "until a boot that failed is tried again"] = 5.0
     heartbeat: Annotated[float, "between two signs of life"] = 1.0
     silence: Annotated[float, "after which a peer is lost"] = 5.0
+    stop: Annotated[float, "until a node that is told to stop ends, whatever hangs"] = 300.0
 
 
 @frozen(kw_only=True)
@@ -99,6 +103,7 @@ class NodeFile:
     nodes: Annotated[Mapping[str, str], "NAME = HOST:PORT of other nodes"] = {}
     release: Annotated[Release, "seed: with shutdown_timeout; head: without it"] = Release.SEED
     events: Annotated[str | None, "a directory for event logs"] = None
+    secret_file: Annotated[str | None, "with the secret of all nodes, 16 bytes or more"] = None
     insecure: Annotated[bool, "other machines may reach the port, which nothing protects"] = False
     timing: Annotated[TimingFile, "in seconds"] = TimingFile()
 
@@ -113,20 +118,14 @@ class Settings:
     nodes: Mapping[str, Address]
     release: Release
     events: Path | None
+    secret: bytes = field(repr=False)
     timing: Timing
     service: Callable[[], Service]
 
 
 def read_settings(path: Path) -> Settings:
     """Return the settings in a file; raises `UsageProblem` that names the place in it."""
-    try:
-        tree = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise UsageProblem(
-            f"{path}: cannot be read: {error.strerror or error}", next="check the path"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise UsageProblem(f"{path}: not a TOML file: {error}", next="mend the file") from error
+    tree = read_toml(path)
     try:
         json.dumps(tree, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -150,15 +149,17 @@ def settings_of(tree: Mapping[str, Any], top: Path) -> Settings:
     said = dict(tree)
     service = said.pop("service", None)
     file: NodeFile = reader_of(NodeFile).read(said)
-    if not file.node or not file.node.isprintable():
-        raise DoesNotFit("node", f"{file.node!r} is not a name", next="such as rabbit@hostA")
+    for path, name in (("node", file.node), *((f"nodes.{name}", name) for name in file.nodes)):
+        if not 0 < len(name) <= NAME_CHARS_MAX or not name.isprintable() or name == ANY:
+            raise DoesNotFit(path, f"{name[:60]!r} is not a name", next="such as rabbit@hostA")
     listen = Address.parse_local(file.listen)
-    if not (listen.is_loopback or file.insecure):
+    secret = b"" if file.secret_file is None else read_secret("secret_file", top / file.secret_file)
+    if not (listen.is_loopback or secret or file.insecure):
         raise DoesNotFit(
             "listen",
             f"{listen} is for other machines, and nothing protects it: whoever reaches it can wipe"
             " this node",
-            next="a firewall before it, and insecure = true",
+            next="secret_file; or a firewall before it, and insecure = true",
         )
     for one, seconds in asdict(file.timing).items():
         if not (isfinite(seconds) and seconds > 0):
@@ -174,6 +175,7 @@ def settings_of(tree: Mapping[str, Any], top: Path) -> Settings:
         listen=listen,
         nodes={name: Address.parse(text) for name, text in file.nodes.items() if name != file.node},
         release=file.release,
+        secret=secret,
         events=None if file.events is None else top / file.events,
         timing=Timing(**asdict(file.timing)),
         service=_service(service, file.node, data, top),
@@ -193,6 +195,9 @@ def _service(found: Any, node: str, data: Path, top: Path) -> Callable[[], Servi
     except DoesNotFit as error:
         path = f"service.{error.path}" if error.path else "service"
         raise DoesNotFit(path, error.message, next=error.next) from None
+    seconds = getattr(file, "timeout", 1.0)
+    if not (isfinite(seconds) and seconds > 0):
+        raise DoesNotFit("service.timeout", f"{seconds} s", next="more than 0")
     match file:
         case CommandsFile():
             for name in ("start", "stop", "wipe", "status"):
@@ -243,7 +248,8 @@ def _object(file: PythonFile, node: str, data: Path) -> Service:
             f"service.object {file.object}: {error}",
             next="MODULE:NAME of what takes node, data and settings",
         ) from error
-    lacking = [one for one in ("boot", "stop", "wipe", "status") if not hasattr(found, one)]
+    needed = ("boot", "stop", "wipe", "status", "forget", "end")
+    lacking = [one for one in needed if not hasattr(found, one)]
     if lacking:
         raise UsageProblem(
             f"service.object {file.object}: no {', '.join(lacking)}",

@@ -1,6 +1,7 @@
 """Messages as bytes: one JSON object in each frame, and nothing is taken that is not as written.
 
-A connection begins with a hello of either side; an operator's has no node.
+A connection that is proved (`channel.py`) begins with a hello of either side; an operator's has no
+node.
 
 Source: Clusterer, U7.
 """
@@ -27,7 +28,6 @@ from joinproto.clusterer.messages import (
 from joinproto.clusterer.reading import NotConfig, Release, of_json
 from joinproto.clusterer.status import Status
 from joinproto.clusterer.writing import as_json
-from joinproto.drivers.framing import framed
 from joinproto.drivers.lines import one_line
 from joinproto.drivers.refused import Refused
 
@@ -65,12 +65,12 @@ class ServiceTold:
 
 
 def packed(value: Mapping[str, Any]) -> bytes:
-    """Return one frame."""
-    return framed(json.dumps(value, separators=(",", ":")).encode())
+    """Return one body."""
+    return json.dumps(value, separators=(",", ":")).encode()
 
 
 def unpacked(body: bytes) -> dict[str, Any]:
-    """Return the object of a frame; raises `Refused`."""
+    """Return the object of a body; raises `Refused`."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -81,7 +81,7 @@ def unpacked(body: bytes) -> dict[str, Any]:
 
 
 def hello(said: Hello) -> bytes:
-    """Return the first frame of a connection."""
+    """Return the first body of a connection."""
     return packed(
         {
             "protocol": PROTOCOL,
@@ -118,7 +118,7 @@ def hello_of(body: bytes, release: Release) -> Hello:
 
 
 def refusal(why: str) -> bytes:
-    """Return the frame that says why a connection is given up."""
+    """Return the body that says why a connection is given up."""
     return packed({"protocol": PROTOCOL, "version": VERSION, "refused": why})
 
 
@@ -126,7 +126,7 @@ def refusal(why: str) -> bytes:
 
 
 def put(content: Any) -> bytes:
-    """Return the frame of a message."""
+    """Return the body of a message."""
     return packed({"kind": _KINDS[type(content)]} | _fields(content))
 
 
@@ -152,7 +152,7 @@ def _fields(content: Any) -> dict[str, Any]:
 
 
 def taken(body: bytes, release: Release) -> Any:
-    """Return the message of a frame; raises `Refused`."""
+    """Return the message of a body; raises `Refused`."""
     found = unpacked(body)
     read = _READ.get(str(found.get("kind")))
     if read is None:

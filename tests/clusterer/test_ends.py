@@ -1,0 +1,125 @@
+"""Nodes that cannot go on end, and say why; what others say cannot make one wait for ever."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from joinproto.clusterer.config import Config
+from joinproto.clusterer.running.operator import ask
+from joinproto.errors import EnvironmentProblem
+from tests.tools.running import run_here
+from tools.faults.clusterer import LABELLED, Fleet
+
+pytestmark = pytest.mark.slow
+
+
+def said_at_its_end(fleet: Fleet, name: str) -> str:
+    process = fleet.running[name]
+    fleet.until(f"{name} has ended", lambda: process.poll() is not None, 20.0)
+    assert process.returncode != 0
+    return (fleet.place(name) / "out").read_text()
+
+
+@pytest.mark.parametrize(("what", "word"), [("BootBreaks", "electors"), ("StatusBreaks", "says")])
+def test_a_node_whose_service_raises_what_it_should_not_ends(
+    fleet: Fleet, what: str, word: str
+) -> None:
+    """It was booting for ever, or never polled again, without a word."""
+    object_ = f"tests.clusterer.services:{what}"
+    fleet.service = lambda _: (
+        LABELLED.replace("tools.faults.clusterer_service:Labelled", object_) % "0.02"
+    )
+    fleet.start("a")
+
+    assert word in said_at_its_end(fleet, "a")
+
+
+def test_a_node_that_is_told_to_stop_ends_whatever_hangs(fleet: Fleet) -> None:
+    """`timing.stop`: a service that does not end is left behind, and that is said."""
+    fleet.service = lambda _: (
+        LABELLED.replace(
+            "tools.faults.clusterer_service:Labelled", "tests.clusterer.services:StopHangs"
+        )
+        % "0.02"
+    )
+    fleet.timing += "stop = 1.0\n"
+    fleet.start("a")
+    fleet.until_ready("a", 0)
+    fleet.running["a"].terminate()
+
+    assert "its service may run on" in said_at_its_end(fleet, "a")
+
+
+def test_a_service_that_lacks_a_method_is_refused_at_the_start(fleet: Fleet) -> None:
+    """Not at the end, when the method is called."""
+    fleet.service = lambda _: (
+        LABELLED.replace(
+            "tools.faults.clusterer_service:Labelled", "tests.clusterer.services:NoEnd"
+        )
+        % "0.02"
+    )
+    fleet.start("a")
+
+    said = said_at_its_end(fleet, "a")
+    assert "no end" in said
+    assert "Traceback" not in said
+
+
+def test_a_host_that_is_no_name_is_away_and_no_round_waits_for_it(fleet: Fleet) -> None:
+    """Such an address raises another error than one that nobody answers at."""
+    fleet.addresses = {("a", "b"): "x" * 70 + ".example:1"}
+    fleet.start("a", Config(1, frozenset("ab"), gospel="a", shutdown_timeout=9))
+
+    fleet.until("a says for whom", lambda: (fleet.status("a") or {}).get("waits_for") == ["b"])
+
+
+def test_apply_asks_where_a_node_is_about_to_join(
+    fleet: Fleet, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Both are to take a third one's data: no plan of two configs says that."""
+    for name in "ab":
+        fleet.start(name)
+    fleet.until_ready("ab", 0)
+    fleet.apply("a", Config(1, frozenset("abc"), gospel="c", shutdown_timeout=9))
+    for name in "ab":
+        fleet.until(
+            f"{name} waits",
+            lambda name=name: (fleet.status(name) or {})["status"] == "joining",  # type: ignore[misc]
+        )
+    new = tmp_path / "new.config"
+    new.write_text("[{version, 2}, {nodes, [a, b]}, {gospel, {node, a}}, {shutdown_timeout, 9}].")
+    words = ("clusterer", "apply", str(new), "--to", str(fleet.ports["a"]))
+
+    refused = run_here(capsys, *words)
+    assert 2 == refused.code
+    assert "the data of a, b would be lost; nothing was sent" in refused.err
+    done = run_here(capsys, *words, "--yes", "--wait", "30", "--json")
+    assert (0, ["a", "b"]) == (done.code, done.object["unsure"])
+
+
+def test_a_port_that_is_taken_ends_the_node_with_a_sentence(fleet: Fleet) -> None:
+    with socket.create_server(("127.0.0.1", fleet.ports["a"])):
+        fleet.start("a")
+        said = said_at_its_end(fleet, "a")
+
+    assert "stop what has the port" in said
+    assert "Traceback" not in said
+    assert not list((fleet.room).glob("events/*")) + list((fleet.room).glob("events/.*"))
+
+
+def test_an_operator_who_waits_no_more_gives_nothing(fleet: Fleet) -> None:
+    """A config that was given while a stop took its time began later, without a word to him."""
+    fleet.service = lambda _: LABELLED % "1.5"
+    fleet.start("a")
+    fleet.until_ready("a", 0)
+    assert "beginning transition" == fleet.apply("a", Config(1, frozenset("a"), shutdown_timeout=9))
+    late = "[{version, 2}, {nodes, [a]}, {gospel, reset}, {shutdown_timeout, 9}]."
+    with pytest.raises(EnvironmentProblem, match="nothing within"):
+        ask(fleet.address("a"), {"op": "apply", "config": late}, 0.5)
+
+    fleet.until_ready("a", 1)
+    fleet.until("a says so", lambda: "gone meanwhile" in (fleet.place("a") / "out").read_text())
+    assert fleet.is_ready("a", 1)

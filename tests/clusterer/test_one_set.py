@@ -1,0 +1,117 @@
+"""One config, one set of data, in whatever order: what random stories found, as small ones."""
+
+from __future__ import annotations
+
+from random import Random
+
+from joinproto.clusterer.play import play
+from joinproto.clusterer.story import Story
+from tests.clusterer.stories import apply, config, deed, start, story
+
+
+def sets_of(told: Story, orders: int) -> set[frozenset[str | None]]:
+    """Return which data the ready nodes have in the end, for each order."""
+    ends = (play(told, Random(seed).randrange)[-1] for seed in range(orders))
+    return {
+        frozenset(one.data for one in end.nodes.values() if one.state == "ready") for end in ends
+    }
+
+
+def test_who_joins_takes_the_data_of_who_runs_with_its_config() -> None:
+    """U4: not those of a node of that config which is still by itself."""
+    told = story(
+        [start("b"), start("d")], [apply("b", config(2, "abcd", "b")), start("a")], nodes="abcd"
+    )
+
+    assert {frozenset({"b/1"})} == sets_of(told, 200)
+
+
+def test_a_blank_gospel_that_comes_back_beside_others_gives_its_data_up() -> None:
+    """U3, U5: who is ready has never had it as a member."""
+    told = story(
+        [start("c"), start("d")],
+        [apply("c", config(3, "abcd", "c"))],
+        [start("b"), deed("reset", "b")],
+        [deed("reset", "d"), deed("stop", "c")],
+        [start("c")],
+        [start("b")],
+        [start("d", config(5, "abc", "b"))],
+        nodes="abcd",
+    )
+
+    assert all(len(found) == 1 for found in sets_of(told, 100))
+
+
+def test_who_waits_forwards_a_config_with_the_gospel_that_it_knew() -> None:
+    """U3: a is blank, and waits with b and c, which come back; b is given the next config."""
+    told = story(
+        [start("a", config(1, "abc", "a")), start("b"), start("c")],
+        [deed("stop", "b"), deed("stop", "c"), deed("reset", "a")],
+        [start("a"), start("b")],
+        [apply("b", config(2, "abc", "a"))],
+        [start("c")],
+        nodes="abc",
+    )
+
+    assert {frozenset({"a/1"})} == sets_of(told, 60)
+
+
+def test_who_is_left_out_says_which_gospel_it_knew() -> None:
+    """U3: a is blank, and hears of the config from b, which leaves, before it hears from c."""
+    told = story(
+        [start("a", config(1, "abc", "a")), start("b"), start("c")],
+        [deed("reset", "a")],
+        [start("a"), apply("b", config(2, "ac", "a"))],
+        nodes="abc",
+    )
+
+    assert {frozenset({"a/1"})} == sets_of(told, 60)
+
+
+def test_who_missed_that_the_gospel_came_asks_before_it_tells_it() -> None:
+    """U3: b came while c was cut off from it, and is blank now; c is given a config with gospel b.
+
+    Found by random stories: c told the blank b, which took the config for its own; a, which knew
+    the old b, kept the old data.
+    """
+    for nodes in ("ab", "abc"):
+        told = story(
+            [start("a", config(1, "ac", "a")), start("c")],
+            [apply("a", config(2, "abc", "a"))],
+            [{"op": "cut", "between": [["b"], ["c"]]}],
+            [start("b")],
+            [deed("reset", "b"), {"op": "heal"}],
+            [start("b"), apply("c", config(3, nodes, "b"))],
+            nodes="abc",
+        )
+
+        assert all(len(found) == 1 for found in sets_of(told, 200))
+
+
+def test_a_word_that_comes_during_a_round_may_be_missed() -> None:
+    """U3: b says that it came while c waits for the answers of a round, which are older."""
+    told = story(
+        [start("a", config(1, "abc", "a")), start("b"), start("c")],
+        [deed("reset", "b"), start("b"), apply("c", config(2, "ab", "b"))],
+        nodes="abc",
+    )
+
+    assert all(len(found) == 1 for found in sets_of(told, 600))
+
+
+def test_two_sides_of_a_cut_say_so_and_a_younger_config_makes_them_one() -> None:
+    """The rest: one config, given on both sides; what an operator is told, and does."""
+    told = story(
+        [start("a", config(1, "ab", "a")), start("b")],
+        [{"op": "cut", "between": [["a"], ["b"]]}, deed("reset", "b")],
+        [start("b")],
+        [apply("a", config(2, "ab", "b")), apply("b", config(2, "ab", "b"))],
+        [{"op": "heal"}],
+        [apply("b", config(3, "ab", "a"))],
+        nodes="ab",
+    )
+    plain = play(told)
+
+    assert {"a/1", "b/2"} == {one.data for one in plain[-2].nodes.values()}
+    assert "two sets of data" in "".join(one.why for one in plain[-2].nodes.values())
+    assert {frozenset({"a/1"})} == sets_of(told, 100)

@@ -1,0 +1,87 @@
+"""Parts of a running node by themselves: questions, addresses, event logs, what it left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from joinproto.clusterer.config import Config, Held
+from joinproto.clusterer.keeping.members import MembersFile
+from joinproto.clusterer.messages import NewConfig, Receive
+from joinproto.clusterer.running.channel import Channel
+from joinproto.clusterer.running.joinproto_node import JoinprotoNode
+from joinproto.clusterer.running.memory import Memory
+from joinproto.clusterer.running.network import _reached
+from joinproto.clusterer.running.peering import Peering
+from joinproto.clusterer.running.service import ServiceFailed
+from joinproto.clusterer.running.wire import AskService, ServiceTold
+from joinproto.drivers.addresses import Address
+
+
+def test_a_question_that_was_given_up_does_not_answer_the_next_one() -> None:
+    """Nobody could be reached for the first one; the boot that asks the second is told wrong."""
+    asked: list[int] = []
+
+    async def both() -> dict[str, ServiceTold]:
+        def send(_: str, content: AskService) -> None:
+            asked.append(content.number)
+
+        peering = Peering(send)
+        await peering.ask(frozenset("b"), 0.01)
+        second = asyncio.ensure_future(peering.ask(frozenset("b"), 5))
+        await asyncio.sleep(0)
+        peering.told("b", asked[0], None)
+        peering.told("b", asked[1], ServiceTold(asked[1], True, 1, {}))
+        return await second
+
+    assert {"b": ServiceTold(2, True, 1, {})} == asyncio.run(both())
+
+
+@pytest.mark.parametrize(("said", "reached"), [("0.0.0.0", "10.0.0.2"), ("10.0.0.7", "10.0.0.7")])
+def test_who_listens_everywhere_is_reached_where_it_calls_from(said: str, reached: str) -> None:
+    """Else others call themselves, and wait for it without end."""
+    writer = SimpleNamespace(get_extra_info=lambda _: ("10.0.0.2", 40_000))
+    channel = cast(Channel, SimpleNamespace(writer=writer))
+
+    assert Address(reached, 7501) == _reached(Address(said, 7501), channel)
+
+
+def test_who_becomes_ready_while_a_service_boots_counts_as_one_that_ran(tmp_path: Path) -> None:
+    """U5: it says so once; missed, who stops before it would go first, with older data."""
+    config = Config(1, frozenset("abc"), gospel="a")
+    memory = Memory(MembersFile(tmp_path / "data"))
+    memory.boots = {"a"}
+    memory.saw(Receive("c", NewConfig(Held(config), achieved=True)), config)
+    memory.booted("b", set(), frozenset())
+
+    assert ("a", "b", "c") == memory.now.ran == Memory(memory.file).file.load().ran
+
+
+def node(data: Path) -> JoinprotoNode:
+    where: Any = Address("127.0.0.1", 7000)
+    return JoinprotoNode(node="a", data=data, listen=where, clients=where)
+
+
+def test_a_disk_that_takes_nothing_is_told_as_the_services_failure(tmp_path: Path) -> None:
+    """A boot that fails is tried again; an error of the system ended the node as a bug."""
+    with pytest.raises(ServiceFailed, match="No such file"):
+        node(tmp_path / "gone" / "data")._keep_electors(["a"])
+
+
+def test_a_process_that_a_killed_node_left_is_found_without_a_file(tmp_path: Path) -> None:
+    """A node killed right after it began the process had not written its number down."""
+    asked = node(tmp_path / "data")
+    words = ["-c", "import time; time.sleep(60)", "-m", "joinproto", "node", "--config"]
+    with subprocess.Popen([sys.executable, *words, str(asked._file)]) as process:
+        try:
+            # Its words are not there yet in the moment in which it becomes another program.
+            assert asked._until(5, lambda: asked._running() == process.pid)
+        finally:
+            process.kill()
+    assert asked._running() is None

@@ -1,0 +1,85 @@
+"""A broker of torture's: a process that keeps messages in a file, and copies another one's.
+
+    python clusterer_broker.py ROOM LABEL|-  [SOCKET]
+
+ROOM/data/messages begins with the label of its set of data; each line behind it is a message, on
+disk before it is acknowledged.  It answers at ROOM/broker.sock.  SOCKET: whose messages it copies
+before it answers.  It imports nothing of the project's: it is started often.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import sys
+from pathlib import Path
+
+SECONDS = 10.0
+
+
+def ask(place: str, said: str) -> str | None:
+    """Return all that the broker at a socket answers, None: nobody is there."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+            link.settimeout(SECONDS)
+            link.connect(place)
+            link.sendall(said.encode() + b"\n")
+            with link.makefile("rb") as file:
+                found = file.read().decode()
+    except OSError:
+        return None
+    return found or None
+
+
+def _keep(file: Path, text: str) -> None:
+    new = file.with_suffix(".new")
+    with new.open("w") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    new.replace(file)
+
+
+def _answer(file: Path, said: str) -> str:
+    what, _, text = said.strip().partition(" ")
+    if what == "publish":
+        with file.open("a") as out:
+            out.write(text + "\n")
+            out.flush()
+            os.fsync(out.fileno())
+        return "kept\n"
+    return file.read_text() if what == "copy" else "ends\n"
+
+
+def main(room: Path, label: str, source: str | None) -> None:
+    lock = (room / "broker.lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)  # one that a killed node left behind may be ending
+    file, place = room / "data" / "messages", room / "broker.sock"
+    file.parent.mkdir(exist_ok=True)
+    if source is not None:
+        copied = ask(source, "copy")
+        if copied is None:
+            sys.exit("nobody to copy from")
+        _keep(file, copied)
+    elif not file.exists():
+        _keep(file, label + "\n")
+    place.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as port:
+        port.bind(str(place))
+        port.listen(16)
+        said = ""
+        while said.strip() != "end":
+            link, _ = port.accept()
+            with link, link.makefile("r") as lines:
+                link.settimeout(SECONDS)
+                try:
+                    said = lines.readline()
+                    link.sendall(_answer(file, said).encode())
+                except OSError:
+                    said = ""
+        place.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None)
