@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from attrs import frozen
 
-from joinproto.ask.question import Question
+from joinproto.ask.question import Question, question
 from joinproto.ask.strict import DoesNotFit
 from joinproto.discovery import aws, sigv4
 from joinproto.discovery.asked import Exchanged, Served, played
@@ -19,6 +19,20 @@ from joinproto.discovery.aws_metadata import Metadata, RegionFacts, region
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Argument, Header, Refused, Request, Scheme, Signing
 from joinproto.json_form import AtLeast
+
+_PAGE = (
+    "<DescribeInstancesResponse><reservationSet><item><instancesSet><item>"
+    "<instanceState><name>running</name></instanceState>"
+    "<privateDnsName>ip-10-0-0-1.ec2.internal</privateDnsName>"
+    "</item></instancesSet></item></reservationSet></DescribeInstancesResponse>"
+)
+_GROUPS = (
+    "<DescribeAutoScalingInstancesResponse><DescribeAutoScalingInstancesResult>"
+    "<AutoScalingInstances><member><InstanceId>i-1</InstanceId>"
+    "<AutoScalingGroupName>g</AutoScalingGroupName></member></AutoScalingInstances>"
+    "</DescribeAutoScalingInstancesResult></DescribeAutoScalingInstancesResponse>"
+)
+_KEYS = {"access_key": "AKIDEXAMPLE", "secret_key": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
 
 
 @frozen(kw_only=True)
@@ -38,8 +52,9 @@ class DescribeAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question("discovery.aws.describe", instance_tags={"service": "rabbitmq"})
 def answer_describe(asked: AskDescribe) -> DescribeAnswer:
-    """Return what is requested."""
+    """The requests for a group or for instances, with their arguments in order."""
     if asked.use_autoscaling_group and not asked.instance_ids:
         request = aws.groups(asked, asked.next_token)
         why = "all instances in groups are asked for, to find the own one's group"
@@ -97,8 +112,11 @@ class SignAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question(
+    "discovery.aws.sign", host="ec2.us-east-1.amazonaws.com", time="20150830T123600Z", **_KEYS
+)
 def answer_sign(asked: AskSign) -> SignAnswer:
-    """Return the signature."""
+    """A signed request."""
     if not sigv4.TIME.fullmatch(asked.time):
         raise DoesNotFit("time", f"found {asked.time!r}", next="write it as 20150830T123600Z")
     request = Request(
@@ -155,8 +173,9 @@ class HostnamesAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question("discovery.aws.hostnames", pages=[_PAGE])
 def answer_hostnames(asked: AskHostnames) -> HostnamesAnswer:
-    """Return who is there."""
+    """The nodes, from pages of instances."""
     states = None if asked.variant is Variant.REAL else asked.states
     try:
         found = tuple(one for page in asked.pages for one in hosts(page, asked.paths, states))
@@ -189,8 +208,9 @@ class GroupAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question("discovery.aws.group", instance="i-1", pages=[_GROUPS])
 def answer_group(asked: AskGroup) -> GroupAnswer:
-    """Return the own group, and who is in it."""
+    """The own autoscaling group, from pages of instances."""
     try:
         group = group_of(asked.pages, asked.instance)
         token = next_token(asked.pages[-1]) if asked.pages else None
@@ -217,8 +237,9 @@ class RegionAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question("discovery.aws.region", zone="eu-west-1b")
 def answer_region(asked: RegionFacts) -> RegionAnswer:
-    """Return the region, and who says it."""
+    """The region, and who says it."""
     try:
         found, who = region(asked)
     except Refused as refused:
@@ -236,8 +257,11 @@ class AskList(aws.Aws):
     answers: Annotated[tuple[Served, ...], "one for each request, in their order"] = ()
 
 
+@question(
+    "discovery.aws.list", instance_tags={"service": "rabbitmq"}, answers=[{"body": _PAGE}], **_KEYS
+)
 def answer_list(asked: AskList) -> Exchanged:
-    """Return what is requested, and who is there."""
+    """A whole listing: metadata, group, instances."""
     keys = None
     if asked.access_key is not None and asked.secret_key is not None:
         keys = Signing(
@@ -248,67 +272,11 @@ def answer_list(asked: AskList) -> Exchanged:
     return played(backend.list_nodes(), asked.answers, "D1")
 
 
-_PAGE = (
-    "<DescribeInstancesResponse><reservationSet><item><instancesSet><item>"
-    "<instanceState><name>running</name></instanceState>"
-    "<privateDnsName>ip-10-0-0-1.ec2.internal</privateDnsName>"
-    "</item></instancesSet></item></reservationSet></DescribeInstancesResponse>"
-)
-_GROUPS = (
-    "<DescribeAutoScalingInstancesResponse><DescribeAutoScalingInstancesResult>"
-    "<AutoScalingInstances><member><InstanceId>i-1</InstanceId>"
-    "<AutoScalingGroupName>g</AutoScalingGroupName></member></AutoScalingInstances>"
-    "</DescribeAutoScalingInstancesResult></DescribeAutoScalingInstancesResponse>"
-)
-_KEYS = {"access_key": "AKIDEXAMPLE", "secret_key": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
-
 AWS_QUESTIONS: tuple[Question[Any, Any], ...] = (
-    Question(
-        name="discovery.aws.describe",
-        about="The requests for a group or for instances, with their arguments in order.",
-        asks=AskDescribe,
-        answers=DescribeAnswer,
-        answer=answer_describe,
-        example={"instance_tags": {"service": "rabbitmq"}},
-    ),
-    Question(
-        name="discovery.aws.sign",
-        about="A signed request.",
-        asks=AskSign,
-        answers=SignAnswer,
-        answer=answer_sign,
-        example={"host": "ec2.us-east-1.amazonaws.com", "time": "20150830T123600Z"} | _KEYS,
-    ),
-    Question(
-        name="discovery.aws.group",
-        about="The own autoscaling group, from pages of instances.",
-        asks=AskGroup,
-        answers=GroupAnswer,
-        answer=answer_group,
-        example={"instance": "i-1", "pages": [_GROUPS]},
-    ),
-    Question(
-        name="discovery.aws.hostnames",
-        about="The nodes, from pages of instances.",
-        asks=AskHostnames,
-        answers=HostnamesAnswer,
-        answer=answer_hostnames,
-        example={"pages": [_PAGE]},
-    ),
-    Question(
-        name="discovery.aws.region",
-        about="The region, and who says it.",
-        asks=RegionFacts,
-        answers=RegionAnswer,
-        answer=answer_region,
-        example={"zone": "eu-west-1b"},
-    ),
-    Question(
-        name="discovery.aws.list",
-        about="A whole listing: metadata, group, instances.",
-        asks=AskList,
-        answers=Exchanged,
-        answer=answer_list,
-        example={"instance_tags": {"service": "rabbitmq"}, "answers": [{"body": _PAGE}]} | _KEYS,
-    ),
+    answer_describe,
+    answer_sign,
+    answer_group,
+    answer_hostnames,
+    answer_region,
+    answer_list,
 )

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from attrs import frozen
 
-from joinproto.ask.question import Question
+from joinproto.ask.question import Question, question
 from joinproto.ask.strict import DoesNotFit
 from joinproto.discovery import consul, dns, k8s, k8s_lease, proxy
 from joinproto.discovery.answers import Failed, Listed, Selected
@@ -25,6 +25,14 @@ from joinproto.discovery.exchange import Refused
 from joinproto.discovery.names import node_of, prefix_of
 
 PORT_MAX = 65535
+
+
+_AT = {"node": "rabbit@a"}
+_ENTRY = (
+    '[{"Node":{"Node":"m1"},"Service":{"Address":"10.0.0.1","CreateIndex":7,'
+    '"Meta":{"erlang-node-name":"rabbit@a"}},"Checks":[{"Status":"passing"}]}]'
+)
+_REAL = _AT | {"variant": "real"}
 
 
 def _port(port: int) -> None:
@@ -56,8 +64,9 @@ class NameAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question("discovery.name", host="node1.eng.example.local", node="rabbit@node2")
 def answer_name(asked: AskName) -> NameAnswer:
-    """Return the node on a host."""
+    """The node on a host."""
     _node(asked.node)
     if not asked.host or "@" in asked.host:
         raise DoesNotFit("host", f"expected a host, found {asked.host!r}", next="as host1.example")
@@ -85,8 +94,17 @@ class DnsAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question(
+    "discovery.dns",
+    hostname="discovery.eng.example.local",
+    answers=[
+        {"values": ["192.168.100.1"]},
+        {"values": []},
+        {"values": ["node1.eng.example.local."]},
+    ],
+)
 def answer_dns(asked: AskDns) -> DnsAnswer:
-    """Return the look-ups, and what follows from the answers."""
+    """What is looked up, and who is there."""
     _node(asked.node)
     flow, lookups, left = dns.list_nodes(asked), [], list(asked.answers)
     try:
@@ -126,8 +144,9 @@ class PodAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question("discovery.k8s.pod", node="rabbit@rabbit-server-2.rabbit-nodes.default")
 def answer_pod(asked: k8s.Pod) -> PodAnswer:
-    """Return what follows from the own pod's name."""
+    """The seed, from the own pod's name."""
     match k8s.pods(asked):
         case Listed(nodes):
             why = "the set has so many pods, numbered from the first"
@@ -161,8 +180,9 @@ class AddressAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question("discovery.consul.address", **_REAL, svc_addr_auto=True, svc_addr_use_nodename=True)
 def answer_address(asked: Consul) -> AddressAnswer:
-    """Return the address and the id of the record."""
+    """Which address is registered, and under which id."""
     _node(asked.node)
     found = consul.address(asked)
     if asked.svc_addr_nic is not None and asked.nic_address is not None:
@@ -227,13 +247,21 @@ def _kept(asked: AskEndpoints) -> Backend:
     return k8s.EndpointsBackend(asked)
 
 
+@question(
+    "discovery.k8s.endpoints",
+    **_REAL,
+    answers=[{"body": '{"kind":"Endpoints","subsets":[{"addresses":[{"ip":"172.17.0.5"}]}]}'}],
+)
 def _endpoints(asked: AskEndpoints) -> Exchanged:
+    """The request for a service's endpoints, and who is there."""
     _node(asked.node)
     _port(asked.port)
     return played(_kept(asked).list_nodes(), asked.answers, "D1")
 
 
+@question("discovery.k8s.lock", **_AT, answers=[{"status": 201}])
 def _lease(asked: AskEndpoints) -> Exchanged:
+    """The requests for a lock that is a Lease (ours)."""
     _node(asked.node)
     _port(asked.port)
     flow: Any = k8s_lease.lock(asked)
@@ -258,8 +286,14 @@ class ProxyAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question(
+    "discovery.proxy",
+    http_proxy="192.168.0.98",
+    exclusions=["169.254.169.254"],
+    host="169.254.169.254",
+)
 def answer_proxy(asked: AskProxy) -> ProxyAnswer:
-    """Return the way of a request."""
+    """Through which proxy a request goes, if any."""
     if asked.scheme not in ("http", "https"):
         raise DoesNotFit("scheme", f"expected http or https, found {asked.scheme!r}", next="http")
     try:
@@ -269,67 +303,13 @@ def answer_proxy(asked: AskProxy) -> ProxyAnswer:
     return ProxyAnswer(proxy=found.proxy, error=None, rule="D1", why=found.why)
 
 
-_AT = {"node": "rabbit@a"}
-_ENTRY = (
-    '[{"Node":{"Node":"m1"},"Service":{"Address":"10.0.0.1","CreateIndex":7,'
-    '"Meta":{"erlang-node-name":"rabbit@a"}},"Checks":[{"Status":"passing"}]}]'
-)
-_REAL = _AT | {"variant": "real"}
-
 BACKEND_QUESTIONS: tuple[Question[Any, Any], ...] = (
-    Question(
-        name="discovery.name",
-        about="The node on a host.",
-        asks=AskName,
-        answers=NameAnswer,
-        answer=answer_name,
-        example={"host": "node1.eng.example.local", "node": "rabbit@node2"},
-    ),
-    Question(
-        name="discovery.dns",
-        about="What is looked up, and who is there.",
-        asks=AskDns,
-        answers=DnsAnswer,
-        answer=answer_dns,
-        example={
-            "hostname": "discovery.eng.example.local",
-            "answers": [
-                {"values": ["192.168.100.1"]},
-                {"values": []},
-                {"values": ["node1.eng.example.local."]},
-            ],
-        },
-    ),
+    answer_name,
+    answer_dns,
     *AWS_QUESTIONS,
-    Question(
-        name="discovery.k8s.endpoints",
-        about="The request for a service's endpoints, and who is there.",
-        asks=AskEndpoints,
-        answers=Exchanged,
-        answer=_endpoints,
-        example=_REAL
-        | {
-            "answers": [
-                {"body": '{"kind":"Endpoints","subsets":[{"addresses":[{"ip":"172.17.0.5"}]}]}'}
-            ]
-        },
-    ),
-    Question(
-        name="discovery.k8s.pod",
-        about="The seed, from the own pod's name.",
-        asks=k8s.Pod,
-        answers=PodAnswer,
-        answer=answer_pod,
-        example={"node": "rabbit@rabbit-server-2.rabbit-nodes.default"},
-    ),
-    Question(
-        name="discovery.k8s.lock",
-        about="The requests for a lock that is a Lease (ours).",
-        asks=AskEndpoints,
-        answers=Exchanged,
-        answer=_lease,
-        example=_AT | {"answers": [{"status": 201}]},
-    ),
+    _endpoints,
+    answer_pod,
+    _lease,
     _exchange(
         "discovery.consul.register",
         AskConsul,
@@ -365,14 +345,7 @@ BACKEND_QUESTIONS: tuple[Question[Any, Any], ...] = (
         "The requests for the lock: session, key, blocking read.",
         _REAL | {"answers": [{"body": '{"ID":"adf4238a"}'}, {"body": "true"}]},
     ),
-    Question(
-        name="discovery.consul.address",
-        about="Which address is registered, and under which id.",
-        asks=Consul,
-        answers=AddressAnswer,
-        answer=answer_address,
-        example=_REAL | {"svc_addr_auto": True, "svc_addr_use_nodename": True},
-    ),
+    answer_address,
     *(
         _exchange(f"discovery.{etcd}.{what}", asks, make, about, dict(_AT))
         for etcd, asks, make in (
@@ -386,16 +359,5 @@ BACKEND_QUESTIONS: tuple[Question[Any, Any], ...] = (
             ("lock", "The requests for the lock."),
         )
     ),
-    Question(
-        name="discovery.proxy",
-        about="Through which proxy a request goes, if any.",
-        asks=AskProxy,
-        answers=ProxyAnswer,
-        answer=answer_proxy,
-        example={
-            "http_proxy": "192.168.0.98",
-            "exclusions": ["169.254.169.254"],
-            "host": "169.254.169.254",
-        },
-    ),
+    answer_proxy,
 )

@@ -82,6 +82,13 @@ class Chosen:
         return {name: str(value) for name, value in found.items() if value is not None}
 
     @property
+    def k8s_tls(self) -> Mapping[str, str]:
+        """Return those of Kubernetes, whose authority has a key of its own."""
+        is_https = self.get("k8s.scheme") == "https"
+        usual = {"cacertfile": str(self.get("k8s.cert_path"))} if is_https else {}
+        return usual | dict(self.tls("k8s.tls"))
+
+    @property
     def nodes(self) -> tuple[str, ...]:
         return tuple(self.labelled("classic_config.nodes").values())
 

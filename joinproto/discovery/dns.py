@@ -1,7 +1,8 @@
 """DNS: the addresses of one name, and the name of each address.
 
 Real: a look-up that fails is skipped, so a server that is down is an empty list.  Ours: it is an
-error; only a server that answers says that there is nobody.
+error; only a server that answers says that there is nobody, and of several names of one address the
+least is taken, not the first.
 
 Source: DNS of the peer discovery; discovery, D1.
 """
@@ -80,6 +81,7 @@ def list_nodes(about: Dns) -> DnsFlow:
             if real:
                 continue
             return Failed(f"the name of {address}: {looked.error or 'it has none'}")
-        host = looked.values[0].removesuffix(".")
+        # Servers turn several names of one address round: ours takes one that stays.
+        host = (looked.values[0] if real else min(looked.values)).removesuffix(".")
         nodes[node_of(prefix_of(about.node), host, long_names=about.long_names)] = None
     return Listed(tuple(nodes))

@@ -61,6 +61,8 @@ class Given:
         return owner.value in self.plugins
 
 
+_PLUGIN = ("rabbit_", "rabbitmq_")
+"""From a module's name to that of its plugin."""
 _NOT_COMMON = (Owner.CORE, Owner.AWS_LIBRARY)
 
 
@@ -91,8 +93,11 @@ def lint(text: str | bytes, given: Given) -> Linted:
         one = _judged(line, setting, given)
         found.append(one)
         problems += _problems(one, setting, given)
-    found += _from_environment(found, given)
-    problems += unsafe.problems(Configuration.of(found, given.release, given.node))
+    overriding = tuple(_from_environment(found, given))
+    problems += _overridden(found, overriding)
+    found += overriding
+    about = Configuration.of(found, given.release, given.node)
+    problems += [*unsafe.problems(about), *_disabled(about, given)]
     order = sorted(problems, key=lambda one: (one.line or 1 << 30, one.severity.value))
     return Linted(settings=tuple(found), problems=tuple(order))
 
@@ -117,6 +122,35 @@ def _twice(line: conf.Line, last: conf.Line) -> Problem:
         next="keep one of the two",
         rule="D6",
     )
+
+
+def _disabled(about: Configuration, given: Given) -> Iterator[Problem]:
+    """Yield that the backend's plugin is not enabled."""
+    owner = next((one for one in Owner if one.value == about.backend.replace(*_PLUGIN, 1)), None)
+    if owner is not None and not given.knows(owner):
+        yield Problem(
+            severity=Severity.UNSAFE,
+            line=about.line("peer_discovery_backend"),
+            key=f"{PREFIX}.peer_discovery_backend",
+            why=f"the backend belongs to {owner.value}, which is not enabled: nobody can be asked",
+            next=f"rabbitmq-plugins --offline enable {owner.value}",
+            rule="D6",
+        )
+
+
+def _overridden(found: list[Found], overriding: tuple[Found, ...]) -> Iterator[Problem]:
+    """Yield the lines instead of which the environment is taken."""
+    names = {one.key: one.why for one in overriding}
+    for one in found:
+        if one.status is Said.ACCEPTED and one.key in names:
+            yield Problem(
+                severity=Severity.WARNING,
+                line=one.line,
+                key=one.key,
+                why=f"{names[one.key]} is taken instead",
+                next="keep one of the two",
+                rule="D6",
+            )
 
 
 def _judged(line: conf.Line, setting: Setting | None, given: Given) -> Found:
@@ -174,6 +208,8 @@ def _next(one: Found, setting: Setting | None) -> str:
     if setting is None:
         near = _nearest(one.key)
         return f"did you mean {near}?" if near else "take the line out, or mend the key"
+    if one.status is Said.INVALID and any(one.value == refused for refused, _ in setting.gone):
+        return f"write {setting.default}"
     if one.status is Said.INVALID:
         return f"write {setting.kind.about}"
     if "not enabled" in one.why:
@@ -184,8 +220,12 @@ def _next(one: Found, setting: Setting | None) -> str:
 def _nearest(key: str) -> str | None:
     from difflib import get_close_matches
 
-    known = [setting.key for setting in SETTINGS]
-    return next(iter(get_close_matches(key, known, n=1, cutoff=0.8)), None)
+    # Another backend's key of that name would have no effect.
+    room = key.partition(f"{PREFIX}.")[2].partition(".")[0]
+    keys = [setting.key.removeprefix(f"{PREFIX}.") for setting in SETTINGS]
+    known = [one for one in keys if one.startswith(f"{room}.")] or keys
+    near = get_close_matches(key.removeprefix(f"{PREFIX}."), known, n=1, cutoff=0.8)
+    return f"{PREFIX}.{near[0]}" if near else None
 
 
 def _from_environment(found: list[Found], given: Given) -> Iterator[Found]:

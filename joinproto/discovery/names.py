@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+_LABEL = re.compile(r"[^\s\x00-\x1f\x7f]{1,63}")
+_NAME_MAX = 253
 _IPV4 = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
 
 
@@ -18,6 +20,13 @@ def prefix_of(node: str) -> str:
 def host_of(node: str) -> str:
     """Return what stands behind the @ of a node's name."""
     return node.partition("@")[2]
+
+
+def is_name_in_dns(text: str) -> bool:
+    """Return whether DNS can be asked for it: labels of 1 to 63 characters, 253 in all."""
+    text = text.removesuffix(".")
+    labels = text.split(".")
+    return len(text) <= _NAME_MAX and all(_LABEL.fullmatch(label) for label in labels)
 
 
 def node_of(prefix: str, host: str, *, long_names: bool) -> str:

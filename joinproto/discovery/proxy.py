@@ -1,7 +1,8 @@
 """Through which proxy a request goes, if any.
 
 Real: only a proxy key in the file configures one, the environment alone does not.  Ours: what is
-set holds, wherever it is set; what cannot be read is an error, and a network may be excluded.
+set holds, wherever it is set; what cannot be read is an error, a network may be excluded, and
+link-local addresses always are: at one of them an instance is told its keys.
 
 Source: the settings of the common plugin; discovery, D1.
 """
@@ -16,6 +17,8 @@ from attrs import frozen
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Refused, netloc
 
+METADATA_IPV6 = "fd00:ec2::254"
+"""What an instance of AWS asks of itself, beside a link-local address of IPv4."""
 PORT = 80
 """Of both proxies, where none is written."""
 
@@ -49,6 +52,8 @@ def way(about: Proxies, scheme: str, host: str) -> Way:
         return Way(None, f"no proxy is set for {scheme}")
     if about.variant is Variant.REAL and not about.in_file:
         return Way(None, "no proxy key stands in the file, and the environment alone sets none")
+    if about.variant is Variant.OURS and _is_link_local(host):
+        return Way(None, "a link-local address is never behind a proxy")
     for one in about.exclusions:
         if excludes(one, host, about.variant):
             return Way(None, f"{one} is excluded")
@@ -66,6 +71,13 @@ def excludes(pattern: str, host: str, variant: Variant) -> bool:
         return False
     try:
         return ip_address(host) in ip_network(pattern, strict=False)
+    except ValueError:
+        return False
+
+
+def _is_link_local(host: str) -> bool:
+    try:
+        return ip_address(host).is_link_local or host == METADATA_IPV6
     except ValueError:
         return False
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from attrs import field, frozen
 
-from joinproto.ask.question import Question
+from joinproto.ask.question import Question, question
 from joinproto.ask.strict import DoesNotFit
 from joinproto.discovery import cleanup, lint, lock
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
@@ -108,8 +108,15 @@ class ConfAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question(
+    "discovery.conf",
+    release="4.1",
+    plugins=[Owner.CONSUL.value],
+    conf="cluster_formation.peer_discovery_backend = consul\n"
+    "cluster_formation.randomized_startup_delay_range.max = 60\n",
+)
 def answer_conf(asked: AskConf) -> ConfAnswer:
-    """Return the settings, and what is wrong with them."""
+    """What a release makes of the settings of a rabbitmq.conf, and what is wrong."""
     return conf_answer(lint.lint(asked.conf, asked.given()))
 
 
@@ -196,8 +203,18 @@ class BootAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question(
+    "discovery.boot",
+    release="4.1",
+    node="rabbit@b",
+    answer={"list": ["rabbit@a", "rabbit@b", "rabbit@c"]},
+    seen={
+        "rabbit@a": {"started": 1, "ready": True, "in_cluster": True},
+        "rabbit@b": {"started": 2},
+    },
+)
 def answer_boot(asked: AskBoot) -> BootAnswer:
-    """Return what a blank node does after this round."""
+    """One round of the boot of a blank node: whom it joins, or that it stands alone."""
     found = decide(asked.round(), _rules(asked.release))
     return BootAnswer(
         step=found.step,
@@ -226,8 +243,15 @@ ORDER = {
 }
 
 
+@question(
+    "discovery.sort",
+    release="4.1",
+    node="rabbit@b",
+    answer={"list": ["rabbit@a", "rabbit@b"]},
+    seen={"rabbit@a": {"started": 2}, "rabbit@b": {"started": 1}},
+)
 def answer_sort(asked: AskSort) -> SortAnswer:
-    """Return in which order those that answer are preferred."""
+    """In which order a release prefers the nodes that answer."""
     rules = _rules(asked.release)
     return SortAnswer(order=sort(asked.round(), rules), why=ORDER[rules])
 
@@ -260,8 +284,9 @@ class LockAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question("discovery.lock", release="3.8", backend="aws")
 def answer_lock(asked: AskLock) -> LockAnswer:
-    """Return what this release does against the race with this backend."""
+    """What a release does with this backend against two nodes that start at once."""
     found = lock.guard(_release_of(asked.release), asked.backend, asked.delay_min, asked.delay_max)
     return LockAnswer(lock=found.guard, retries=found.retries, delay=found.delay, why=found.why)
 
@@ -289,8 +314,16 @@ class CleanupAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question(
+    "discovery.cleanup",
+    release="4.1",
+    members=["rabbit@a", "rabbit@b", "rabbit@c"],
+    unseen={"rabbit@c": 10},
+    answer={"error": "status 503"},
+    only_log_warning=False,
+)
 def answer_cleanup(asked: AskCleanup) -> CleanupAnswer:
-    """Return who is warned of, or removed."""
+    """What becomes of members that are not seen."""
     unknown = sorted(set(asked.unseen) - set(asked.members))
     if unknown:
         raise DoesNotFit("unseen", f"{unknown[0]!r} is not a member", next="name members only")
@@ -316,69 +349,10 @@ def answer_cleanup(asked: AskCleanup) -> CleanupAnswer:
 
 
 QUESTIONS: tuple[Question[Any, Any], ...] = (
-    Question(
-        name="discovery.conf",
-        about="What a release makes of the settings of a rabbitmq.conf, and what is wrong.",
-        asks=AskConf,
-        answers=ConfAnswer,
-        answer=answer_conf,
-        example={
-            "release": "4.1",
-            "plugins": [Owner.CONSUL.value],
-            "conf": "cluster_formation.peer_discovery_backend = consul\n"
-            "cluster_formation.randomized_startup_delay_range.max = 60\n",
-        },
-    ),
-    Question(
-        name="discovery.boot",
-        about="One round of the boot of a blank node: whom it joins, or that it stands alone.",
-        asks=AskBoot,
-        answers=BootAnswer,
-        answer=answer_boot,
-        example={
-            "release": "4.1",
-            "node": "rabbit@b",
-            "answer": {"list": ["rabbit@a", "rabbit@b", "rabbit@c"]},
-            "seen": {
-                "rabbit@a": {"started": 1, "ready": True, "in_cluster": True},
-                "rabbit@b": {"started": 2},
-            },
-        },
-    ),
-    Question(
-        name="discovery.sort",
-        about="In which order a release prefers the nodes that answer.",
-        asks=AskSort,
-        answers=SortAnswer,
-        answer=answer_sort,
-        example={
-            "release": "4.1",
-            "node": "rabbit@b",
-            "answer": {"list": ["rabbit@a", "rabbit@b"]},
-            "seen": {"rabbit@a": {"started": 2}, "rabbit@b": {"started": 1}},
-        },
-    ),
-    Question(
-        name="discovery.lock",
-        about="What a release does with this backend against two nodes that start at once.",
-        asks=AskLock,
-        answers=LockAnswer,
-        answer=answer_lock,
-        example={"release": "3.8", "backend": "aws"},
-    ),
-    Question(
-        name="discovery.cleanup",
-        about="What becomes of members that are not seen.",
-        asks=AskCleanup,
-        answers=CleanupAnswer,
-        answer=answer_cleanup,
-        example={
-            "release": "4.1",
-            "members": ["rabbit@a", "rabbit@b", "rabbit@c"],
-            "unseen": {"rabbit@c": 10},
-            "answer": {"error": "status 503"},
-            "only_log_warning": False,
-        },
-    ),
+    answer_conf,
+    answer_boot,
+    answer_sort,
+    answer_lock,
+    answer_cleanup,
     *BACKEND_QUESTIONS,
 )

@@ -15,6 +15,7 @@ from attrs import frozen
 from joinproto.discovery import values
 from joinproto.discovery.found import Found, Said
 from joinproto.discovery.keys import PREFIX, SETTINGS, V39, V40, V41
+from joinproto.discovery.names import is_name_in_dns
 from joinproto.discovery.problem import Problem, Severity
 from joinproto.discovery.releases import Release
 
@@ -24,16 +25,21 @@ SINGLE = (values.CONSUL, values.ETCD, values.K8S)
 
 @frozen
 class Configuration:
-    """What holds, by key without `cluster_formation.`; later ones win."""
+    """What holds, by key without `cluster_formation.`; later ones win.
+
+    `written`: all keys, those as well that keep the node from starting.
+    """
 
     release: Release
     node: str | None
     values: dict[str, Any]
     lines: dict[str, int]
+    written: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, found: Iterable[Found], release: Release, node: str | None) -> Configuration:
         """Return what holds of these settings; what is ignored counts as written."""
+        found = tuple(found)
         told = [one for one in found if one.status in (Said.ACCEPTED, Said.IGNORED)]
         short = {one: one.key.removeprefix(f"{PREFIX}.") for one in told}
         return cls(
@@ -41,6 +47,7 @@ class Configuration:
             node,
             {short[one]: one.value for one in told},
             {short[one]: one.line for one in told},
+            frozenset(one.key.removeprefix(f"{PREFIX}.") for one in found),
         )
 
     def get(self, name: str) -> Any:
@@ -61,6 +68,20 @@ class Configuration:
         """Return the line of the first of these that the file sets; 0 without."""
         return next((self.lines[one] for one in names if self.lines.get(one)), 0)
 
+    def unsafe(self, name: str, why: str, next: str, rule: str) -> Problem:
+        """Return what can cost a cluster or data."""
+        return self._problem(Severity.UNSAFE, name, why, next, rule)
+
+    def warning(self, name: str, why: str, next: str, rule: str) -> Problem:
+        """Return what has no effect, or another one than it seems."""
+        return self._problem(Severity.WARNING, name, why, next, rule)
+
+    def _problem(self, severity: Severity, name: str, why: str, next: str, rule: str) -> Problem:
+        key = f"{PREFIX}.{name}"
+        return Problem(
+            severity=severity, line=self.line(name), key=key, why=why, next=next, rule=rule
+        )
+
     @property
     def backend(self) -> str:
         return str(self.get("peer_discovery_backend"))
@@ -72,28 +93,15 @@ def problems(about: Configuration) -> Iterator[Problem]:
         yield from check(about)
 
 
-def _say(
-    about: Configuration, severity: Severity, name: str, why: str, next: str, rule: str
-) -> Problem:
-    return Problem(
-        severity=severity,
-        line=about.line(name),
-        key=f"{PREFIX}.{name}",
-        why=why,
-        next=next,
-        rule=rule,
-    )
-
-
 def _never_asks(about: Configuration) -> Iterator[Problem]:
     """Consul, etcd and DNS need a key of their own, or the list is empty for ever."""
     needs = {values.CONSUL: "consul.host", values.ETCD: "etcd.host", values.DNS: "dns.hostname"}
     name = needs.get(about.backend)
-    if name is None or about.below(name.partition(".")[0]):
+    if name is None:
         return
-    yield _say(
-        about,
-        Severity.UNSAFE,
+    if any(one.startswith(f"{name.partition('.')[0]}.") for one in about.written):
+        return
+    yield about.unsafe(
         "peer_discovery_backend",
         f"without any {PREFIX}.{name.partition('.')[0]}.* key the backend answers with nobody:"
         " each node stands alone",
@@ -108,21 +116,14 @@ def _removes(about: Configuration) -> Iterator[Problem]:
     why = "members that are only cut off are removed, and cannot come back"
     if about.backend in SINGLE:
         why = f"{about.backend} answers with one node, so every other unseen one is removed"
-    yield _say(
-        about,
-        Severity.UNSAFE,
-        "node_cleanup.only_log_warning",
-        why,
-        "write true, and remove members by hand",
-        "D4",
+    yield about.unsafe(
+        "node_cleanup.only_log_warning", why, "write true, and remove members by hand", "D4"
     )
 
 
 def _cleanup_is_on(about: Configuration) -> Iterator[Problem]:
     if about.below("node_cleanup") and about.backend in (values.CLASSIC, values.DNS):
-        yield _say(
-            about,
-            Severity.WARNING,
+        yield about.warning(
             next(iter(about.below("node_cleanup"))),
             f"{about.backend} is not a backend that cleanup is meant for",
             "take the node_cleanup lines out",
@@ -130,13 +131,23 @@ def _cleanup_is_on(about: Configuration) -> Iterator[Problem]:
         )
 
 
+def _no_name(about: Configuration) -> Iterator[Problem]:
+    hostname = about.get("dns.hostname")
+    if about.backend == values.DNS and hostname and not is_name_in_dns(hostname):
+        yield about.unsafe(
+            "dns.hostname",
+            f"{hostname!r} is no name that DNS can be asked for, so nobody is ever listed: each"
+            " node stands alone",
+            "write a name as discovery.example.org",
+            "D1",
+        )
+
+
 def _nobody_by_tags(about: Configuration) -> Iterator[Problem]:
     if about.backend != values.AWS or about.get("aws.use_autoscaling_group"):
         return
     if not about.below("aws.instance_tags"):
-        yield _say(
-            about,
-            Severity.UNSAFE,
+        yield about.unsafe(
             "peer_discovery_backend",
             "with neither tags nor an autoscaling group nobody is listed: each node stands alone",
             f"write {PREFIX}.aws.instance_tags.NAME, or use_autoscaling_group = true",
@@ -150,9 +161,7 @@ def _no_delay(about: Configuration) -> Iterator[Problem]:
     if about.release >= V39 or not chosen:
         return
     if about.backend in (values.AWS, values.DNS, values.CLASSIC):
-        yield _say(
-            about,
-            Severity.UNSAFE,
+        yield about.unsafe(
             name if name in about.values else "peer_discovery_backend",
             f"{about.release} delays only where the backend registers nodes, and"
             f" {about.backend} does not: nodes that start together may all stand alone",
@@ -160,9 +169,7 @@ def _no_delay(about: Configuration) -> Iterator[Problem]:
             "D3",
         )
     elif about.backend == values.K8S and about.get(name):
-        yield _say(
-            about,
-            Severity.UNSAFE,
+        yield about.unsafe(
             name if name in about.values else "peer_discovery_backend",
             "a delay is no lock: two nodes that draw nearly the same found two clusters",
             "keep podManagementPolicy OrderedReady",
@@ -180,9 +187,7 @@ def _two_suffice(about: Configuration) -> Iterator[Problem]:
     ):
         return
     if about.backend == values.CLASSIC or about.get("target_cluster_size_hint") > 3:
-        yield _say(
-            about,
-            Severity.UNSAFE,
+        yield about.unsafe(
             "target_cluster_size_hint"
             if "target_cluster_size_hint" in about.values
             else "peer_discovery_backend",
@@ -200,23 +205,17 @@ def _listed_once(about: Configuration) -> Iterator[Problem]:
     seen: dict[str, str] = {}
     for name, node in nodes.items():
         if node in seen:
-            yield _say(
-                about, Severity.WARNING, name, f"{node} stands twice", "keep one line of it", "D1"
-            )
+            yield about.warning(name, f"{node} stands twice", "keep one line of it", "D1")
         seen[node] = name
         if not re.fullmatch(r"[^@\s]+@[^@\s]+", node):
-            yield _say(
-                about,
-                Severity.UNSAFE,
+            yield about.unsafe(
                 name,
                 f"{node!r} is not the name of a node",
                 "write PREFIX@HOST, as rabbit@host1",
                 "D1",
             )
     if about.node is not None and about.node not in seen:
-        yield _say(
-            about,
-            Severity.UNSAFE,
+        yield about.unsafe(
             next(iter(nodes)),
             f"{about.node} is not in its own list: it stands alone in the end",
             f"list {about.node} on all nodes",
@@ -229,36 +228,25 @@ def _consul_ttl(about: Configuration) -> Iterator[Problem]:
         return
     ttl, after = about.get("consul.svc_ttl"), about.values.get("consul.deregister_after")
     if ttl and ttl <= 15:
-        yield _say(
-            about,
-            Severity.UNSAFE,
+        yield about.unsafe(
             "consul.svc_ttl",
             "the node reports itself every 15 s whatever is written: its record comes and goes",
             "write more than 15, as 30",
             "D2",
         )
     if after is not None and after < 60:
-        yield _say(
-            about,
-            Severity.WARNING,
-            "consul.deregister_after",
-            "Consul takes no less than 60 s",
-            "write 60 or more",
-            "D2",
+        yield about.warning(
+            "consul.deregister_after", "Consul takes no less than 60 s", "write 60 or more", "D2"
         )
     if after is not None and not ttl:
-        yield _say(
-            about,
-            Severity.WARNING,
+        yield about.warning(
             "consul.deregister_after",
             "it needs a check, and svc_ttl makes none",
             "write a svc_ttl above 15",
             "D2",
         )
     if about.values.get("consul.include_nodes_with_warnings"):
-        yield _say(
-            about,
-            Severity.WARNING,
+        yield about.warning(
             "consul.include_nodes_with_warnings",
             "a node whose time ran out is critical to Consul, not in the warning state",
             "do not count on it",
@@ -268,9 +256,7 @@ def _consul_ttl(about: Configuration) -> Iterator[Problem]:
 
 def _elects_itself(about: Configuration) -> Iterator[Problem]:
     if about.backend == values.CONSUL and about.release >= V40:
-        yield _say(
-            about,
-            Severity.UNSAFE,
+        yield about.unsafe(
             "peer_discovery_backend",
             "a blank node registers before it lists: where all older records are gone or critical"
             " it chooses itself beside the living cluster",
@@ -281,9 +267,7 @@ def _elects_itself(about: Configuration) -> Iterator[Problem]:
 
 def _pod_zero(about: Configuration) -> Iterator[Problem]:
     if about.backend == values.K8S and about.release >= V41:
-        yield _say(
-            about,
-            Severity.UNSAFE,
+        yield about.unsafe(
             "k8s.seed_node" if "k8s.seed_node" in about.values else "peer_discovery_backend",
             "the seed pod finds itself alone: without its volume it founds a second cluster",
             "never start the seed pod blank beside a living cluster",
@@ -294,23 +278,14 @@ def _pod_zero(about: Configuration) -> Iterator[Problem]:
 def _etcd_floors(about: Configuration) -> Iterator[Problem]:
     ttl = about.values.get("etcd.node_ttl")
     if about.backend == values.ETCD and ttl is not None and ttl < 15:
-        yield _say(
-            about,
-            Severity.WARNING,
-            "etcd.node_ttl",
-            "it is raised to 15",
-            "write 15 or more",
-            "D6",
-        )
+        yield about.warning("etcd.node_ttl", "it is raised to 15", "write 15 or more", "D6")
 
 
 def _proxy(about: Configuration) -> Iterator[Problem]:
     proxied = {"proxy.http_proxy", "proxy.https_proxy"} & about.values.keys()
     written = [name for name in about.values if name.startswith("proxy.") and about.lines.get(name)]
     if proxied and not written:
-        yield _say(
-            about,
-            Severity.WARNING,
+        yield about.warning(
             min(proxied),
             "the environment alone configures no proxy",
             f"write a {PREFIX}.proxy key in the file",
@@ -318,13 +293,34 @@ def _proxy(about: Configuration) -> Iterator[Problem]:
         )
     excluded = set(about.below("proxy.proxy_exclusions").values())
     if about.backend == values.AWS and proxied and "169.254.169.254" not in excluded:
-        yield _say(
-            about,
-            Severity.WARNING,
+        yield about.warning(
             min(proxied),
             "what an instance knows of itself is asked at 169.254.169.254, through the proxy",
             f"write {PREFIX}.proxy.proxy_exclusions.1 = 169.254.169.254",
             "D1",
+        )
+
+
+def _no_backend(about: Configuration) -> Iterator[Problem]:
+    if about.backend not in (values.CLASSIC, values.DNS, values.AWS, *SINGLE):
+        yield about.warning(
+            "peer_discovery_backend",
+            f"{about.backend} is no backend that ships: it is taken for the name of a module, and"
+            " without such a one the node does not start",
+            "write classic_config, dns, aws, k8s, consul or etcd, or enable the plugin that has it",
+            "D6",
+        )
+
+
+def _never_ends(about: Configuration) -> Iterator[Problem]:
+    limit = "discovery_retry_limit"
+    is_written = about.values.get(limit, "unlimited") != "unlimited"
+    if about.backend == values.K8S and about.release >= V41 and is_written:
+        yield about.warning(
+            limit,
+            "this backend never ends its tries",
+            "take the line out",
+            "D6",
         )
 
 
@@ -341,9 +337,7 @@ def _other_backend(about: Configuration) -> Iterator[Problem]:
     for room, backend in rooms.items():
         written = [name for name in about.below(room) if about.lines.get(name)]
         if written and backend != about.backend:
-            yield _say(
-                about,
-                Severity.WARNING,
+            yield about.warning(
                 written[0],
                 f"the backend is {about.backend}: settings of {room} have no effect",
                 f"write {PREFIX}.peer_discovery_backend = {room}, or take them out",
@@ -355,6 +349,7 @@ CHECKS: tuple[Callable[[Configuration], Iterator[Problem]], ...] = (
     _never_asks,
     _removes,
     _cleanup_is_on,
+    _no_name,
     _nobody_by_tags,
     _no_delay,
     _two_suffice,
@@ -364,5 +359,7 @@ CHECKS: tuple[Callable[[Configuration], Iterator[Problem]], ...] = (
     _pod_zero,
     _etcd_floors,
     _proxy,
+    _no_backend,
+    _never_ends,
     _other_backend,
 )

@@ -49,6 +49,14 @@ def test_short_names_end_at_the_first_dot() -> None:
     assert Listed(("rabbit@n1",)) == answer
 
 
+def test_of_several_names_of_one_address_the_same_one_is_taken_each_time() -> None:
+    """Servers turn them round; ours never chooses by what drifts, D2."""
+    both = ("n2.a.", "n1.a.")
+    for names in (both, both[::-1]):
+        _, answer = asked(Dns(hostname=SEED), Looked(("10.0.0.1",)), Looked(), Looked(names))
+        assert Listed(("rabbit@n1",)) == answer
+
+
 def test_real_makes_a_server_that_is_down_an_empty_list() -> None:
     """Real: failures are skipped; ours: an error is an error."""
     real = Dns(variant=Variant.REAL, hostname=SEED)

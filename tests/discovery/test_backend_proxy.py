@@ -33,6 +33,13 @@ def test_the_environment_alone_sets_none_for_real() -> None:
     assert "http://p:80" == way(ours, "http", "h").proxy
 
 
+@pytest.mark.parametrize("host", ["169.254.169.254", "fd00:ec2::254", "fe80::1"])
+def test_what_an_instance_is_told_of_itself_goes_through_no_proxy(host: str) -> None:
+    """Its keys are in the answer; real sends it there unless it is excluded."""
+    assert way(Proxies(http_proxy="p"), "http", host).proxy is None
+    assert "http://p:80" == way(Proxies(variant=Variant.REAL, http_proxy="p"), "http", host).proxy
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,7 +36,7 @@ def boots(*words: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "tools.boots", "--json", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == EnvironmentProblem.default_code:
-        pytest.skip(done.stderr.strip())
+        pytest.skip(done.stderr.strip())  # a server, or namespaces
     assert 0 == done.returncode, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -68,6 +69,26 @@ def test_a_register_chooses_for_nodes_that_start_at_once(backend: str) -> None:
     assert {"1": 2} == told["clusters"]
 
 
+@pytest.mark.parametrize("backend", ["config", "etcd", "dns"])
+def test_nodes_in_namespaces_of_their_own_are_one_cluster_though_one_is_cut_off(
+    backend: str,
+) -> None:
+    """As on machines: a link that is down, or peers out of reach whom the server goes on naming."""
+    told = boots("--backend", backend, "--spaces", "--cut-off", "--times", "2", "--seed", "2")
+
+    assert {"1": 2} == told["clusters"]
+    assert {"from all": 1, "from the nodes": 1} == told["cut off"]
+    assert told["waited for"]
+
+
+def test_who_comes_back_is_taken_in_by_those_who_founded_without_it() -> None:
+    """Four of five may found; the fifth finds a member, and founds nothing."""
+    words = ("--spaces", "--cut-off", "--found-with", "4", "--weather", "any", "--times", "2")
+    told = boots("--backend", "etcd", *words)
+
+    assert {"1": 2} == told["clusters"]
+
+
 # -- single nodes --------------------------------------------------------------------------------
 
 
@@ -76,6 +97,7 @@ class Nodes:
 
     def __init__(self, top: Path, settings: str, *, expected: int, register: str = "votes") -> None:
         self.top, self.settings, self.expected, self.register = top, settings, expected, register
+        self.interval = 0.3
         self.ports = free_ports(2)
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
 
@@ -87,7 +109,7 @@ class Nodes:
             f"wait_for = {1 if self.register != 'votes' else self.expected // 2 + 1}",
             f'listen = "{host}:{listen}"\nclients = "{host}:{clients}"\nevents = "events"',
             "[timing]\npatience = 0.4\nheartbeat = 0.25\nsilence = 1.5",
-            f"[discovery]\nexpected = {self.expected}\ninterval = 0.3",
+            f"[discovery]\nexpected = {self.expected}\ninterval = {self.interval}",
             f'register = "{self.register}"\n{self.settings.format(host=host)}',
         ]
         file = self.top / f"{at}.toml"
@@ -210,6 +232,21 @@ def test_more_than_expected_is_refused_and_says_so(tmp_path: Path) -> None:
         assert "nothing was founded" in some.said(1)
 
 
+def test_records_that_name_no_host_are_waited_for_and_end_nobody(tmp_path: Path) -> None:
+    """Anybody may write a record; who cannot be called is named, and is no reason to end."""
+    names = ["n@127.0.0.31", "n@a..b", "n@ho st", "n@xn--a", "n@\\u0001"]
+    settings = (
+        'backend = "config"\n[discovery.settings]\nclassic_config.nodes ='
+        f" [{', '.join(f'{chr(34)}{one}{chr(34)}' for one in names)}]"
+    )
+    with nodes(tmp_path, settings, expected=5) as one:
+        one.start(1)
+        one.until(lambda: "no connection to n@a..b" in one.said(1))
+        with pytest.raises(subprocess.TimeoutExpired):
+            one.processes[1].wait(3.0)
+        assert "no majority answers" == one.status(1)["discovery"]["case"]
+
+
 def test_who_gives_up_says_so_by_its_exit_code(tmp_path: Path) -> None:
     """Case 18: with `timing.wait` a node that finds nobody ends with code 3, never with 0."""
     settings = 'backend = "config"\n[discovery.settings]\nclassic_config.nodes = ["n@127.0.0.31"]'
@@ -230,6 +267,17 @@ def test_who_gives_up_says_so_by_its_exit_code(tmp_path: Path) -> None:
         assert "1 nodes are listed, and 3 are expected" in process.stderr
 
 
+def test_who_founds_at_once_listens_where_it_listened_before(tmp_path: Path) -> None:
+    """It starts anew in the same process, as soon as it has begun to listen."""
+    settings = 'backend = "config"\n[discovery.settings]\nclassic_config.nodes = ["n@127.0.0.31"]'
+    with nodes(tmp_path, settings, expected=1) as one:
+        for _ in range(3):
+            one.start(1)
+            one.until(lambda: one.serve(1))
+            one.kill(1)
+            shutil.rmtree(tmp_path / "1")
+
+
 def test_a_newcomer_beyond_those_expected_is_taken_in_where_a_cluster_answers(
     tmp_path: Path,
 ) -> None:
@@ -238,6 +286,7 @@ def test_a_newcomer_beyond_those_expected_is_taken_in_where_a_cluster_answers(
         some.start(1)
         some.start(2)
         some.until(lambda: some.serve(1, 2))
+        some.interval = 0.02  # its list is too long many times before anybody is connected
         some.start(3)
         some.until(lambda: some.serve(1, 2, 3))
         assert 1 == len({some.status(at)["initial"] for at in (1, 2, 3)})

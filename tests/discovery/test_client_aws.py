@@ -11,15 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from attrs import define, field
 
 from joinproto.discovery.answers import Failed, Listed
 from joinproto.discovery.aws import Aws, AwsBackend, Endpoint, Names
 from joinproto.discovery.aws_metadata import Metadata
+from joinproto.discovery.chosen import chosen
 from joinproto.discovery.clients.conform_file import conform_file
+from joinproto.discovery.clients.http import Http
+from joinproto.discovery.clients.opened import opened
 from joinproto.discovery.contract import Variant
-from joinproto.discovery.exchange import Signing
+from joinproto.discovery.exchange import Broken, Request, Signing
 from joinproto.discovery.lint import Given
 from tests.discovery.asking import ask
 from tools.boots.recorded import Answer, Recorded, serving
@@ -240,3 +244,42 @@ def test_a_real_api_conforms_with_the_keys_of_a_profile(
 
     assert conform_file(text, Given(), node=mine).conforms
     assert not conform_file(text, Given(), node="rabbit@not.there").conforms
+
+
+def test_keys_that_are_replaced_in_a_file_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node that ran for long asked with the keys of its start, which had long expired."""
+    file = tmp_path / "credentials"
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "PROFILE", "DEFAULT_PROFILE"):
+        monkeypatch.delenv(f"AWS_{name}", raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    text = (
+        "cluster_formation.peer_discovery_backend = aws\n"
+        "cluster_formation.aws.region = us-east-1\n"
+        "cluster_formation.aws.instance_tags.service = rabbitmq\n"
+    )
+    signed: list[str | None] = []
+
+    async def noted(_: object, request: Request) -> Broken:
+        signed.append(None if request.signing is None else request.signing.access_key)
+        return Broken(why="nobody is there")
+
+    async def lists() -> None:
+        async with opened(chosen(text, Given(), node="rabbit@a")) as port:
+            for key in ("first", "second"):
+                file.write_text(
+                    f"[default]\naws_access_key_id = {key}\naws_secret_access_key = x\n"
+                )
+                assert isinstance(await port.list_nodes(), Failed)
+            file.write_text("no section")
+            found = await port.list_nodes()
+            assert isinstance(found, Failed)
+            assert "not a file of profiles" in found.why
+
+    file.write_text("[default]\naws_access_key_id = zeroth\naws_secret_access_key = x\n")
+    monkeypatch.setattr(Http, "exchange", noted)
+    anyio.run(lists)
+
+    assert ["first", "second"] == signed

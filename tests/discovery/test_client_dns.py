@@ -15,6 +15,7 @@ from joinproto.discovery.clients.port import Dns
 from joinproto.discovery.clients.resolver import Resolver
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.lint import Given
+from joinproto.errors import EnvironmentProblem
 from tools.boots.servers import dnsmasq
 from tools.faults.ports import free_ports
 
@@ -101,3 +102,13 @@ def test_a_real_dns_conforms_and_a_name_without_records_does_not(port: int) -> N
     assert conforms("discovery")
     assert not conforms("empty")
     assert not conforms("partly")
+
+
+def test_of_a_dns_that_is_down_nothing_is_said() -> None:
+    """Exit code 4, not a list of what it does wrong."""
+    (nobody,) = free_ports(1)
+    stand_ins = StandIns(resolver=Resolver(servers=("127.0.0.1",), port=nobody, seconds=0.5))
+    backend = "cluster_formation.peer_discovery_backend = dns"
+    text = f"{backend}\ncluster_formation.dns.hostname = a.example\n"
+    with pytest.raises(EnvironmentProblem, match="gives no answer"):
+        conform_file(text, Given(node="rabbit@a.b"), stand_ins=stand_ins)

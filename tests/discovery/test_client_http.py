@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import ssl
 import time
+from pathlib import Path
 
 import anyio
 import pytest
@@ -13,8 +14,10 @@ import trustme
 from joinproto.discovery.answers import Failed, Listed
 from joinproto.discovery.aws import Aws, AwsBackend, Endpoint, Names
 from joinproto.discovery.aws_metadata import Metadata
+from joinproto.discovery.chosen import chosen
 from joinproto.discovery.clients.failover import Address, addressed
 from joinproto.discovery.clients.http import Http
+from joinproto.discovery.clients.opened import opened
 from joinproto.discovery.clients.port import Served
 from joinproto.discovery.consul import ConsulBackend
 from joinproto.discovery.consul_settings import Consul
@@ -24,7 +27,9 @@ from joinproto.discovery.etcd3 import Etcd3Backend
 from joinproto.discovery.etcd3_settings import Etcd3
 from joinproto.discovery.exchange import Broken, Header, Request, Response, Signing
 from joinproto.discovery.k8s import EndpointsBackend, K8s
+from joinproto.discovery.lint import Given
 from joinproto.discovery.proxy import Proxies
+from joinproto.discovery.releases import release
 from tests.discovery.asking import ask
 from tests.discovery.proxying import proxy
 from tests.discovery.rude import Manner, rude
@@ -220,6 +225,48 @@ def test_a_server_that_is_not_trusted_or_has_another_name_is_an_error(
         assert isinstance(answer, Failed)
         assert "certificate" in answer.why.lower()
     assert [] == state.seen
+
+
+def test_the_authority_and_the_token_of_kubernetes_are_those_of_its_files(
+    authority: trustme.CA, tmp_path: Path
+) -> None:
+    """cert_path is the authority; the token is read each time, because it is replaced."""
+    ca, token, namespace = (tmp_path / one for one in ("ca.crt", "token", "namespace"))
+    ca.write_bytes(authority.cert_pem.bytes())
+    namespace.write_text("default")
+    state = K8sServer(endpoints={"rabbitmq": [{"addresses": [{"ip": "10.0.0.1"}]}]})
+    answers = []
+    with serving(state, server_context(authority, "127.0.0.1")):
+        settings = {
+            "peer_discovery_backend": "k8s",
+            "k8s.host": "127.0.0.1",
+            "k8s.port": state.port,
+            "k8s.cert_path": ca,
+            "k8s.token_path": token,
+            "k8s.namespace_path": namespace,
+        }
+        text = "".join(f"cluster_formation.{key} = {one}\n" for key, one in settings.items())
+
+        async def asked() -> None:
+            async with opened(chosen(text, Given(release=release("4.0")))) as port:
+                for now in ("a-token", "another-token"):
+                    token.write_text(now)
+                    state.token = now
+                    answers.append(await port.list_nodes())
+                token.unlink()
+                answers.append(await port.list_nodes())
+
+        token.write_text("an old one")
+        anyio.run(asked)
+
+    assert [Listed(("rabbit@10.0.0.1",))] * 2 == answers[:2]
+    assert isinstance(answers[2], Failed)
+    assert "token cannot be read" in answers[2].why
+
+
+@pytest.mark.parametrize("host", ["a..b", "xn--a", "h o", "\ud800", "x" * 70, "[::1"])
+def test_a_host_that_is_none_is_an_error(host: str) -> None:
+    assert isinstance(exchanged(get(1, host=host)), Broken)
 
 
 def test_a_proxy_that_is_down_is_an_error() -> None:

@@ -25,6 +25,7 @@ from joinproto.discovery.contract import Done, Held, Variant
 from joinproto.discovery.k8s import EndpointsBackend, K8s
 from joinproto.discovery.lint import Given
 from joinproto.discovery.releases import release
+from joinproto.errors import EnvironmentProblem
 from tests.discovery.asking import ask
 from tests.discovery.rude import Manner, rude
 from tools.boots.recorded import Answer, ConsulServer, K8sServer, serving
@@ -79,9 +80,15 @@ def test_a_server_that_forgets_does_not_conform() -> None:
     assert "a node can register" not in wrong
 
 
-def test_a_server_that_is_down_does_not_conform() -> None:
-    """Each check says what came."""
-    with rude(Manner.REFUSES) as server:
+def test_a_server_that_is_down_is_not_judged() -> None:
+    """Of who does not answer nothing is known; who answers garbage does not conform."""
+    with (
+        rude(Manner.REFUSES) as server,
+        pytest.raises(EnvironmentProblem, match=f"{server.port} gives no answer"),
+    ):
+        conformance(f"etcd3+http://127.0.0.1:{server.port}")
+
+    with rude(Manner.GARBAGE) as server:
         done = conformance(f"etcd3+http://127.0.0.1:{server.port}")
 
     assert not any(one.holds for one in done.checks)

@@ -152,3 +152,21 @@ def test_what_no_member_wrote_is_no_successor(caplog: pytest.LogCaptureFixture) 
 
         assert [NoSuccessor(), None] == anyio.run(asked)
     assert "no member wrote" in caplog.text
+
+
+def test_a_register_that_gives_no_answer_is_told_once_with_its_address(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What a node waits for is never silent: where it was asked, and why nothing came."""
+
+    async def asked() -> None:
+        async with Http() as http:
+            register = EtcdRegister(Etcd3(host="127.0.0.1", port=1))
+            successors = Successors(register, http.exchange)
+            for _ in range(3):
+                assert await successors.successor("v") is None
+
+    anyio.run(asked)
+
+    (told,) = [one for one in caplog.records if one.levelname == "WARNING"]
+    assert "no answer: POST http://127.0.0.1:1/v3/kv/range" in told.getMessage()

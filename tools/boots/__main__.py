@@ -8,14 +8,19 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 
 from joinproto.errors import EnvironmentProblem
 from tools.boots.boot import Boot, Booted
 from tools.boots.places import BACKENDS, RECORDED, place
+from tools.boots.spaces import require_spaces, spaces
 from tools.boots.weather import FOUL, Weather
+from tools.faults.namespaces import begin_inside, is_inside
 from tools.torture import _memory
 
 STORM_SECONDS = 4.0
@@ -38,6 +43,9 @@ STORM_SECONDS = 4.0
     multiple=True,
     help="What the server does at random moments of the first seconds.",
 )
+@click.option("--spaces", "in_spaces", is_flag=True, help="Each node in a network namespace.")
+@click.option("--cut-off", is_flag=True, help="One node is at first, and comes back: --spaces.")
+@click.option("--found-with", type=int, help="So many of the nodes found the cluster; usual: all.")
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="Do not tell each boot.")
@@ -47,6 +55,9 @@ def main(
     nodes: int,
     register: str,
     weather: tuple[str, ...],
+    in_spaces: bool,
+    cut_off: bool,
+    found_with: int | None,
     seed: int,
     as_json: bool,
     quiet: bool,
@@ -58,6 +69,7 @@ def main(
     kinds = FOUL if "any" in weather else tuple(Weather(one) for one in weather)
     if register not in ("votes", backend):
         raise click.UsageError(f"--register {register} needs --backend {register}")
+    _require_place(in_spaces, cut_off)
     chance = random.Random(seed)
     clusters: Counter[int] = Counter()
     met: Counter[str] = Counter()
@@ -66,10 +78,14 @@ def main(
     began = time.monotonic()
     top = Path(tempfile.mkdtemp(prefix="joinproto-boots-", dir=_memory()))
     try:
-        with place(backend, nodes, chance, kinds) as there:
+        with ExitStack() as stack:
+            apart = stack.enter_context(spaces(nodes, cuts=cut_off)) if in_spaces else None
+            there = stack.enter_context(place(backend, nodes, chance, kinds, apart))
             for number in range(times):
                 storm = STORM_SECONDS if there.sky.foul else 0.0
-                boot = Boot(there, top / str(number), number, register, storm, chance)
+                boot = Boot(
+                    there, top / str(number), number, register, storm, found_with, apart, chance
+                )
                 booted = boot.run()
                 clusters[len(booted.clusters)] += 1
                 met.update(booted.weather)
@@ -81,8 +97,7 @@ def main(
                 if not quiet:
                     _tell(number, booted)
     except EnvironmentProblem as error:
-        click.echo(f"boots: {error.message}\n  next: {error.next}", err=True)
-        sys.exit(error.code)
+        _give_up(error)
     told = {
         "backend": backend,
         "server": "made from recorded shapes" if backend in RECORDED else "real",
@@ -92,21 +107,45 @@ def main(
         "clusters": {str(count): number for count, number in sorted(clusters.items())},
         "not well": len(bad),
         "requests": dict(met),
+        "cut off": dict(apart.seen) if apart else {},
         "waited for": dict(waits),
         "seconds": round(time.monotonic() - began, 1),
         "kept": str(top) if bad else None,
     }
-    if as_json:
-        click.echo(json.dumps(told))
-    else:
-        counts = ", ".join(f"{number} times {count}" for count, number in sorted(clusters.items()))
-        click.echo(f"{backend} ({told['server']}), {nodes} nodes, {register}: clusters: {counts}")
-        click.echo(f"requests met: {dict(met)}; waited for: {dict(waits)}")
-        if bad:
-            click.echo(f"NOT WELL: {len(bad)} of {times}; kept in {top}")
+    _report(told, as_json=as_json)
     if not bad:
         top.rmdir()
     sys.exit(1 if bad else 0)
+
+
+def _report(told: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print what came of all boots."""
+    if as_json:
+        click.echo(json.dumps(told))
+        return
+    counts = ", ".join(f"{number} times {count}" for count, number in told["clusters"].items())
+    about = f"{told['backend']} ({told['server']}), {told['nodes']} nodes, {told['register']}"
+    click.echo(f"{about}: clusters: {counts}")
+    click.echo(f"requests met: {told['requests']}; waited for: {told['waited for']}")
+    if told["not well"]:
+        click.echo(f"NOT WELL: {told['not well']} of {told['times']}; kept in {told['kept']}")
+
+
+def _require_place(in_spaces: bool, cut_off: bool) -> None:
+    """Begin again in a network of our own, where that is asked for."""
+    if cut_off and not in_spaces:
+        raise click.UsageError("--cut-off needs --spaces")
+    if in_spaces and not is_inside():
+        try:
+            require_spaces()
+        except EnvironmentProblem as error:
+            _give_up(error)
+        begin_inside("tools.boots", sys.argv[1:])
+
+
+def _give_up(error: EnvironmentProblem) -> NoReturn:
+    click.echo(f"boots: {error.message}\n  next: {error.next}", err=True)
+    sys.exit(error.code)
 
 
 def _tell(number: int, booted: Booted) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import multiprocessing
 import random
+import secrets
 import shutil
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -23,9 +25,13 @@ from joinproto.errors import EnvironmentProblem
 from joinproto.node.control import ask_control
 from tools.boots.places import Found, Place
 from tools.boots.running import run
+from tools.boots.spaces import Spaces
+from tools.faults.nodes import SECRET
 from tools.faults.ports import free_ports
 
 SERVES_WITHIN = 180.0
+QUIET_SECONDS = 10.0
+"""So long a node that has found the others may wait for them without saying for whom."""
 ASKED_EVERY = 0.1
 PRELOAD = ["joinproto.node.process", "joinproto.node.discovering", "tools.boots.running"]
 TIMING = "patience = 0.4\nheartbeat = 0.25\nsilence = 2.0"
@@ -56,13 +62,15 @@ class Booted:
 
 @define(eq=False)
 class Boot:
-    """See the head of this file.  `register`: votes, etcd or consul."""
+    """See the head of this file.  `register`: votes, etcd or consul; `found_with`: None: all."""
 
     place: Place
     top: Path
     number: int
     register: str = "votes"
     storm: float = 0.0
+    found_with: int | None = None
+    apart: Spaces | None = None
     chance: random.Random = field(factory=random.Random)
     processes: dict[str, BaseProcess] = field(factory=dict)
 
@@ -76,9 +84,10 @@ class Boot:
         changing = threading.Thread(target=sky.change, args=(self.storm,))
         changing.start()
         try:
-            for name in self.chance.sample(sorted(found.hosts), len(found.hosts)):
-                self._start(name, found.environment)
-            return self._watched(found, began, changing, before)
+            with nullcontext() if self.apart is None else self.apart.cut(self.chance):
+                for name in self.chance.sample(sorted(found.hosts), len(found.hosts)):
+                    self._start(name, found)
+                return self._watched(found, began, changing, before)
         finally:
             for process in self.processes.values():
                 process.kill()
@@ -96,11 +105,11 @@ class Boot:
     def _write(self, found: Found) -> None:
         self.top.mkdir(parents=True)
         listen, clients = free_ports(2)
+        (self.top / SECRET).touch(mode=0o600)
+        (self.top / SECRET).write_text(secrets.token_hex(32))
         count = len(found.hosts)
         for name, host in found.hosts.items():
             settings = {**found.settings, **found.own.get(name, {})}
-            if self.register != "votes" and self.place.backend != self.register:
-                settings |= {f"{self.register}.host": "127.0.0.1"}
             tables = {
                 "member": name,
                 "cluster": f"boot{self.number}",
@@ -112,6 +121,10 @@ class Boot:
                 "events": "events",
             }
             lines = [f"{key} = {json.dumps(value)}" for key, value in tables.items()]
+            if self.found_with is not None:
+                lines.append(f"found_with = {self.found_with}")
+            if self.apart is not None:
+                lines += ["[security]", f'secret_file = "{SECRET}"', 'insecure = ["clients"]']
             lines += ["[timing]", TIMING, "[discovery]", f"expected = {count}", "interval = 0.3"]
             lines += [f'backend = "{self.place.backend}"', f'register = "{self.register}"']
             if found.nameserver:
@@ -122,9 +135,11 @@ class Boot:
             lines += [f'"{one}" = "{at}:{listen}"' for one, at in found.hosts.items()]
             self._file(name, "toml").write_text("\n".join([*lines, ""]))
 
-    def _start(self, name: str, environment: Mapping[str, str]) -> None:
+    def _start(self, name: str, found: Found) -> None:
         files = [str(self._file(name, what)) for what in ("toml", "log")]
-        process = _processes.Process(target=run, args=(*files, dict(environment)), daemon=True)
+        where = None if self.apart is None else self.apart.namespace(found.hosts[name])
+        words = (*files, dict(found.environment), where)
+        process = _processes.Process(target=run, args=words, daemon=True)
         process.start()
         self.processes[name] = process
 
@@ -135,6 +150,7 @@ class Boot:
         silent: set[str] = set()
         waits: set[str] = set()
         serving = 0
+        told_at: dict[str, float] = {}
         until = began + self.storm + SERVES_WITHIN
         while time.monotonic() < until:
             told = {name: self._status(name) for name in found.hosts}
@@ -142,6 +158,7 @@ class Boot:
             serving = 0
             for name, status in told.items():
                 if not status:
+                    told_at.pop(name, None)
                     continue  # it has not started yet, or starts anew
                 if status["initial"]:
                     initials.add(status["initial"])
@@ -152,6 +169,11 @@ class Boot:
                     silent.add(name)
                 else:
                     waits.add(status["discovery"]["case"])
+                now = time.monotonic()
+                since = now if _tells(status) else told_at.get(name, now)
+                told_at[name] = since
+                if now - since > QUIET_SECONDS:
+                    silent.add(name)
             ended = [name for name, one in self.processes.items() if not one.is_alive()]
             if ended or (serving == len(found.hosts) and len(views) == 1):
                 break
@@ -186,3 +208,10 @@ class Boot:
             lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else ["nothing"]
             parts.append(f"-- {name}\n" + "\n".join(lines[-12:]))
         return "\n".join(parts)
+
+
+def _tells(status: Mapping[str, Any]) -> bool:
+    """Return whether a node serves, is on its way, or says for whom it waits."""
+    step = (status["discovery"] or {}).get("step")
+    is_told = step not in ("found", "join") or status["waiting"] is not None
+    return bool(status["serves"] or status["view"] or is_told)

@@ -1,6 +1,6 @@
 """What nodes need to find each other by a backend: a server, their names, and their settings.
 
-Names of nodes end in the host at which the others reach them, an address of loopback; where the
+Names of nodes end in the host at which the others reach them, an address; where the
 server gives the names, as AWS does, `[members]` says where that is.
 """
 
@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from tools.boots.recorded import ConsulServer, K8sServer, serving
 from tools.boots.servers import REGION, aws, dnsmasq, etcds, instances
+from tools.boots.spaces import Spaces
 from tools.boots.weather import FOUL, Sky, Weather, before_dns, before_tcp
 
 RECORDED = ("consul", "k8s")
@@ -51,26 +52,25 @@ class Found:
 
 @frozen(kw_only=True)
 class Place:
-    """A backend that runs.  `sky`: what lies before it.  `server`: its own port; 0: none."""
+    """A backend that runs.  `sky`: what lies before it.  `server`: its own port; 0: none.
+
+    `hosts`: where the nodes listen.
+    """
 
     backend: str
     sky: Sky
-    size: int
+    hosts: tuple[str, ...]
     server: int = 0
     names: tuple[str, ...] = ()
     token: Path | None = None
     state: K8sServer | None = None
 
-    def hosts(self) -> list[str]:
-        """Return an address of loopback for each node."""
-        return [f"127.0.0.{10 + at}" for at in range(1, self.size + 1)]
-
     def of(self, cluster: str) -> Found:
         """Return what the nodes of one cluster need."""
-        hosts = self.hosts()
+        hosts = self.hosts
         names = [f"n@{host}" for host in hosts]
         where = dict(zip(names, hosts, strict=True))
-        at = {"host": "127.0.0.1", "port": self.sky.port}
+        at = {"host": self.sky.host, "port": self.sky.port}
         match self.backend:
             case "config":
                 return Found(hosts=where, settings={"classic_config.nodes": names})
@@ -93,11 +93,11 @@ class Place:
                 }
                 return Found(hosts=where, settings=_below("k8s", more))
             case "dns":
-                named = [f"n@n{at}.example.local" for at in range(1, self.size + 1)]
+                named = [f"n@n{number}.example.local" for number, _ in enumerate(hosts, 1)]
                 return Found(
                     hosts=dict(zip(named, hosts, strict=True)),
                     settings={"dns.hostname": "all.example.local"},
-                    nameserver=f"127.0.0.1:{self.sky.port}",
+                    nameserver=f"{self.sky.host}:{self.sky.port}",
                 )
             case _:
                 named = [f"n@{name}" for name in self.names]
@@ -107,7 +107,7 @@ class Place:
                     "aws.region": REGION,
                     "aws.instance_tags.service": "boots",
                 }
-                environment = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.sky.port}"}
+                environment = {"AWS_ENDPOINT_URL": f"http://{self.sky.host}:{self.sky.port}"}
                 return Found(
                     hosts=dict(zip(named, hosts, strict=True)),
                     settings=settings,
@@ -126,11 +126,21 @@ def foul(backend: str, kinds: tuple[Weather, ...]) -> tuple[Weather, ...]:
 
 @contextmanager
 def place(
-    backend: str, size: int, chance: random.Random, kinds: tuple[Weather, ...] = ()
+    backend: str,
+    size: int,
+    chance: random.Random,
+    kinds: tuple[Weather, ...] = (),
+    apart: Spaces | None = None,
 ) -> Iterator[Place]:
-    """Start the server of a backend; raises `Missing` where it is not installed."""
+    """Start the server of a backend; raises `Missing` where it is not installed.
+
+    `apart`: where the nodes are; None: each on an address of loopback.
+    """
     sky = Sky(chance, EMPTY[backend], foul(backend, kinds))
-    one = Place(backend=backend, sky=sky, size=size)
+    hosts = [f"127.0.0.{10 + at}" for at in range(1, size + 1)]
+    if apart is not None:
+        sky.host, hosts = apart.server, apart.hosts
+    one = Place(backend=backend, sky=sky, hosts=tuple(hosts))
     with tempfile.TemporaryDirectory(prefix="joinproto-boots-") as folder:
         top = Path(folder)
         match backend:
@@ -147,8 +157,8 @@ def place(
                 with serving(k8s := K8sServer()), before_tcp(sky, k8s.port):
                     yield _with(one, k8s.port, token=top / "token", state=k8s)
             case "dns":
-                lines = [f"host-record=all.example.local,{host}" for host in one.hosts()]
-                for at, host in enumerate(one.hosts(), 1):
+                lines = [f"host-record=all.example.local,{host}" for host in hosts]
+                for at, host in enumerate(hosts, 1):
                     back = ".".join(reversed(host.split(".")))
                     lines.append(f"ptr-record={back}.in-addr.arpa,n{at}.example.local")
                 with dnsmasq(top, *lines) as port, before_dns(sky, port):
@@ -159,4 +169,4 @@ def place(
 
 
 def _with(one: Place, server: int, **more: Any) -> Place:
-    return Place(backend=one.backend, sky=one.sky, size=one.size, server=server, **more)
+    return evolve(one, server=server, **more)

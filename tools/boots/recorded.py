@@ -190,6 +190,9 @@ def serving(state: Recorded, tls: Any = None) -> Iterator[None]:
         def _any(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             body = self.rfile.read(length).decode()
+            if len(body.encode()) < length:
+                self.close_connection = True  # half a request is none
+                return
             parts = urlsplit(self.path)
             path = [unquote(one) for one in parts.path.strip("/").split("/")]
             query = dict(parse_qsl(parts.query, keep_blank_values=True))

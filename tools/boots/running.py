@@ -14,11 +14,16 @@ from joinproto.node.exits import BUG
 from joinproto.node.process import run_node
 from joinproto.node.settings import read_settings
 from joinproto.node.telling import log_to_stderr
+from tools.boots.spaces import enter
 
 
-def run(config: str, log: str, environment: Mapping[str, str]) -> None:
+def run(
+    config: str, log: str, environment: Mapping[str, str], namespace: str | None = None
+) -> None:
     """Run a node with this file; what it says goes into a file of its own."""
     os.environ.update(environment)
+    if namespace is not None:
+        enter(namespace)
     with Path(log).open("a", encoding="utf-8") as out:
         os.dup2(out.fileno(), 1)
         os.dup2(out.fileno(), 2)

@@ -39,23 +39,47 @@ def program(name: str, package: str) -> str:
 
 @define
 class Etcd:
-    """One etcd as a process."""
+    """One etcd as a process.  `words`: what starts it; `place`: where its log is."""
 
     name: str
     client: int
-    process: subprocess.Popen[bytes]
+    words: list[str]
+    place: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_up(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def start(self) -> None:
+        """Start it, with what it has on its disk; nothing where it runs."""
+        if not self.is_up:
+            with (self.place / f"{self.name}.log").open("ab") as log:
+                self.process = subprocess.Popen(
+                    self.words, stdout=log, stderr=log, start_new_session=True
+                )
+
+    def end(self) -> None:
+        if self.process is not None:
+            _ended(self.process)
 
     def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
         """End it; the whole process, at once."""
-        with suppress(ProcessLookupError):
-            self.process.send_signal(how)
+        self._signal(how)
+        if self.process is not None:
+            self.process.wait()
 
     def pause(self) -> None:
         """Let it hang: its sockets take connections, and nobody answers."""
-        self.process.send_signal(signal.SIGSTOP)
+        self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        self.process.send_signal(signal.SIGCONT)
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, how: signal.Signals) -> None:
+        if self.process is not None:
+            with suppress(ProcessLookupError):
+                self.process.send_signal(how)
 
 
 @contextmanager
@@ -76,10 +100,10 @@ def etcds(place: Path, count: int = 1) -> Iterator[list[Etcd]]:
                 *("--initial-cluster", peers, "--initial-cluster-state", "new"),
                 "--enable-v2=true",
             ]
-            log = stack.enter_context((place / f"n{n}.log").open("wb"))
-            process = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
-            stack.callback(_ended, process)
-            found.append(Etcd(f"n{n}", ports[2 * n], process))
+            one = Etcd(f"n{n}", ports[2 * n], words, place)
+            stack.callback(one.end)
+            one.start()
+            found.append(one)
         for one in found:
             _await_health(one)
         yield found
@@ -98,7 +122,7 @@ def _await_health(one: Etcd) -> None:
             got = httpx.get(f"http://127.0.0.1:{one.client}/health", timeout=1, trust_env=False)
             if got.status_code == 200:
                 return
-        assert one.process.poll() is None, f"{one.name} has ended"
+        assert one.is_up, f"{one.name} has ended"
         time.sleep(0.05)
     raise AssertionError(f"{one.name} is not healthy after {STARTED_WITHIN:g} s")
 
@@ -112,15 +136,24 @@ def dnsmasq(place: Path, *lines: str) -> Iterator[int]:
     own = ("no-resolv", "no-hosts", f"port={port}", "listen-address=127.0.0.1", "bind-interfaces")
     # It knows all of its zone and of private addresses: what is not there has no name.
     file.write_text("\n".join((*own, "local=/example.local/", "bogus-priv", *lines)) + "\n")
+    words = [binary, "--keep-in-foreground", f"--conf-file={file}", "--pid-file"]
+    with _running(words, port):
+        yield port
+
+
+@contextmanager
+def _running(words: list[str], port: int, **more: str) -> Iterator[None]:
+    """Start a server, and end it; `more`: variables of its environment."""
     process = subprocess.Popen(
-        [binary, "--keep-in-foreground", f"--conf-file={file}", "--pid-file"],
+        words,
+        env=os.environ | more,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
     try:
         _await_port(process, port)
-        yield port
+        yield
     finally:
         _ended(process)
 
@@ -142,20 +175,9 @@ REGION = "eu-west-1"
 def aws() -> Iterator[int]:
     """Start moto's server as a process, and return its port."""
     (port,) = free_ports(1)
-    environment = os.environ | {"MOTO_EC2_LOAD_DEFAULT_AMIS": "false"}
     words = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    process = subprocess.Popen(
-        words,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        _await_port(process, port)
+    with _running(words, port, MOTO_EC2_LOAD_DEFAULT_AMIS="false"):
         yield port
-    finally:
-        _ended(process)
 
 
 def instances(port: int, count: int, tag: str) -> list[str]:

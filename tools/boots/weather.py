@@ -45,7 +45,7 @@ def answer(status: int, body: bytes) -> bytes:
 
 @define(eq=False)
 class Sky:
-    """`weather`: now.  `seen`: how often a request met which."""
+    """`weather`: now.  `seen`: how often a request met which.  `host`, `port`: where it is."""
 
     chance: random.Random
     empty: bytes
@@ -53,6 +53,7 @@ class Sky:
     weather: Weather = Weather.FAIR
     seen: dict[Weather, int] = field(factory=dict)
     ends: threading.Event = field(factory=threading.Event)
+    host: str = "127.0.0.1"
     port: int = 0
 
     def change(self, seconds: float) -> None:
@@ -123,7 +124,7 @@ class Tcp:
 def before_tcp(sky: Sky, to: int) -> Iterator[None]:
     """Put a proxy before the server at this port; its own is `sky.port`."""
     with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
+        listener.bind((sky.host, 0))
         listener.listen(128)
         sky.port = listener.getsockname()[1]
 
@@ -153,7 +154,7 @@ def before_tcp(sky: Sky, to: int) -> Iterator[None]:
 def before_dns(sky: Sky, to: int) -> Iterator[None]:
     """The same for DNS over UDP."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
-        own.bind(("127.0.0.1", 0))
+        own.bind((sky.host, 0))
         own.settimeout(0.5)
         sky.port = own.getsockname()[1]
 

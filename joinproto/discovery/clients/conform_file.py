@@ -16,10 +16,19 @@ from joinproto.discovery.answers import Answer, Failed, Listed
 from joinproto.discovery.aws import Endpoint
 from joinproto.discovery.aws_metadata import Metadata
 from joinproto.discovery.chosen import chosen
-from joinproto.discovery.clients.conformance import ONE, TWO, Check, Conformance, locks
+from joinproto.discovery.clients.conformance import (
+    ONE,
+    TWO,
+    Check,
+    Conformance,
+    locks,
+    require_answer,
+    unreached,
+)
 from joinproto.discovery.clients.opened import opened
 from joinproto.discovery.clients.port import Dns, Port, Served
 from joinproto.discovery.clients.resolver import Resolver
+from joinproto.discovery.dns import Kind, Lookup
 from joinproto.discovery.k8s import EndpointsBackend
 from joinproto.discovery.lint import Given
 from joinproto.discovery.names import host_of, prefix_of
@@ -40,7 +49,9 @@ class StandIns:
 def conform_file(
     text: str | bytes, given: Given, *, node: str | None = None, stand_ins: StandIns | None = None
 ) -> Conformance:
-    """Return what the backend of this file does right and wrong; raises `UsageProblem`.
+    """Return what the backend of this file does right and wrong.
+
+    Raises `UsageProblem`, or `EnvironmentProblem` where nobody answers.
 
     `node`: this node's name, which is to be in the list; None: not asked.
     """
@@ -57,6 +68,12 @@ def conform_file(
         async with opened(
             about, resolver=found.resolver, metadata=found.metadata, endpoint=found.endpoint
         ) as port:
+            if isinstance(port, Served):
+                await require_answer(port, about.backend)
+            elif isinstance(port, Dns) and port.about.hostname is not None:
+                looked = await port.resolver.look(Lookup(Kind.A, port.about.hostname))
+                if looked.error is not None:
+                    raise unreached(about.backend, looked.error)
             checks = [*await _lists(port, node), *await _absent(port)]
             if isinstance(port, Served) and isinstance(port.backend, EndpointsBackend):
                 checks += await _lease(port, port.backend)

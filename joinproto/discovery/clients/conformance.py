@@ -25,9 +25,9 @@ from joinproto.discovery.contract import Backend, Done, Held
 from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
 from joinproto.discovery.etcd3 import Etcd3Backend
 from joinproto.discovery.etcd3_settings import Etcd3, after, key
-from joinproto.discovery.exchange import Request, arguments
+from joinproto.discovery.exchange import Broken, Request, Response, arguments
 from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register, Stands
-from joinproto.errors import UsageProblem
+from joinproto.errors import EnvironmentProblem, UsageProblem
 
 LOCK_WAIT = 3.0
 """Seconds that a lock is waited for which somebody else holds."""
@@ -98,6 +98,29 @@ async def conform(server: str, make: Make) -> Conformance:
     if one.locks:
         checks += await locks(one, two)
     return Conformance(server=server, checks=tuple(checks))
+
+
+async def require_answer(port: Served, server: str) -> None:
+    """Ask once who is there; raises `EnvironmentProblem` where no request has a whole answer."""
+    answers: list[Response] = []
+
+    async def noted(request: Request) -> Response | Broken:
+        got = await port.exchange(request)
+        if isinstance(got, Response):
+            answers.append(got)
+        return got
+
+    said = await Served(port.backend, noted).list_nodes()
+    if isinstance(said, Failed) and not answers:
+        raise unreached(server, said.why)
+
+
+def unreached(server: str, why: str) -> EnvironmentProblem:
+    """Return what is said of a server of which nothing can be said."""
+    return EnvironmentProblem(
+        f"{server} gives no answer, so nothing is known of it: {why}",
+        next="look whether it runs, and whether it is reached from here",
+    )
 
 
 async def locks(one: Port, two: Port) -> list[Check]:
@@ -238,8 +261,8 @@ def conformance(
 ) -> Conformance:
     """Return what the server at this address does right and wrong.
 
-    Raises `UsageProblem` for what is not such an address.  A server that does not answer does
-    not conform.
+    Raises `UsageProblem` for what is not such an address, and `EnvironmentProblem` where nobody
+    answers there.
     """
     server = server_of(url)
     cluster = f"joinproto-conformance-{secrets.token_hex(8)}"
@@ -247,6 +270,8 @@ def conformance(
 
     async def asked() -> Conformance:
         async with http() as open_http:
+            first = Served(backend(ONE), open_http.exchange)
+            await require_answer(first, url)
             try:
                 done = await conform(url, lambda node: Served(backend(node), open_http.exchange))
                 if register is None:

@@ -70,7 +70,7 @@ class Http:
             got = Broken(why=refused.why)
         except UnicodeDecodeError:
             got = Broken(why="the answer is not UTF-8")
-        except (httpx.InvalidURL, httpx.LocalProtocolError, UnicodeEncodeError):
+        except (httpx.InvalidURL, httpx.LocalProtocolError, UnicodeError):
             # These errors repeat what they did not take, and that may be a secret.
             got = Broken(why="it cannot be sent: its address or a header has a character too many")
         except (httpx.HTTPError, OSError) as error:

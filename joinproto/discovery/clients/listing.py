@@ -8,11 +8,8 @@ import anyio
 from attrs import frozen
 
 from joinproto.discovery.answers import Answer, Failed, Listed, Selected
-from joinproto.discovery.aws import Endpoint
-from joinproto.discovery.aws_metadata import Metadata
 from joinproto.discovery.chosen import chosen
 from joinproto.discovery.clients.opened import opened
-from joinproto.discovery.clients.resolver import Resolver
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.lint import Given
 
@@ -33,9 +30,6 @@ def list_file(
     *,
     variant: Variant = Variant.OURS,
     node: str | None = None,
-    resolver: Resolver | None = None,
-    metadata: Metadata | None = None,
-    endpoint: Endpoint | None = None,
 ) -> Listing:
     """Ask the backend that this `rabbitmq.conf` chooses; writes nothing, and takes no lock.
 
@@ -45,9 +39,7 @@ def list_file(
     found = chosen(text, given, variant=variant, node=node)
 
     async def asked() -> Answer:
-        async with opened(
-            found, locked=False, resolver=resolver, metadata=metadata, endpoint=endpoint
-        ) as port:
+        async with opened(found, locked=False) as port:
             return await port.list_nodes()
 
     answer = anyio.run(asked)

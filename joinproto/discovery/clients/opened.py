@@ -22,14 +22,15 @@ from joinproto.discovery.chosen import Chosen
 from joinproto.discovery.clients.aws_profile import profile
 from joinproto.discovery.clients.failover import Address, addressed
 from joinproto.discovery.clients.http import Http
-from joinproto.discovery.clients.port import Configured, Dns, Port, Served
+from joinproto.discovery.clients.perform import Exchange
+from joinproto.discovery.clients.port import Configured, Dns, Port, Remade, Served
 from joinproto.discovery.clients.resolver import Resolver
 from joinproto.discovery.clients.successors import Successors
 from joinproto.discovery.consul import ConsulBackend
 from joinproto.discovery.contract import Backend, Variant
 from joinproto.discovery.etcd2 import NONCE_LENGTH, Etcd2Backend
 from joinproto.discovery.etcd3 import Etcd3Backend
-from joinproto.discovery.exchange import Signing
+from joinproto.discovery.exchange import Broken, Header, Request, Response, Signing
 from joinproto.discovery.k8s import EndpointsBackend, PodBackend
 from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register
 from joinproto.discovery.releases import Release
@@ -60,15 +61,21 @@ async def opened(
         case values.DNS:
             yield Dns(chosen.dns, resolver or Resolver())
             return
-    prefix, backend, addresses = _backend(chosen, locked, metadata, endpoint)
-    async with Http(chosen.proxies, tls_context(chosen.tls(prefix))) as http:
-        yield Served(backend, addressed(http.exchange, addresses))
+    tls, backend, addresses = _backend(chosen, locked, metadata, endpoint)
+    async with Http(chosen.proxies, tls_context(tls)) as http:
+        exchange = addressed(http.exchange, addresses)
+        if isinstance(backend, AwsBackend):
+            yield Remade(lambda: _aws(chosen, metadata, endpoint), exchange)
+            return
+        if isinstance(backend, EndpointsBackend):
+            exchange = _renewed(exchange, str(chosen.get("k8s.token_path")))
+        yield Served(backend, exchange)
 
 
 @asynccontextmanager
 async def opened_register(chosen: Chosen) -> AsyncIterator[Successors]:
     """Open the register of the view chain on etcd v3 or Consul, as this file chooses."""
-    prefix, backend, addresses = _backend(chosen, False, None, None)
+    tls, backend, addresses = _backend(chosen, False, None, None)
     match backend:
         case Etcd3Backend(about):
             register: Register = EtcdRegister(about)
@@ -79,13 +86,14 @@ async def opened_register(chosen: Chosen) -> AsyncIterator[Successors]:
                 f"no register is kept on {chosen.backend} of {chosen.given.release}",
                 next="name etcd, of 3.9 or later, or consul",
             )
-    async with Http(chosen.proxies, tls_context(chosen.tls(prefix))) as http:
+    async with Http(chosen.proxies, tls_context(tls)) as http:
         yield Successors(register, addressed(http.exchange, addresses))
 
 
 def _backend(
     chosen: Chosen, locked: bool, metadata: Metadata | None, endpoint: Endpoint | None
-) -> tuple[str, Backend, tuple[Address, ...]]:
+) -> tuple[Mapping[str, str], Backend, tuple[Address, ...]]:
+    """Return its TLS settings, the backend, and several addresses where it has them."""
     match chosen.backend:
         case values.CONSUL:
             nic = chosen.consul.svc_addr_nic
@@ -95,26 +103,30 @@ def _backend(
                 nic_address=None if nic is None else nic_address(nic),
             )
             real = chosen.variant is Variant.REAL and chosen.given.release >= V313
-            return "consul.ssl_options", ConsulBackend(about, locked and real), ()
+            return chosen.tls("consul.ssl_options"), ConsulBackend(about, locked and real), ()
         case values.ETCD if chosen.is_etcd2:
             letters = "".join(secrets.choice(string.ascii_letters) for _ in range(NONCE_LENGTH))
-            return "etcd.ssl_options", Etcd2Backend(evolve(chosen.etcd2, nonce=letters)), ()
+            return (
+                chosen.tls("etcd.ssl_options"),
+                Etcd2Backend(evolve(chosen.etcd2, nonce=letters)),
+                (),
+            )
         case values.ETCD:
             etcd = chosen.etcd3
             found = tuple(map(_address, chosen.endpoints))
             if found:
                 etcd = evolve(etcd, host=found[0].host, port=found[0].port)
-            return "etcd.ssl_options", Etcd3Backend(etcd), found
+            return chosen.tls("etcd.ssl_options"), Etcd3Backend(etcd), found
         case values.K8S if chosen.is_pods:
-            return "k8s.tls", PodBackend(chosen.pod), ()
+            return {}, PodBackend(chosen.pod), ()
         case values.K8S:
             token, namespace = (
                 _content(str(chosen.get(f"k8s.{name}_path"))) for name in ("token", "namespace")
             )
             k8s = evolve(chosen.k8s, token=token, namespace=namespace)
-            return "k8s.tls", EndpointsBackend(k8s), ()
+            return chosen.k8s_tls, EndpointsBackend(k8s), ()
         case values.AWS:
-            return "aws.tls", _aws(chosen, metadata, endpoint), ()
+            return {}, _aws(chosen, metadata, endpoint), ()
     raise UsageProblem(
         f"the backend {chosen.backend} is not one that can be asked",
         next="name classic_config, dns, aws, kubernetes, consul or etcd",
@@ -143,7 +155,7 @@ def _aws(chosen: Chosen, metadata: Metadata | None, endpoint: Endpoint | None) -
 def _address(text: str) -> Address:
     host, _, port = text.rpartition(":")
     host = host.removeprefix("http://").removeprefix("https://").strip("[]")
-    if not host or not port.isdigit():
+    if not host or not port.isdigit() or not 0 < int(port) < 65_536:
         raise UsageProblem(
             f"etcd.endpoints: {text!r} is not an address", next="write HOST:PORT, as etcd1:2379"
         )
@@ -157,6 +169,20 @@ def _content(path: str) -> str:
         raise UsageProblem(
             f"{path} cannot be read: {error}", next="run it in the pod, or set its path"
         ) from None
+
+
+def _renewed(exchange: Exchange, path: str) -> Exchange:
+    """Return an exchange with the token that its file holds now: Kubernetes replaces it."""
+
+    async def asked(request: Request) -> Response | Broken:
+        try:
+            bearer = Header("Authorization", f"Bearer {_content(path)}")
+        except UsageProblem as problem:
+            return Broken(why=problem.message)
+        others = tuple(one for one in request.headers if one.name != bearer.name)
+        return await exchange(evolve(request, headers=(bearer, *others)))
+
+    return asked
 
 
 def nic_address(name: str) -> str | None:

@@ -7,6 +7,7 @@ comes back in time.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Protocol
 
 from attrs import define, frozen
@@ -16,6 +17,7 @@ from joinproto.discovery.answers import Answer, Failed, Listed
 from joinproto.discovery.clients.perform import Exchange, perform
 from joinproto.discovery.clients.resolver import Resolver
 from joinproto.discovery.contract import Backend, Done, Held
+from joinproto.errors import UsageProblem
 
 
 class Port(Protocol):
@@ -106,6 +108,21 @@ class Plain(ABC):
 
     async def unlock(self, held: Held) -> Done | Failed:
         return Failed(f"{held.key} is not held: this backend has no lock")
+
+
+@frozen(eq=False)
+class Remade(Plain):
+    """A backend that only lists, made anew for each list: its keys are looked for again."""
+
+    make: Callable[[], Backend]
+    exchange: Exchange
+
+    async def list_nodes(self) -> Answer:
+        try:
+            backend = self.make()
+        except UsageProblem as problem:
+            return Failed(problem.message)
+        return await perform(backend.list_nodes(), self.exchange)
 
 
 @frozen(eq=False)

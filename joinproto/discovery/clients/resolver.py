@@ -54,7 +54,7 @@ class Resolver:
             return Looked(no_such_name=True)
         except dns.exception.Timeout:
             return Looked(error=f"no answer within {self.seconds:g} s")
-        except (dns.exception.DNSException, OSError) as error:
+        except (dns.exception.DNSException, UnicodeError, OSError) as error:
             return Looked(error=_said(error))
         return Looked(tuple(str(one) for one in found.rrset or ()))
 

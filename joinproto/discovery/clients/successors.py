@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from attrs import frozen
+from attrs import define
 
 from joinproto.discovery.answers import Failed
 from joinproto.discovery.clients.perform import Exchange, perform
@@ -25,12 +25,13 @@ FOUNDING = "founding"
 """The key of what has no parent: one for each cluster."""
 
 
-@frozen
+@define(eq=False)
 class Successors:
-    """See the head of this file."""
+    """See the head of this file.  `failed`: why there was no answer the last time."""
 
     register: Register
     exchange: Exchange
+    failed: str | None = None
 
     async def chosen(self, parent: ViewId | None, view: View) -> View | None:
         """Set `view` as the successor of `parent` if there is none; return which there is."""
@@ -46,8 +47,11 @@ class Successors:
 
     def _view(self, parent: ViewId | None, stands: Stands | Failed) -> View | NoSuccessor | None:
         if isinstance(stands, Failed):
-            log.debug("the register gave no answer: %s", stands.why)
+            if stands.why != self.failed:
+                log.warning("the register gave no answer: %s", stands.why)
+            self.failed = stands.why
             return None
+        self.failed = None
         if stands.value is None:
             return NoSuccessor()
         try:

@@ -1,0 +1,97 @@
+"""Boots in network namespaces: each node in one of its own, joined by a bridge, as machines are.
+
+The backend's server is in the bridge's, where no node is.  The namespaces are those of the torture.
+One node may be cut off at the start, and come back: from all the world, or from the other nodes
+only, where the server goes on telling it of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+from attrs import define, field
+
+from joinproto.errors import EnvironmentProblem
+from tools.faults.namespaces import BRIDGE_HOST, Namespaces, missing
+
+CUT_SECONDS = (2.0, 8.0)
+CLONE_NEWNET = 0x40000000
+ALONE, APART = "from all", "from the nodes"
+
+
+def require_spaces() -> None:
+    """Raise `EnvironmentProblem` where there are no namespaces."""
+    lacks = missing()
+    if lacks:
+        raise EnvironmentProblem(lacks, next="install iproute2 and util-linux, or leave --spaces")
+
+
+@define(eq=False)
+class Spaces:
+    """`cuts`: whether one node is cut off at each start; `seen`: how often it was which way."""
+
+    network: Namespaces
+    cuts: bool = False
+    seen: Counter[str] = field(factory=Counter)
+    server = BRIDGE_HOST
+
+    @property
+    def hosts(self) -> list[str]:
+        """Return the address of each node."""
+        return [self.network.host(name) for name in self.network.names]
+
+    def namespace(self, host: str) -> str:
+        """Return the namespace of this address, as a file."""
+        return self.network.namespace(self.network.names[self.hosts.index(host)])
+
+    @contextmanager
+    def cut(self, chance: random.Random) -> Iterator[None]:
+        """Cut one node off, each time the other way; it comes back in a moment, or at the end."""
+        if not self.cuts:
+            yield
+            return
+        name, way = chance.choice(self.network.names), (ALONE, APART)[self.seen.total() % 2]
+        self.seen[way] += 1
+        if way == ALONE:
+            self.network.isolate([name])
+        else:
+            for other in self.network.names:
+                if other != name:
+                    self.network.cut(name, other)
+        over = Event()
+
+        def come_back() -> None:
+            over.wait(chance.uniform(*CUT_SECONDS))
+            self.network.heal()
+
+        healing = Thread(target=come_back)
+        healing.start()
+        try:
+            yield
+        finally:
+            over.set()
+            healing.join()
+
+
+@contextmanager
+def spaces(count: int, *, cuts: bool) -> Iterator[Spaces]:
+    """Make so many, within a namespace that is ours already."""
+    network = Namespaces({str(at): 0 for at in range(1, count + 1)})
+    try:
+        yield Spaces(network, cuts)
+    finally:
+        network.close()
+
+
+def enter(namespace: str) -> None:
+    """Move this process into a namespace, for what it opens from now on."""
+    with Path(namespace).open("rb") as file:
+        if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), namespace)
