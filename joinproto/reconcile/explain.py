@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from joinproto.reconcile.evaluate import Decision
 from joinproto.reconcile.queue import Variant
-from joinproto.reconcile.tables import AWAY, CANDIDATES, CATCHING_UP, GONE, LOST, Action
+from joinproto.reconcile.tables import AWAY, CANDIDATES, CATCHING_UP, GONE, LOST, PRESENT, Action
 
 WHY = {
     "the nodes are not known": "the nodes of the cluster are not known: the question failed",
@@ -42,9 +42,9 @@ CHANGES = {
     "no majority": "{missing} more of {down} running",
     "one catches up": "{behind} being caught up, or lost",
     "enough": "{not_enough}",
-    "nobody takes it": "a running node without a replica that is not in maintenance{or_full}",
-    "it would be even": "a second node that can take a replica",
-    "a member is down": "{down} running again{or_forgotten}",
+    "nobody takes it": "{room}",
+    "it would be even": "{room}",
+    "a member is down": "{room}",
     "away, not for long": "{away} staying away for {left:g} more seconds",
 }
 """For each case that adds and removes nothing: what would change that."""
@@ -77,7 +77,6 @@ def _words(decision: Decision) -> dict[str, object]:
     longest = max((queue.away.get(name, 0.0) for name in away), default=0.0)
     counts_all = situation.variant is Variant.REAL
     counted = size if counts_all else size - len(decision.names(LOST))
-    forgets = "" if situation.removes else ", or removed from the queue by hand"
     return {
         "leader": queue.leader,
         "here": situation.evaluates,
@@ -94,34 +93,79 @@ def _words(decision: Decision) -> dict[str, object]:
         "gone": listed(gone),
         "down": listed(down),
         "away": listed(away),
-        "away_for": longest,
+        "away_for": round(longest, 1),
         "interval": interval,
-        "left": max(0.0, interval - longest),
+        "left": round(max(0.0, interval - longest), 1),
         "choice": "" if decision.choice is None else decision.choice.why,
-        "or_forgotten": f", or gone from the cluster{forgets}",
-        "although": f", as {listed(gone)} counts, which left the cluster"
-        if gone and counts_all
-        else "",
+        "although": _although(down, gone) if counts_all else "",
         "not_enough": _not_enough(decision, counted, down, gone),
-        "or_full": " and has room" if situation.variant is Variant.OURS else "",
+        "room": _room_made(decision, down, gone),
     }
+
+
+def _although(down: Sequence[str], gone: Sequence[str]) -> str:
+    if gone:
+        return f", as {listed(gone)} counts, which left the cluster"
+    return f", as {listed(down)} counts, which does not run" if down else ""
 
 
 def _not_enough(decision: Decision, counted: int, down: Sequence[str], gone: Sequence[str]) -> str:
     """Return what would make it add or remove where enough are there."""
-    spare = counted - decision.wanted.count
+    situation, spare = decision.situation, counted - decision.wanted.count
     more = f"a number over {counted}" if spare else "a higher number"
-    if decision.situation.variant is not Variant.REAL:
-        return f"{more}, or the loss of " + (f"{spare + 1} replicas" if spare else "a replica")
-    if gone:
+    if situation.variant is Variant.REAL:
         # Who left counts, and does not run: no number helps before it is out.
-        return f"auto_remove, or {listed(gone)} removed from the queue by hand"
-    takes, needs = len(decision.names(CANDIDATES)), 2 if counted % 2 else 1
+        also = "" if gone else _with(more, _room(decision, counted), down)
+        if counted - len(down) >= decision.wanted.count:
+            down = ()  # without them enough are left
+        return _mended(decision, down, gone, also=also)
+    room = _room(decision, counted)
+    ways = [_with(more, room, ())]
+    size, left = len(situation.members), len(decision.names(PRESENT)) - spare - 1
+    if left > 0 and (2 * left > size or situation.variant is Variant.SEED):
+        lost = f"{spare + 1} replicas" if spare else "a replica"
+        ways.append(_with(f"the loss of {lost}", room, ()))
+    return "; or ".join(ways)
+
+
+def _room_made(decision: Decision, down: Sequence[str], gone: Sequence[str]) -> str:
+    """Return what would let it add one where too few are there."""
+    room = _room(decision, len(decision.situation.members))
+    if decision.situation.variant is not Variant.REAL:
+        return room
+    return _mended(decision, down, gone, also=_with("", room, down))
+
+
+def _mended(decision: Decision, down: Sequence[str], gone: Sequence[str], *, also: str) -> str:
+    """Return how the shipped code is rid of replicas that do not run; `also`: another way."""
+    situation = decision.situation
+    size = len(situation.members)
+    ways = [also] if also and not gone else []
     if down:
-        more += f", once {listed(down)} runs"
-    if takes < needs:
-        more += f", and {needs - takes} more to take a replica"
-    return f"{more}; or a node of it leaving the cluster" if decision.situation.removes else more
+        room = _room(decision, size - len(down))
+        ways.insert(0, _with(f"{listed(down)} removed from the queue by hand", room, ()))
+    if gone:
+        ways.insert(0, "auto_remove")
+    elif situation.removes and size > 1:
+        ways.append("a node of it leaving the cluster")
+    return "; or ".join(ways)
+
+
+def _room(decision: Decision, size: int) -> str:
+    """Return which nodes are missing so that a queue of this size gets one more, if any are."""
+    variant = decision.situation.variant
+    needs = 2 if variant is Variant.REAL and size % 2 else 1
+    missing = max(0, needs - len(decision.names(CANDIDATES)))
+    if not missing:
+        return ""
+    nodes = "one more running node" if missing == 1 else "two more running nodes"
+    full = " or full" if variant is Variant.OURS else ""
+    return f"{nodes} without a replica, not in maintenance{full}"
+
+
+def _with(first: str, room: str, down: Sequence[str]) -> str:
+    running = f"{listed(down)} running" if down else ""
+    return ", and ".join(filter(None, (first, room, running)))
 
 
 def listed(names: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from attrs import evolve, field, frozen
 
 from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.explain import why
+from joinproto.reconcile.placement import Placement
 from joinproto.reconcile.plan import Limits
 from joinproto.reconcile.queue import Kind, Node, Queue, Settings, Situation, Variant
 from joinproto.reconcile.reading import Facts, Key, Replica, caught_up
@@ -29,12 +30,16 @@ from joinproto.reconcile.timers import Clock, Happens, Pace
 
 @frozen
 class Rules:
-    """`settle`: seconds until a change that left no trace may be tried again."""
+    """`settle`: seconds until a change that left no trace may be tried again.
+
+    `place`: chooses nodes instead of the settings' function.
+    """
 
     pace: Pace = Pace()
     settings: Settings = Settings()
     limits: Limits = Limits()
     settle: float = 60.0
+    place: Placement | None = None
 
 
 @frozen
@@ -109,17 +114,20 @@ class Keeper:
         )
 
     def due(self, now: float) -> list[Key]:
-        """Return whose turn it is, the longest due first."""
+        """Return whose turn it is: least to spare first, then the smallest, then the longest due.
+
+        Which copies are begun while nodes take no more is decided by this order (Q5).
+        """
         found = [
-            (clock.next, key)
+            (self._situation(key, now, None).spare, self.queues[key].size, clock.next, key)
             for key, clock in self.clocks.items()
             if clock.next is not None and clock.next <= now
         ]
-        return [key for _, key in sorted(found)]
+        return [key for *_, key in sorted(found)]
 
     def judge(self, key: Key, now: float, replicas: tuple[Replica, ...] | None = None) -> Verdict:
         """Return what is to be done with a queue.  `replicas`: what its leader said just now."""
-        decision = evaluate(self._situation(key, now, replicas))
+        decision = evaluate(self._situation(key, now, replicas), self.rules.place)
         if not decision.nodes:
             return Verdict(decision, None, why(decision))
         leader = decision.situation.evaluates or ""

@@ -21,7 +21,7 @@ from joinproto.json_form import AtLeast, Count
 from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.explain import why
 from joinproto.reconcile.placement import Placement
-from joinproto.reconcile.queue import Situation, Variant, titled
+from joinproto.reconcile.queue import Node, Situation, Variant, titled
 from joinproto.reconcile.tables import Action
 
 STEPS_MAX = 100
@@ -89,7 +89,7 @@ _ALL = ""
 
 
 class _Copies:
-    """Which nodes copy until when."""
+    """Which nodes copy until when; asked at times that never go back."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -98,65 +98,131 @@ class _Copies:
     def free_at(self, node: str, now: float) -> float:
         """Return when this node may begin another copy."""
         most = self._limits.copies_in_all if node == _ALL else self._limits.copies_at_once
-        busy = sorted(end for end in self._busy.get(node, ()) if end > now)
-        return now if most is None or len(busy) < most else busy[-most]
+        busy = self._busy.setdefault(node, [])
+        while busy and busy[0] <= now:
+            heapq.heappop(busy)
+        return now if most is None or len(busy) < most else busy[0]
 
     def take(self, nodes: Sequence[str], ends: float) -> None:
         """Note a copy between these nodes."""
         for node in (*nodes, _ALL):
-            self._busy.setdefault(node, []).append(ends)
+            heapq.heappush(self._busy.setdefault(node, []), ends)
+
+
+Turn = tuple[int, int, int, int]
+"""Of a queue: how many it can lose, its bytes, its place in the list, how often it has changed."""
+
+
+class _Waiting:
+    """Who waits until a node may copy again.  Of those only the first is asked at a time: each
+    node's copies end one by one, and all that wait for them would be asked each time."""
+
+    def __init__(self, copies: _Copies) -> None:
+        self._copies = copies
+        self._turns: dict[str, list[Turn]] = {}
+        self._ends: list[tuple[float, str]] = []
+        self._told: set[str] = set()
+
+    def put(self, turn: Turn, node: str, until: float) -> None:
+        """Let a queue wait for this node."""
+        heapq.heappush(self._turns.setdefault(node, []), turn)
+        self._tell(node, until)
+
+    def _tell(self, node: str, until: float) -> None:
+        if node not in self._told:
+            self._told.add(node)
+            heapq.heappush(self._ends, (until, node))
+
+    def move_due(self, coming: list[tuple[float, Turn, str | None]]) -> None:
+        """Put the first of each node that may copy by then among those whose turn comes."""
+        while self._ends and (not coming or self._ends[0][0] <= coming[0][0]):
+            now, node = heapq.heappop(self._ends)
+            heapq.heappush(coming, (now, heapq.heappop(self._turns[node]), node))
+
+    def go_on(self, node: str, now: float) -> None:
+        """The first that waited for this node had its turn: so has the next one, or will have."""
+        self._told.discard(node)
+        if self._turns.get(node):
+            self._tell(node, self._copies.free_at(node, now))
+
+    def __bool__(self) -> bool:
+        return bool(self._ends)
+
+
+class _Loads:
+    """How loaded each node is, with all that was decided."""
+
+    def __init__(self, situations: Sequence[Situation]) -> None:
+        self.of = {node.name: node.load for one in situations for node in one.nodes}
+        self._nodes: dict[int, Node] = {}
+
+    def more(self, node: str, by: int) -> None:
+        self.of[node] = self.of.get(node, 0.0) + by
+
+    def told(self, situation: Situation) -> Situation:
+        """Return the situation with the loads of now; most nodes are those of the last time."""
+        return evolve(situation, nodes=tuple(map(self._now, situation.nodes)))
+
+    def _now(self, told: Node) -> Node:
+        load = max(0.0, self.of[told.name])
+        node = self._nodes.get(id(told), told)
+        if node.load != load:
+            node = self._nodes[id(told)] = evolve(told, load=load)
+        return node
 
 
 def plan(situations: Sequence[Situation], limits: Limits, place: Placement | None = None) -> Plan:
     """Return the changes that end with nothing left to do, or with what cannot be done."""
-    loads = {node.name: node.load for one in situations for node in one.nodes}
-    copies = _Copies(limits)
-    coming = [(0.0, _spare(one), one.queue.size, at, 0) for at, one in enumerate(situations)]
+    loads, copies = _Loads(situations), _Copies(limits)
+    coming: list[tuple[float, Turn, str | None]] = [
+        (0.0, (one.spare, one.queue.size, at, 0), None) for at, one in enumerate(situations)
+    ]
     heapq.heapify(coming)
     current = list(situations)
+    # Who waits keeps its place: so not all that wait choose the same node.
+    decided: dict[int, Decision] = {}
+    waiting = _Waiting(copies)
     ends: list[Decision | None] = [None] * len(current)
     changes: list[Change] = []
-    while coming:
-        now, spare, bytes_, at, steps = heapq.heappop(coming)
-        situation = _with_loads(current[at], loads)
-        decision = evaluate(situation, place)
-        if not decision.nodes or steps == STEPS_MAX:
-            ends[at] = decision
-            continue
-        end = now
+
+    def turn_of(now: float, turn: Turn) -> None:
+        _, bytes_, at, steps = turn
+        decision = decided.pop(at, None)
+        if decision is None:
+            decision = evaluate(loads.told(current[at]), place)
+            if not decision.nodes or steps == STEPS_MAX:
+                ends[at] = decision
+                return
+            for node in decision.nodes:
+                loads.more(node, 1 if decision.action is Action.ADD else -1)
+        end, size = now, current[at].queue.size if decision.action is Action.ADD else 0
+        if size:
+            both = (*decision.nodes, decision.situation.evaluates or "")
+            free, last = max((copies.free_at(one, now), one) for one in (*both, _ALL))
+            if free > now:
+                decided[at] = decision
+                waiting.put(turn, last, free)
+                return
+            end = now + size / limits.bytes_per_second
+            copies.take(both, end)
         for node in decision.nodes:
-            size = situation.queue.size if decision.action is Action.ADD else 0
-            if size:
-                both = (node, situation.evaluates or node)
-                free = max(copies.free_at(one, now) for one in (*both, _ALL))
-                if free > now:
-                    heapq.heappush(coming, (free, spare, bytes_, at, steps))
-                    break
-                end = now + size / limits.bytes_per_second
-                copies.take(both, end)
             changes.append(_change(decision, node, now, end, size))
-            loads[node] = loads.get(node, 0.0) + (1 if decision.action is Action.ADD else -1)
             current[at] = _changed(current[at], decision.action, node)
-        else:
-            heapq.heappush(coming, (end, _spare(current[at]), bytes_, at, steps + 1))
+        heapq.heappush(coming, (end, (current[at].spare, bytes_, at, steps + 1), None))
+
+    while coming or waiting:
+        waiting.move_due(coming)
+        now, turn, waited_for = heapq.heappop(coming)
+        turn_of(now, turn)
+        if waited_for is not None:
+            waiting.go_on(waited_for, now)
     return Plan(
         changes=tuple(changes),
-        loads=_loads(changes, situations, loads),
+        loads=_loads(changes, situations, loads.of),
         seconds=max((one.ends for one in changes), default=0.0),
         bytes=sum(one.bytes for one in changes),
         ends=tuple(one for one in ends if one is not None),
     )
-
-
-def _spare(situation: Situation) -> int:
-    """Return how many replicas may still be lost before no majority is left; less is worse."""
-    size = len(situation.members)
-    return sum(situation.runs(name) for name in situation.members) - (size // 2 + 1)
-
-
-def _with_loads(situation: Situation, loads: dict[str, float]) -> Situation:
-    nodes = tuple(evolve(node, load=max(0.0, loads[node.name])) for node in situation.nodes)
-    return evolve(situation, nodes=nodes)
 
 
 def _changed(situation: Situation, action: Action, node: str) -> Situation:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from attrs import asdict, frozen
 
-from joinproto.ask.question import Question
+from joinproto.ask.question import question
 from joinproto.ask.strict import DoesNotFit
 from joinproto.json_form import AtLeast
 from joinproto.reconcile import timers
@@ -40,8 +40,9 @@ class TargetAnswer:
     why: Annotated[str, "the reason, in a sentence"]
 
 
+@question("reconcile.target", variant="seed", argument=3, policy=5)
 def answer_target(asked: AskTarget) -> TargetAnswer:
-    """Return how many replicas this variant keeps."""
+    """How many replicas a queue is to have, and who says so."""
     found = wanted(asked, asked.variant)
     return TargetAnswer(target=found.count, said_by=found.said_by, rule=RULE, why=found.why)
 
@@ -120,8 +121,22 @@ class QueueAnswer:
     would_change: Annotated[str | None, "what would make this a change; null: it is one"]
 
 
+@question(
+    "reconcile.queue",
+    variant="ours",
+    name="qq.1",
+    members=["a", "b", "c"],
+    target={"policy": 3},
+    away={"c": 75},
+    nodes=[
+        {"name": "a", "zone": "1"},
+        {"name": "b", "zone": "2"},
+        {"name": "c", "zone": "3", "running": False},
+        {"name": "d", "zone": "3"},
+    ],
+)
 def answer_queue(asked: AskQueue) -> QueueAnswer:
-    """Return what one evaluation ends with."""
+    """One evaluation of one queue: add, remove, wait or nothing, and why."""
     return answered(evaluate(asked.situation()))
 
 
@@ -179,8 +194,15 @@ WHEN = {
 }
 
 
+@question(
+    "reconcile.timer",
+    variant="real",
+    pace={"interval": 50, "trigger_interval": 10},
+    events=[{"at": 1, "what": "node_down"}],
+    until=120,
+)
 def answer_timer(asked: AskTimer) -> TimerAnswer:
-    """Return when the variant looks."""
+    """When evaluations happen, for a list of timed events."""
     if asked.pace.interval == 0:
         raise DoesNotFit("pace.interval", "expected more than 0", next="null: the default")
     if asked.until / max(asked.pace.between(asked.variant), 1e-9) > 1e5:
@@ -208,45 +230,7 @@ def _once(field_name: str, names: list[str]) -> None:
 
 
 QUESTIONS = (
-    Question(
-        name="reconcile.target",
-        about="How many replicas a queue is to have, and who says so.",
-        asks=AskTarget,
-        answers=TargetAnswer,
-        answer=answer_target,
-        example={"variant": "seed", "argument": 3, "policy": 5},
-    ),
-    Question(
-        name="reconcile.queue",
-        about="One evaluation of one queue: add, remove, wait or nothing, and why.",
-        asks=AskQueue,
-        answers=QueueAnswer,
-        answer=answer_queue,
-        example={
-            "variant": "ours",
-            "name": "qq.1",
-            "members": ["a", "b", "c"],
-            "target": {"policy": 3},
-            "away": {"c": 75},
-            "nodes": [
-                {"name": "a", "zone": "1"},
-                {"name": "b", "zone": "2"},
-                {"name": "c", "zone": "3", "running": False},
-                {"name": "d", "zone": "3"},
-            ],
-        },
-    ),
-    Question(
-        name="reconcile.timer",
-        about="When evaluations happen, for a list of timed events.",
-        asks=AskTimer,
-        answers=TimerAnswer,
-        answer=answer_timer,
-        example={
-            "variant": "real",
-            "pace": {"interval": 50, "trigger_interval": 10},
-            "events": [{"at": 1, "what": "node_down"}],
-            "until": 120,
-        },
-    ),
+    answer_target,
+    answer_queue,
+    answer_timer,
 )

@@ -119,6 +119,11 @@ class Situation:
         return self.queue.members or ()
 
     @property
+    def spare(self) -> int:
+        """Return how many replicas may still be lost before no majority is left; less is worse."""
+        return sum(map(self.runs, self.members)) - (len(self.members) // 2 + 1)
+
+    @property
     def evaluates(self) -> str | None:
         """Return the node that evaluates: the leader, where nobody says otherwise.
 

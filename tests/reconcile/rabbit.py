@@ -103,6 +103,11 @@ class Rabbits:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
+    def anew(self, name: str) -> None:
+        """Start a node that was killed and forgotten, with an empty disk."""
+        shutil.rmtree(self.room / name.partition("@")[0])
+        self.start(name)
+
     def tool(self, program: str, *words: str) -> str:
         done = subprocess.run(
             [self.sbin / program, "--quiet", *words],

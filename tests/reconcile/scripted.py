@@ -16,11 +16,13 @@ from typing import Any
 from attrs import define, field
 
 TOOL = """#!/bin/sh
-# Called: --node NODE --quiet VERB --vhost / QUEUE [MEMBER | --formatter json]
+# Called: --node NODE --quiet VERB --vhost=/ [--formatter=json] -- QUEUE [MEMBER]
 cd "{room}"
-echo "$4 $7 $8" | sed 's/ --formatter//' >>calls
-case "$4" in *_status) exec cat "$7.json" ;; esac
-if [ -e "on-$4" ]; then . "./on-$4"; fi
+verb=$4
+while [ "$1" != -- ]; do shift; done
+echo "$verb $2 $3" >>calls
+case "$verb" in *_status) exec cat "./$2.json" ;; esac
+if [ -e "on-$verb" ]; then . "./on-$verb"; fi
 """
 
 
@@ -101,7 +103,7 @@ def scripted(room: Path) -> Iterator[Broker]:
             how = broker.how.get(path, 200)
             body = how if isinstance(how, bytes) else json.dumps(value).encode()
             self.send_response(200 if isinstance(how, bytes) else how)
-            self.send_header("Content-Length", str(len(json.dumps(value))))
+            self.send_header("Content-Length", str(max(len(body), len(json.dumps(value)))))
             self.end_headers()
             self.wfile.write(body)
 

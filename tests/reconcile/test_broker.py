@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -14,7 +18,7 @@ from attrs import define, field
 from prometheus_client import generate_latest
 
 from joinproto.errors import StoreCorrupt, StoreInUse
-from joinproto.reconcile.broker.api import Api, Refused
+from joinproto.reconcile.broker.api import Api, NoAnswer, Refused
 from joinproto.reconcile.broker.commands import Tools
 from joinproto.reconcile.broker.journal import Journal
 from joinproto.reconcile.broker.loop import Loop
@@ -25,7 +29,7 @@ from joinproto.reconcile.queue import Kind
 from joinproto.reconcile.reading import caught_up, replicas_of
 from joinproto.reconcile.timers import Pace
 from tests.reconcile.scripted import Broker, scripted
-from tests.tools.running import ROOT
+from tests.tools.running import ROOT, run_here
 
 CLOSED = "http://127.0.0.1:1"
 
@@ -103,6 +107,7 @@ def test_a_replica_is_added_once_and_awaited_until_it_is_caught_up(broker: Broke
 
 HALF: dict[str, dict[str, int | bytes]] = {
     "not JSON": {"/api/queues": b"<html>"},
+    "too deep": {"/api/queues": b"[" * 100_000},
     "cut off": {"/api/queues": b'[{"name": "q", "vho'},
     "another kind": {"/api/nodes": b'{"error": "x"}'},
     "no name": {"/api/queues": b'[{"type": "quorum"}]'},
@@ -110,6 +115,46 @@ HALF: dict[str, dict[str, int | bytes]] = {
     "an error": {"/api/queues": 500},
     "refused later": {"/api/nodes": 401},
 }
+
+
+class Endless(BaseRequestHandler):
+    """Sends a body that does not end, a piece each hundredth of a second."""
+
+    def handle(self) -> None:
+        self.request.recv(4096)
+        self.request.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        with suppress(OSError):
+            while True:
+                self.request.sendall(b"400\r\n" + b" " * 1024 + b"\r\n")
+                time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("bytes_max", "why"), [(10_000, "more than 10000 bytes"), (1 << 28, "no whole answer within")]
+)
+def test_an_answer_without_end_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, bytes_max: int, why: str
+) -> None:
+    """Each piece came in time, so it was read for ever, and kept."""
+    monkeypatch.setattr("joinproto.reconcile.broker.api.BYTES_MAX", bytes_max)
+    with ThreadingTCPServer(("127.0.0.1", 0), Endless) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        with pytest.raises(NoAnswer, match=why):
+            Api((url,), "u", "p", timeout=0.2).read()
+        server.shutdown()
+
+
+def test_a_tool_that_is_not_there_is_told_before_anything_is_begun(
+    broker: Broker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 4, and not at the first change."""
+    state = str(broker.room / "state.json")
+    words = ("--url", broker.url, "--apply", "--state", state, "--once")
+    told = run_here(capsys, "reconcile", "run", *words, "--rabbitmq-queues", "/no/such/tool")
+
+    assert 4 == told.code
+    assert "/no/such/tool: no such program" in told.err
 
 
 @pytest.mark.parametrize("what", HALF)
@@ -219,6 +264,14 @@ def test_a_command_that_fails_is_followed_like_one_that_succeeds(broker: Broker)
     assert ["add_member r c"] * 2 == broker.calls[1:]
 
 
+def test_a_queue_may_be_named_like_an_option(broker: Broker) -> None:
+    """The tools of 3.10 take what follows `--` as it is; without, `-q` has no status."""
+    broker.has("-q", "ab")
+    found = rig(broker)
+
+    assert {"add_member q c", "add_member -q c"} == set(found.rounds(2))
+
+
 def test_no_node_copies_more_than_it_may(broker: Broker) -> None:
     """Q5: of three queues that lack one, one at a time where a node may copy one."""
     for name in ("r", "s"):
@@ -227,6 +280,35 @@ def test_no_node_copies_more_than_it_may(broker: Broker) -> None:
 
     assert 1 == len(found.rounds(3))
     assert "c takes part in 1 of 1 copies at a time" in found.said("decision", "why")
+
+
+def test_who_has_least_to_spare_is_begun_first_and_then_the_smallest(broker: Broker) -> None:
+    """Q5: all are due; three of three may lose one, two of two none, however large it is."""
+    for name, members, size in (("a", "abc", 9), ("b", "abc", 1), ("q", "abc", 5), ("z", "ab", 99)):
+        broker.has(name, members)
+        broker.queues[name]["message_bytes_persistent"] = size
+        broker.queues[name]["arguments"] = {"x-quorum-target-group-size": len(members) + 1}
+    found = rig(broker, copies=8)
+
+    assert ["z", "b", "q", "a"] == [one.split()[1] for one in found.rounds(2)]
+
+
+def test_a_function_of_ones_own_chooses_and_one_that_fails_stops_no_other_queue(
+    broker: Broker, tmp_path: Path
+) -> None:
+    """Q3: a port, here too."""
+    broker.has("r", "ab")
+    (tmp_path / "mine.py").write_text(
+        "from joinproto.reconcile.placement import Choice\n"
+        "def last(candidates, situation):\n"
+        "    if situation.queue.name == 'q': raise KeyError('q')\n"
+        "    return Choice(candidates[-1].name, 'it is the last')\n"
+    )
+    done = keep(broker, "--placement", "mine:last", at=tmp_path)
+
+    assert (0, ["add_member r e"]) == (done.returncode, broker.calls)
+    assert "--placement mine:last raised KeyError" in done.stdout
+    assert 2 == keep(broker, "--placement", "farthest").returncode
 
 
 def test_who_left_is_dropped_after_another_one_was_added(broker: Broker) -> None:
@@ -244,6 +326,21 @@ def test_who_left_is_dropped_after_another_one_was_added(broker: Broker) -> None
     assert ["add_member q d", "delete_member q c"] == found.rounds(3)
 
 
+def test_a_wait_is_told_once_and_what_is_left_is_counted(broker: Broker) -> None:
+    """The seconds that somebody is away are no news; then it is back, and nothing is left."""
+    broker.runs("abde", down="c")
+    broker.has("q", "abc", online="ab")
+    found = rig(broker, applies=False)
+    found.rounds(4)
+    assert ["away, not for long"] == found.said("decision", "case")
+
+    broker.runs("abcde")
+    broker.has("q", "abc")
+    found.rounds(3)
+    assert ["away, not for long", "enough"] == found.said("decision", "case")
+    assert b"joinproto_reconcile_queues_left 0.0" in generate_latest(found.loop.teller.registry)
+
+
 def test_metrics_count_looks_changes_and_errors(broker: Broker) -> None:
     """For Prometheus."""
     found = rig(broker)
@@ -257,6 +354,7 @@ def test_metrics_count_looks_changes_and_errors(broker: Broker) -> None:
         'joinproto_reconcile_changes_total{action="add",ended="begun"} 1.0',
         'joinproto_reconcile_errors_total{what="api"} 1.0',
         "joinproto_reconcile_queues 1.0",
+        "joinproto_reconcile_queues_left 1.0",
     ):
         assert line in text
 
@@ -264,7 +362,7 @@ def test_metrics_count_looks_changes_and_errors(broker: Broker) -> None:
 # -- kill -9 ------------------------------------------------------------------------------------
 
 
-def keep(broker: Broker, *words: str) -> subprocess.CompletedProcess[str]:
+def keep(broker: Broker, *words: str, at: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Run the command for one round in a process of its own."""
     return subprocess.run(
         [
@@ -272,7 +370,7 @@ def keep(broker: Broker, *words: str) -> subprocess.CompletedProcess[str]:
             *("--target", "3", "--apply", "--state", str(broker.room / "state.json")),
             *("--rabbitmq-queues", str(broker.tool), "--once", *words),
         ],
-        cwd=ROOT,
+        cwd=at,
         capture_output=True,
         text=True,
         timeout=60,
@@ -337,7 +435,18 @@ def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker) -> None:
 
     file.write_text('{"intents": [{"vhost": "/"}]}')
     with pytest.raises(StoreCorrupt):
-        Journal.open(file).read()
+        (again := Journal.open(file)).read()
+    again.close()
+    assert 4 == keep(broker).returncode
+
+
+def test_a_change_that_cannot_be_written_down_is_not_begun(broker: Broker) -> None:
+    """Exit code 4: started anew, nobody would know of it."""
+    (broker.room / "state.json.new").mkdir()
+    done = keep(broker)
+
+    assert (4, []) == (done.returncode, broker.calls)
+    assert "state.json: Is a directory, so nothing more is begun" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -348,6 +457,8 @@ def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker) -> None:
         (("--url", CLOSED, "--zone", "a"), 2, "expected NODE=ZONE"),
         (("--url", CLOSED, "--password-file", "/no/such"), 2, "--password-file"),
         (("--url", "nonsense", "--once"), 2, "--url nonsense"),
+        (("--url", CLOSED, "--poll", "1e300"), 2, "--poll"),
+        (("--url", CLOSED, "--timeout", "nan"), 2, "'nan' is not a finite number"),
     ],
 )
 def test_what_cannot_be_run_is_said(words: tuple[str, ...], code: int, says: str) -> None:

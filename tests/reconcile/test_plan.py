@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter
+from typing import Any
+
+import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
 from joinproto.reconcile.evaluate import evaluate
-from joinproto.reconcile.plan import Limits, is_settled, plan
-from joinproto.reconcile.queue import Queue, Situation, Variant
+from joinproto.reconcile.placement import Choice, least_loaded
+from joinproto.reconcile.plan import Limits, _Copies, is_settled, plan
+from joinproto.reconcile.queue import Node, Queue, Situation, Variant
 from joinproto.reconcile.tables import Action
 from tests.reconcile.situations import situation
 
@@ -39,6 +45,20 @@ def test_a_node_copies_no_more_than_it_may() -> None:
     for one in found.changes:
         together = [x for x in found.changes if x.starts <= one.starts < x.ends]
         assert len(together) <= 2
+
+
+def test_who_waits_for_a_node_keeps_its_place() -> None:
+    """Q5: decided once, and counted as load, so that not all who wait choose the same node."""
+    asked = []
+
+    def place(candidates: tuple[Node, ...], one: Situation) -> Choice:
+        asked.append(one.queue.name)
+        return least_loaded(candidates, one)
+
+    found = plan([queue(f"q{at}", "AB", "ABCDE") for at in range(30)], LIMITS, place)
+
+    assert 30 == len(asked) == len(found.changes)
+    assert {"C": 10, "D": 10, "E": 10} == {one.node: one.adds for one in found.loads if one.adds}
 
 
 def test_all_nodes_together_copy_no_more_than_they_may_and_the_smallest_first() -> None:
@@ -115,6 +135,66 @@ def test_every_plan_ends_and_takes_nobody_below_the_minimum(
             assert variant is Variant.REAL or len(there) >= target
     if is_settled(found.ends[0]) and variant is not Variant.REAL:
         assert len(left & (nodes | {leader})) >= target
+
+
+class Polling:
+    """Asks all that wait whenever one could go on: slow, and plain."""
+
+    def __init__(self, _: object) -> None:
+        self.all: list[tuple[float, Any]] = []
+
+    def put(self, turn: Any, _: str, until: float) -> None:
+        heapq.heappush(self.all, (until, turn))
+
+    def move_due(self, coming: list[Any]) -> None:
+        while self.all and (not coming or self.all[0][0] <= coming[0][0]):
+            heapq.heappush(coming, (*heapq.heappop(self.all), None))
+
+    def __bool__(self) -> bool:
+        return bool(self.all)
+
+
+@given(
+    queues=st.lists(
+        st.tuples(
+            st.sampled_from(("AB", "BC", "A", "CDE", "BE")), st.integers(0, 9), st.integers(2, 4)
+        ),
+        max_size=25,
+    ),
+    at_once=st.integers(1, 3),
+    in_all=st.none() | st.integers(1, 4),
+)
+def test_who_waits_goes_on_as_if_all_were_asked_each_time(
+    queues: list[tuple[str, int, int]], at_once: int, in_all: int | None
+) -> None:
+    """Nodes, and all of them together, have an order of their own for who waits for them."""
+    asked = []
+    for at, (members, size, target) in enumerate(queues):
+        one = queue(f"q{at}", members, "ABCDE", target=target)
+        asked.append(evolve(one, queue=evolve(one.queue, size=100 * size)))
+    limits = Limits(copies_at_once=at_once, copies_in_all=in_all, bytes_per_second=100)
+    found = plan(asked, limits)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("joinproto.reconcile.plan._Waiting", Polling)
+        assert found == plan(asked, limits)
+
+
+def test_many_that_wait_for_one_node_are_not_all_asked_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each turn asked them all: so many turns as queues, squared."""
+    asked, count = _Copies.free_at, Counter[str]()
+
+    def counted(self: _Copies, node: str, now: float) -> float:
+        count[node] += 1
+        return asked(self, node, now)
+
+    monkeypatch.setattr(_Copies, "free_at", counted)
+    found = plan([queue(f"q{at}", "AB", "ABC") for at in range(500)], LIMITS)
+
+    assert 500 == len(found.changes)
+    assert count.total() < 20 * 500
 
 
 def test_queues_of_one_name_are_told_apart() -> None:

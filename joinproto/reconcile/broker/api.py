@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,11 @@ from attrs import field, frozen
 
 from joinproto.errors import PeerError, UsageProblem
 from joinproto.reconcile.reading import COLUMNS, Facts, HalfAnswer, facts_of
+
+BYTES_MAX = 256 * 2**20
+"""Of one answer; 100,000 queues take a ninth of it."""
+WHOLE = 6.0
+"""A whole answer takes so many times the time that a server may be silent."""
 
 
 class NoAnswer(PeerError):
@@ -51,19 +57,32 @@ class Api:
 
 
 def _get(client: httpx.Client, path: str) -> Any:
-    answer = client.get(path)
-    place = str(answer.url.copy_with(query=None))
-    if answer.status_code in (401, 403):
-        raise Refused(
-            f"{place}: {answer.status_code}, the user is not known or may not see this",
-            next="a user with the tag monitoring; its password in --password-file",
-        )
-    if answer.status_code != 200:
-        raise HalfAnswer(f"{place}: {answer.status_code}", next="ask again")
+    with client.stream("GET", path) as answer:
+        place = str(answer.url.copy_with(query=None))
+        if answer.status_code in (401, 403):
+            raise Refused(
+                f"{place}: {answer.status_code}, the user is not known or may not see this",
+                next="a user with the tag monitoring; its password in --password-file",
+            )
+        if answer.status_code != 200:
+            raise HalfAnswer(f"{place}: {answer.status_code}", next="ask again")
+        body = _whole(answer, place, WHOLE * (client.timeout.read or 1.0))
     try:
-        return json.loads(answer.content, object_pairs_hook=_both)
-    except ValueError:
+        return json.loads(body, object_pairs_hook=_both)
+    except (ValueError, RecursionError):
         raise HalfAnswer(f"{place}: not JSON", next="ask again") from None
+
+
+def _whole(answer: httpx.Response, place: str, seconds: float) -> bytes:
+    """Return the body: a server may send without end, a little at a time."""
+    body, end = bytearray(), time.monotonic() + seconds
+    for piece in answer.iter_bytes():
+        body += piece
+        if len(body) > BYTES_MAX:
+            raise HalfAnswer(f"{place}: more than {BYTES_MAX} bytes", next="ask again")
+        if time.monotonic() > end:
+            raise HalfAnswer(f"{place}: no whole answer within {seconds:g} s", next="ask again")
+    return bytes(body)
 
 
 def _both(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

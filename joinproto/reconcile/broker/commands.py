@@ -40,18 +40,19 @@ class Tools:
 
     def replicas(self, key: Key, kind: Kind, node: str) -> tuple[Replica, ...]:
         """Return what this node says of a queue's replicas; raises `CommandFailed`."""
-        words = (STATUS[kind], "--vhost", key.vhost, key.name, "--formatter", "json")
+        words = (STATUS[kind], f"--vhost={key.vhost}", "--formatter=json", "--", key.name)
         said = self._run(kind, node, words)
         try:
             return replicas_of(kind, json.loads(said))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise CommandFailed(f"{words[0]} {key.title}: not JSON", next="ask again") from None
 
     def change(self, intent: Intent) -> None:
         """Begin a change; raises `CommandFailed`, after which it may have happened or not."""
         key = intent.key
         verb = VERBS[intent.kind, intent.action]
-        self._run(intent.kind, intent.leader, (verb, "--vhost", key.vhost, key.name, intent.node))
+        words = (verb, f"--vhost={key.vhost}", "--", key.name, intent.node)
+        self._run(intent.kind, intent.leader, words)
 
     def _run(self, kind: Kind, node: str, words: Sequence[str]) -> str:
         program = self.queues if kind is Kind.QUORUM else self.streams

@@ -15,7 +15,7 @@ from typing import Annotated, Self
 from attrs import field, frozen
 
 from joinproto.ask.strict import DoesNotFit, parse, reader_of
-from joinproto.errors import StoreCorrupt, StoreInUse
+from joinproto.errors import StoreCorrupt, StoreInUse, StoreUnreadable, StoreWriteFailed
 from joinproto.json_form import printed
 from joinproto.reconcile.keeper import Intent
 from joinproto.reconcile.queue import Kind
@@ -80,11 +80,15 @@ class Journal:
         return cls(path, lock)
 
     def read(self) -> dict[Key, Intent]:
-        """Return what was begun and has not ended; raises `StoreCorrupt`."""
+        """Return what was begun and has not ended; raises `StoreCorrupt`, `StoreUnreadable`."""
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
             return {}
+        except OSError as error:
+            raise StoreUnreadable(
+                f"{self.path}: {error.strerror}", next="make it readable"
+            ) from error
         try:
             lines = reader_of(Written).read(parse(text)).intents
         except DoesNotFit as error:
@@ -95,18 +99,24 @@ class Journal:
         return {one.key: one for one in (line.intent() for line in lines)}
 
     def write(self, intents: Mapping[Key, Intent]) -> None:
-        """Return when it is on the disk."""
+        """Return when it is on the disk; raises `StoreWriteFailed`."""
         new = self.path.with_name(f"{self.path.name}.new")
-        with new.open("w") as file:
-            file.write(printed(Written(intents=tuple(map(Line.of, intents.values())))))
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self.path)
-        folder = os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+            with new.open("w") as file:
+                file.write(printed(Written(intents=tuple(map(Line.of, intents.values())))))
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(self.path)
+            folder = os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise StoreWriteFailed(
+                f"{self.path}: {error.strerror}, so nothing more is begun",
+                next="make it writable, then start again",
+            ) from error
 
     def close(self) -> None:
         os.close(self._lock)

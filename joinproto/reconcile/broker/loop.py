@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from attrs import define, evolve
 
-from joinproto.errors import PeerError
+from joinproto.errors import PeerError, UsageProblem
 from joinproto.reconcile.broker.api import Api, Refused
 from joinproto.reconcile.broker.commands import CommandFailed, Tools
 from joinproto.reconcile.broker.journal import Journal
 from joinproto.reconcile.broker.telling import Teller
 from joinproto.reconcile.keeper import Ended, Intent, Keeper
 from joinproto.reconcile.reading import Key, Replica
+
+One = TypeVar("One", Intent, Key)
 
 
 @define
@@ -53,10 +56,21 @@ class Loop:
         for key, problem in facts.problems.items():
             self.teller.problem("queue", problem, key)
         for intent in list(self.keeper.intents.values()):
-            self._follow(intent)
-        changed = {key: self._look(key) for key in self.keeper.due(self.clock())}
+            self._alone(self._follow, intent, intent.key)
+        changed = {
+            key: self._alone(self._look, key, key) is not False
+            for key in self.keeper.due(self.clock())
+        }
         self.keeper = self.keeper.looked(changed, self.clock())
         return True
+
+    def _alone(self, step: Callable[[One], bool | None], one: One, key: Key) -> bool | None:
+        """Take a step of one queue; a placement function that fails stops no other queue."""
+        try:
+            return step(one)
+        except UsageProblem as error:
+            self.teller.problem("placement", error.message, key)
+            return None
 
     def _follow(self, intent: Intent) -> None:
         replicas = None

@@ -10,6 +10,7 @@ from attrs import define, field
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from joinproto.reconcile.keeper import Keeper, Verdict
+from joinproto.reconcile.plan import is_settled
 from joinproto.reconcile.reading import Key
 
 
@@ -19,7 +20,7 @@ class Teller:
 
     line: Callable[[str], None]
     registry: CollectorRegistry = field(factory=CollectorRegistry)
-    _said: dict[object, tuple[str, str]] = field(factory=dict)
+    _said: dict[object, tuple[object, ...]] = field(factory=dict)
     _looks: Counter = field(init=False)
     _changes: Counter = field(init=False)
     _errors: Counter = field(init=False)
@@ -42,6 +43,10 @@ class Teller:
             registry=registry,
         )  # fmt: skip
         self._queues = Gauge(f"{name}_queues", "Queues that are kept.", registry=registry)
+        Gauge(
+            f"{name}_queues_left", "Queues that lacked something at their last look.",
+            registry=registry,
+        ).set_function(self._lacking)  # fmt: skip
         self._open = Gauge(f"{name}_changes_under_way", "Changes begun.", registry=registry)
         self._read = Gauge(
             f"{name}_read_seconds", "When the broker was last read whole.", registry=registry
@@ -51,13 +56,15 @@ class Teller:
         """Tell one evaluation."""
         action, rule = verdict.decision.action.value, verdict.decision.rule
         self._looks.labels(action, rule).inc()
-        does = " ".join((action, *verdict.decision.nodes))
-        if self._said.get(key) != (does, verdict.why):
-            self._said[key] = (does, verdict.why)
+        does, case = " ".join((action, *verdict.decision.nodes)), verdict.decision.case.name
+        begins = applies and verdict.intent is not None
+        # Not by the reason: it counts the seconds that somebody is away.
+        said = (does, case, begins, is_settled(verdict.decision))
+        if self._said.get(key) != said:
+            self._said[key] = said
             self._tell(
-                "decision", key, does=does, rule=rule, case=verdict.decision.case.name,
-                why=verdict.why, begins=applies and verdict.intent is not None,
-            )  # fmt: skip
+                "decision", key, does=does, rule=rule, case=case, why=verdict.why, begins=begins
+            )
 
     def change(self, key: Key, said: str, ended: str, action: str) -> None:
         """Tell what became of a change."""
@@ -67,8 +74,8 @@ class Teller:
     def problem(self, what: str, message: str, key: Key | None = None) -> None:
         """Tell what went wrong; the same again only counts."""
         self._errors.labels(what).inc()
-        if self._said.get((what, key)) != ("", message):
-            self._said[what, key] = ("", message)
+        if self._said.get((what, key)) != (message,):
+            self._said[what, key] = (message,)
             self._tell("problem", key, what=what, message=message)
 
     def read(self, keeper: Keeper, now: float) -> None:
@@ -81,6 +88,10 @@ class Teller:
         self._queues.set(len(keeper.queues))
         self._open.set(len(keeper.intents))
         self._read.set(now)
+
+    def _lacking(self) -> float:
+        # Asked by the thread that serves the metrics: a copy, as the loop goes on.
+        return sum(isinstance(at, Key) and not said[-1] for at, said in list(self._said.items()))
 
     def _tell(self, event: str, key: Key | None, **more: object) -> None:
         place = {} if key is None else {"queue": key.name, "vhost": key.vhost}
