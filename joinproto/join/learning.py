@@ -31,11 +31,11 @@ def learn(m: Draft, now: float, views: tuple[View, ...]) -> None:
     elif _went_on_without(m, now, before, views):
         m.closes_until = None
         m.say(Refusal(m.config.member, "it may not stop the others: they went on without it"))
-    if m.leaves and m.seat in tip.members and m.leave_told:
+    if m.leave_told and m.seat in tip.members:
         m.leaves = False
         m.say(Refusal(m.config.member, "it may not leave: no store would stay, or too few"))
     m.leave_told = False
-    if m.leaves and m.seat not in tip.members and before is not None:
+    if m.leaves and m.seat not in tip.members:
         # It stays until the others know: see `hear_ready`.
         _hear_of_leaving(m, tip)
 
@@ -70,5 +70,5 @@ def _hear_of_leaving(m: Draft, tip: View) -> None:
     else:
         others = tip.electors - {m.seat}
         enough = len(tip.electors) // 2 + 1 - len(tip.electors - others)
-    if len(m.heard.ready & others) >= enough or not others:
+    if len(m.heard.ready & others) >= enough:
         m.is_done = True

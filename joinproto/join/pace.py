@@ -97,7 +97,7 @@ class Pace:
 
     def learned(self) -> Pace:
         """The choice is made, and another one begins."""
-        return Pace(self.trip, self.spread, starters=self.starters)
+        return Pace(self.trip, self.spread)
 
     def held_until(self, name: str, patience: float) -> float | None:
         """Return until when another one than `name` is left its time, None: nobody is."""

@@ -36,7 +36,6 @@ def facts(it: Known) -> Facts:
         return Facts(is_aborted=it.verdict is not None, is_done=it.is_done)
     is_ready = it.ready_in == tip.id
     at_start = record.position == tip.position and not record.update_unfinished
-    everyone = it.heard.ready | ({seat} if is_ready else set())
     return Facts(
         is_aborted=it.verdict is not None,
         is_done=it.is_done or _leaves_alone(it, tip),
@@ -48,7 +47,7 @@ def facts(it: Known) -> Facts:
         is_ready=is_ready,
         was_ready=record.held == tip.id and not is_ready,
         has_options=is_ready or it.config.digest == tip.options_digest,
-        all_ready=tip.members <= everyone,
+        all_ready=tip.members <= it.heard.ready | {seat},
         has_n=tip.activated or len(tip.members) >= tip.wait_for,
         hears_majority=_hears_majority(it, tip),
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from attrs import evolve, field, frozen
 
-from joinproto.errors import MisuseError
 from joinproto.join.ids import ViewId, short
 from joinproto.join.lineage import VIEWS_KEPT, Lineage, follow, verify_position
 from joinproto.join.malformed import (
@@ -20,7 +19,6 @@ from joinproto.join.malformed import (
     require_text,
     require_type,
 )
-from joinproto.join.position import PositionOrder, compare_positions
 from joinproto.join.view import Kind, Position, View, verify_successor
 from joinproto.tables.vocabulary import Store
 
@@ -125,24 +123,6 @@ class StoreRecord:
         if known == self.lineage:
             return self
         return evolve(self, lineage=known, promised=None, accepted=None, mark=None)
-
-
-def compare_data(one: StoreRecord, other: StoreRecord) -> PositionOrder:
-    """Return how the data of `one` stands to the data of `other`, a store of the same cluster.
-
-    An empty store has the beginning of every other one's data.  An unfinished update makes
-    the answer `UNKNOWN`, whatever the numbers say.
-    """
-    signatures = {one.lineage.initial, other.lineage.initial} - {None}
-    if len(signatures) > 1:
-        raise MisuseError(
-            f"data of two clusters compared: {short(one.lineage.initial)} of store"
-            f" {one.store_id}, {short(other.lineage.initial)} of store {other.store_id}",
-            next="compare the lineages first; FOREIGN stores have no common data",
-        )
-    if one.update_unfinished or other.update_unfinished:
-        return PositionOrder.UNKNOWN
-    return compare_positions(one.position, other.position, (one.lineage, other.lineage))
 
 
 def _require_on_chain(what: str, view_id: ViewId | None, lineage: Lineage) -> None:

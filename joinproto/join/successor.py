@@ -280,23 +280,26 @@ class Proposer:
         """Return who votes next: as before, but where a member has another store now.
 
         Where the cluster keeps nothing, nobody votes, and the members stand for electors.
-
-        Whoever leaves votes no more, unless those that are here would be no majority without
-        it: then it is away, and its coming back is enough.  A configured elector that joins
-        votes.
+        A configured elector that joins votes, and whoever leaves votes no more, as long as those
+        that have answered, and stay, are a majority of the voters.  Else a guest that is known by
+        its hello alone, and may have gone, does not vote; and where they are none even so,
+        whoever leaves is an elector still: it is away, and its coming back is enough.
         """
         if keeps_nothing(tip, answers):
             return members
-        left = self._voters(tip, members, answers)
-        here_after = members | {item.seat for item in answers if not item.leaves}
-        if 2 * len(left & here_after) > len(left):
-            return left
-        return left | (tip.electors & {item.seat for item in answers if item.leaves})
+        leaving = frozenset(item.seat for item in answers if item.leaves)
+        voters = self._voters(tip, members, answers)
+        answered = frozenset(item.seat for item in answers)
+        here = answered - leaving
+        if not leaving or 2 * len(voters & here) > len(voters):
+            return voters
+        voters = self._voters(tip, members & answered, answers)
+        return voters if 2 * len(voters & here) > len(voters) else voters | (tip.electors & leaving)
 
     def _voters(
         self, tip: View, members: frozenset[Seat], answers: tuple[Answer, ...]
     ) -> frozenset[Seat]:
-        """Return the electors without those that leave."""
+        """Return the electors without those that leave, and with those of `members` that vote."""
         # A guest that has not answered is known by its hello alone.
         transient = self.transients | {item.seat for item in answers if item.transient}
         leaving = {item.seat for item in answers if item.leaves}

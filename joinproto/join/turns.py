@@ -38,11 +38,11 @@ def shutdown_patience(it: Known) -> float:
 def taking_in(it: Known, now: float) -> float | None:
     """Return when it is this member's turn to begin a ballot for a newcomer that all hear.
 
-    All at once would end each other's ballots.  A view whose members are still getting ready
-    is not ended before its time: None.
+    All at once would end each other's ballots.  None: a view whose members are still getting
+    ready is not ended before its time, and a ballot of its own that waits for answers goes on.
     """
     tip = it.view
-    if tip is None or it.phase in (Phase.UPDATING, Phase.READY):
+    if tip is None or it.phase in (Phase.UPDATING, Phase.READY) or it.choice.is_free:
         return None
     here = {seat.member for seat in tip.members} & it.heard.in_reach
     before = here - {seat.member for seat in it.heard.guests}

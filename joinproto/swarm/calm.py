@@ -24,7 +24,7 @@ def calm(it: Simulation) -> None:
         it.power.discard(name)
         if it.options.pop(name, None) or name in it.gone:
             it.kill(name)
-    if it.scenario.forgets:
+    if it.oracle.forgets:
         return
     if it.scenario.apart:
         it.tell(f"faults stop, but these stay apart: {' '.join(it.scenario.apart)}")

@@ -70,6 +70,7 @@ class Oracle:
     served: int = 0
     acked: int = 0
     _closed_at: dict[ViewId, int] = field(factory=dict)  # starts before each CLOSE was chosen
+    _closed_running: set[ViewId] = field(factory=set)  # by somebody who had been ready in it
     _votes: dict[tuple[ViewId, Ballot], set[str]] = field(factory=dict)
     ready: dict[ViewId, set[Seat]] = field(factory=dict)
     _initial: dict[Seat, ViewId] = field(factory=dict)
@@ -77,10 +78,16 @@ class Oracle:
     _holders: dict[Position, set[Seat]] = field(factory=dict)
     committed: dict[int, ViewId] = field(factory=dict)
     _applied: dict[int, bytes] = field(factory=dict)
+    _is_founded_twice: bool = False
+
+    @property
+    def forgets(self) -> bool:
+        """Return whether a disk has forgotten what it promised; that voids most claims."""
+        return self.scenario.forgets or self._is_founded_twice
 
     def require(self, claim: str, holds: bool, what: object) -> None:
         """Raise `Violation` unless it holds, or is not claimed in such a run."""
-        if not holds and (claim in STILL_HOLD or not self.scenario.forgets):
+        if not holds and (claim in STILL_HOLD or not self.forgets):
             raise Violation(claim, str(what))
 
     # -- views ---------------------------------------------------------------------------------
@@ -138,26 +145,44 @@ class Oracle:
             for about in (self.successor, self.committed, self._applied):
                 about.clear()
             known = None
+        if known is not None and view.parent is None and self._may_found_twice(known):
+            self._is_founded_twice = True
         self.require("one_successor", known is None, f"{view} beside {known}")
         self.successor[view.parent] = self.views[view.id] = view
         self._closed_at[view.id] = self.starts
+        if any(one.was_ready for one in self.running()):
+            self._closed_running.add(view.id)
         parent = self.views.get(view.parent) if view.parent is not None else None
         if parent is None:
             return
         if view.kind is Kind.RESTART and not parent.is_open:
-            # Where all died in the middle of a shutdown, those of today choose its CLOSE.
+            # Where all died in the middle of a shutdown, those of today choose its CLOSE: also
+            # who was up beside one that died, and may have heard nothing of it.
             ran = [one.name for one in self.running() if one.saw_it_run]
-            is_anew = self.starts > self._closed_at.get(parent.id, 0) or not ran
+            was_over = not ran or parent.id not in self._closed_running
+            is_anew = self.starts > self._closed_at.get(parent.id, 0) or was_over
             told = f"{view} behind {parent}: nobody was started, {' '.join(ran)} ran"
             self.require("close_ends", is_anew, told)
         if view.kind is Kind.CHANGE:
             self._look_at_change(parent, view)
 
+    def _may_found_twice(self, first: View) -> bool:
+        """Return whether `found_with` others can be without one that voted for the first FOUND.
+
+        The price of that option (3.3): one that voted has lost its disk.
+        """
+        few = self.scenario.found_with
+        if few is None or not first.electors & self.wiped:
+            return False
+        voted = {name for (id_, _), some in self._votes.items() if id_ == first.id for name in some}
+        know = {seat for seat in first.electors - self.wiped if seat.member in voted}
+        return len(self.scenario.electors) - len(know) >= few
+
     def _look_at_change(self, parent: View, view: View) -> None:
-        transients = set(self.scenario.transients)
-        is_kept = {seat.member for seat in view.members} - transients
-        if set(self.scenario.members) - transients:
-            self.require("view_has_store", bool(is_kept), f"{view}, behind {parent}")
+        first = self.successor.get(None)
+        if first is not None and self._kept(first.electors):
+            is_kept = bool(self._kept(view.members))
+            self.require("view_has_store", is_kept, f"{view}, behind {parent}")
         if self.scenario.outside or not parent.electors - view.electors:
             return
         there = {
@@ -174,6 +199,9 @@ class Oracle:
             f"{view}: its electors are {electors}; those that are there:"
             f" {' '.join(sorted(seat.member for seat in there & view.electors)) or 'none'}",
         )
+
+    def _kept(self, seats: frozenset[Seat]) -> set[str]:
+        return {seat.member for seat in seats} - set(self.scenario.transients)
 
     def saw(self, process: Process, event: object) -> None:
         """A member says what happened to it."""

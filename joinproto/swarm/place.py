@@ -87,18 +87,21 @@ class Place:
     def _open_store(self) -> Opened:
         if self.record is None or not self._has_store():
             # `open_disk` would make it with an id that no run can draw again.
-            self.record = self._empty()
-            create_store(
-                self.path,
-                self.record,
-                member=self.member,
-                cluster_name=self.cluster_name,
-                files=self.files,
-                frames=FILE,
-            ).close()
+            self._make(self._empty())
         disk = open_disk(self.path, self.member, self.cluster_name, files=self.files)
         self.record = disk.store.record
         return Opened(disk.record, disk.journal, disk.store)
+
+    def _make(self, record: StoreRecord) -> None:
+        create_store(
+            self.path,
+            record,
+            member=self.member,
+            cluster_name=self.cluster_name,
+            files=self.files,
+            frames=FILE,
+        ).close()
+        self.record = record
 
     def _has_store(self) -> bool:
         try:
@@ -142,8 +145,14 @@ class Place:
         file = self.path / FILE
         now = (self.record, file.read_bytes() if file.exists() else b"")
         if self._copy is not None and self._copy[0].store_id == self.record.store_id:
-            file.write_bytes(self._copy[1])
-            self._put(self._copy[0])
+            record, frames = self._copy
+            if self.on_disk:
+                # Not through the store, which refuses what is older than its cluster.
+                self.wipe()
+                self.path.mkdir()
+                self._make(record)
+            file.write_bytes(frames)
+            self.record = record
         self._copy = now
 
     def _put(self, record: StoreRecord) -> None:

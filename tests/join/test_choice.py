@@ -164,12 +164,16 @@ def test_an_earlier_ballot_is_refused_with_the_later_one() -> None:
 
 
 def test_a_question_that_comes_twice_is_answered_twice() -> None:
-    """The first answer may be lost."""
+    """The first answer may be lost; what was promised or accepted is durable already."""
     first = choice("b").receive("a", asked("1a"))
     vote = first.choice.receive("a", Accept(V.id, ballot("1a"), A))
 
-    assert sent(first.choice.receive("a", asked("1a"))) == sent(first)
-    assert sent(vote.choice.receive("a", Accept(V.id, ballot("1a"), A))) == sent(vote)
+    again = first.choice.receive("a", asked("1a"))
+    accepted_again = vote.choice.receive("a", Accept(V.id, ballot("1a"), A))
+
+    assert sent(again) == sent(first)
+    assert sent(accepted_again) == sent(vote)
+    assert ["Promise", "Voted"] == kinds(again) + kinds(accepted_again)
 
 
 # -- proposing -----------------------------------------------------------------------------
@@ -418,3 +422,26 @@ def test_losing_a_ballot_to_an_accept_is_told() -> None:
 
     assert Outbid(ballot("1b")) in step.effects
     assert step.choice.attempt is None
+
+
+def test_only_those_who_came_later_are_asked_again_for_their_votes() -> None:
+    """3.3: and of these only who votes, and has not voted."""
+    asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
+    proposed = asks.propose(A).choice
+    accept = Accept(V.id, ballot("1a"), A)
+
+    assert [("c", accept)] == sent(proposed.ask("cd"))
+    assert [("b", accept), ("c", accept)] == sent(proposed.ask("abcd"))
+    assert [] == sent(proposed.ask("d"))
+
+
+def test_who_does_not_vote_accepts_nothing_of_its_own() -> None:
+    """3.3: a leaves, and has b and c found the cluster; its record says nothing of their view."""
+    begun = choice("a", "").begin().choice
+    for name in "bc":
+        begun = begun.receive(name, Promise(None, ballot("1a"), seat(name), None)).choice
+
+    step = begun.propose(views("F:bc")["F"])
+
+    assert ["Accept", "Accept"] == kinds(step)
+    assert step.choice.record.accepted is None

@@ -6,6 +6,8 @@ No small world reaches these; each was found by changing the rule and seeing not
 from __future__ import annotations
 
 from collections import deque
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -13,6 +15,8 @@ from attrs import evolve
 from joinproto.join.admission import Admit, Newcomer, admission
 from joinproto.join.choice import Choice
 from joinproto.join.choice_messages import Accept, Learned, Nack, Prepare, Promise, Voted
+from joinproto.join.greeting import tell
+from joinproto.join.lineage import Lineage
 from joinproto.join.malformed import Malformed
 from joinproto.join.messages import (
     Message,
@@ -22,9 +26,11 @@ from joinproto.join.messages import (
     WantUpdate,
     Welcome,
 )
+from joinproto.join.pace import Pace
 from joinproto.join.phases import Phase
 from joinproto.join.store import Ballot
 from joinproto.join.succession import Next, Row, going_on
+from joinproto.join.turns import _is_held
 from joinproto.join.view import Position, verify_successor
 from joinproto.join.wire import decode, encode
 from joinproto.tables.vocabulary import Reason
@@ -262,3 +268,65 @@ def test_a_restart_behind_a_close_starts_at_no_other_frame_of_the_same_number() 
     with pytest.raises(Malformed, match="position of a RESTART"):
         verify_successor(closed, evolve(restarted, position=other))
     verify_successor(closed, evolve(restarted, position=evolve(other, seq=4)))
+
+
+def test_options_that_differ_stop_members_whatever_their_stores_hold() -> None:
+    """I2 before I6: they can never start together, and say so."""
+    one = Row(id="a", answered=True, is_member=True, is_elector=True, options="x")
+    two = evolve(one, id="b", options="y")
+
+    case = going_on().choose((one, two), 0)
+
+    assert (Next.ABORT, Reason.OPTIONS_DIFFER) == (case.outcome, case.reason)
+
+
+def test_who_asks_to_be_left_out_is_not_refused_for_its_options() -> None:
+    """3.4: it waits until the members know that it has left, and does not come in again."""
+    row = Newcomer(is_open=True, has_options=False, leaves=True)
+
+    assert Admit.KNOWN is admission().choose((row,), 0).outcome
+
+
+def test_who_is_too_far_behind_is_told_nothing() -> None:
+    """3.1: what would show that its chain goes on in ours is forgotten here."""
+    chain = views("F C1 C2 C3 C4")
+    lineage = Lineage((chain["C3"], chain["C4"]), chain["F"].id)
+    told: list[object] = []
+    member: Any = SimpleNamespace(
+        record=SimpleNamespace(lineage=lineage), send=lambda peer, what: told.append(what)
+    )
+
+    tell(member, "b", chain["C1"].id, 2)
+    assert [] == told
+
+    tell(member, "b", chain["C3"].id, 4)
+    assert 1 == len(told)
+
+
+def test_a_ballot_that_was_given_up_holds_nobody_back() -> None:
+    """3.3: it was outbid, so nobody waits for its end."""
+    held: Any = SimpleNamespace(
+        config=SimpleNamespace(member="a", patience=2.0),
+        pace=Pace().given_to(10.0, "a"),
+        choice=SimpleNamespace(attempt=None, is_frozen=True),
+    )
+
+    assert not _is_held(held, 10.5, "b")
+    held.choice.attempt = object()
+    assert _is_held(held, 10.5, "b")
+
+
+def test_an_older_answer_of_the_register_takes_nothing_from_a_newer_one() -> None:
+    """3.7: answers may overtake each other, and each counts from its asking on."""
+    bus = Bus()
+    for name in "abc":
+        bus.start(config(name, outside=True))
+    bus.wait()
+    member = bus["a"].member
+    assert member.view is not None
+    member.register_free(bus.now, member.view.id, bus.now)
+    until = member.state.free_until
+
+    member.register_free(bus.now, member.view.id, bus.now - 0.1)
+
+    assert until == member.state.free_until

@@ -8,7 +8,7 @@ from attrs import evolve
 from joinproto.join.answers import Answer
 from joinproto.join.config import Config
 from joinproto.join.heard import Heard
-from joinproto.join.view import Seat, View, close
+from joinproto.join.view import Seat, View, change, close
 from tests.join.pictures import views
 
 A, B, C = (Seat(name, f"{name}'") for name in "abc")
@@ -107,3 +107,29 @@ def test_a_member_is_cut_off_where_too_many_are_strangers(tip: View) -> None:
     assert both.is_cut_off(tip, A, config)
     assert not one.is_cut_off(tip, A, outside)
     assert both.is_cut_off(tip, A, outside)
+
+
+def test_a_guest_that_keeps_nothing_is_known_as_such_beside_another_one(tip: View) -> None:
+    """Else it would be an elector when the next one says hello."""
+    heard = Heard().with_guest(D, transient=True).with_guest(Seat("e", "e1"))
+
+    assert {D} == heard.transients
+    assert not heard.with_guest(D).transients
+
+
+def test_an_elector_that_is_away_is_no_copy_of_itself(tip: View) -> None:
+    """3.6: it is no member of the tip, and a guest that has its store's id is a copy of it."""
+    without = change(
+        tip,
+        members=tip.members - {C},
+        electors=tip.electors,
+        position=None,
+        activated=True,
+        nonce="-",
+        time=0,
+    )
+    heard = Heard().with_guest(Seat("d", C.store_id))
+
+    assert C in without.electors
+    assert not heard.is_copy(C, without, A)
+    assert heard.is_copy(Seat("e", C.store_id), without, A)

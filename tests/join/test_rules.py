@@ -251,6 +251,23 @@ def test_the_signatures_may_be_left_out_of_a_lineage() -> None:
     assert told("cXF oX", "X V F", "X V") == told("cXF oX", "V", "V")
 
 
+def test_frames_of_a_view_that_a_member_does_not_know_are_older_than_all() -> None:
+    """Both are clean at one CLOSE and tell different ends: whoever has less is updated (S2)."""
+    assert "active I8; update I7 from a" == short(
+        told("cXF cXF", "X", "X", positions=("X.1", "V.3"))
+    )
+
+
+def test_the_initial_signature_is_the_first_view_where_a_lineage_leaves_it_out() -> None:
+    """Or what it names first would be another cluster."""
+    assert "update I7 from b; active I8" == short(told("oX cXF", "", "V"))
+
+
+def test_a_change_starts_behind_all_frames_of_the_view_before() -> None:
+    """Nobody tells where: who knows the former view alone is behind it, and is updated."""
+    assert "unaffected -; update J1 from a" == short(told("*oX t", "V", "V", positions=("-",)))
+
+
 def test_a_view_is_named_by_its_whole_way() -> None:
     """Two clusters that use one name do not share a view."""
     assert {"initial-signature-mismatch"} == reasons(told("oX oY", "X V", "Y V"))

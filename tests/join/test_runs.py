@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from joinproto.join.choice_messages import Accept, Prepare, Voted
+from joinproto.join.choice_messages import Accept, Prepare, Promise, Voted
 from joinproto.join.config import TotalFailure
 from joinproto.join.messages import Refusal, Waiting
 from joinproto.join.phases import Phase
@@ -447,7 +447,7 @@ def test_who_was_away_at_the_shutdown_takes_part_in_the_restart() -> None:
 # -- the clean store is lost -----------------------------------------------------------------------
 
 
-def _closed_with_a_tail(total_failure: TotalFailure = TotalFailure.MANUAL) -> Bus:
+def closed_with_a_tail(total_failure: TotalFailure = TotalFailure.MANUAL) -> Bus:
     """Return a cluster that was closed while `a` alone had its last frame; `a` lost its disk."""
     bus = cluster(total_failure=total_failure)
     bus.write("a")
@@ -465,7 +465,7 @@ def _closed_with_a_tail(total_failure: TotalFailure = TotalFailure.MANUAL) -> Bu
 
 def test_with_the_clean_store_lost_the_operator_permits_another_one() -> None:
     """I6, R3: the others have every acknowledged frame, and said "no clean store" for ever."""
-    bus = _closed_with_a_tail()
+    bus = closed_with_a_tail()
     assert all(host.serves is None for host in bus.hosts.values())
 
     for name in "abc":
@@ -485,7 +485,7 @@ def test_with_the_clean_store_lost_the_operator_permits_another_one() -> None:
 
 
 def test_with_the_clean_store_lost_automatic_recovery_goes_on() -> None:
-    bus = _closed_with_a_tail(total_failure=TotalFailure.AUTOMATIC)
+    bus = closed_with_a_tail(total_failure=TotalFailure.AUTOMATIC)
 
     assert "a active, b active, c active" == bus.phases()
 
@@ -596,3 +596,32 @@ def test_who_is_apart_by_now_is_not_taken_in_again_and_again() -> None:
     bus.wait()
 
     assert "a active, b active, c active, d active" == bus.phases()
+
+
+def test_a_newcomer_does_not_end_the_wait_for_those_who_have_not_answered() -> None:
+    """`a` asks all for `d`; then `e` says hello, and only who had said so was in the next view.
+
+    With an outside register it was a view of `a` and the newcomers, the others said hello in
+    turn, and so on for ever (swarm, seed 41200249).
+    """
+    bus = Bus()
+    for name in "abc":
+        bus.start(config(name, wait_for=1, outside=True))
+    bus.wait()
+    bus.start(config("d", wait_for=1, outside=True))
+    while bus["a"].member.state.choice.attempt is None:
+        bus.step()
+    bus.start(config("e", wait_for=1, outside=True))
+    while len(bus["a"].member.state.heard.guests) < 2:
+        said = [one.content for one in bus.wire]
+        answers = [isinstance(one, bytes) and isinstance(decode(one), Promise) for one in said]
+        bus.deliver(answers.index(False))
+
+    until = bus["a"].member.state.patience_until
+    assert until is not None
+    assert bus.now < until
+    bus.wait()
+    assert "a active, b active, c active, d active, e active" == bus.phases()
+    view = bus["a"].member.view
+    assert view is not None
+    assert view.number <= 3

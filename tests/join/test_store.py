@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 from attrs import fields
 
-from joinproto.errors import MisuseError
 from joinproto.join.lineage import Lineage
 from joinproto.join.malformed import Malformed
-from joinproto.join.position import PositionOrder
-from joinproto.join.store import Accepted, Ballot, StoreRecord, compare_data
+from joinproto.join.position import PositionOrder, compare_positions
+from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Position
 from joinproto.tables.vocabulary import Store
 from tests.join.pictures import lineage, position, views
@@ -177,23 +176,9 @@ def test_stores_compare_by_their_data(
     one: tuple[str, str], other: tuple[str, str], order: PositionOrder
 ) -> None:
     """Two finished stores of one cluster at the same position hold the same frames."""
-    assert order is compare_data(store(*one), store(*other))
+    here, there = store(*one), store(*other)
 
-
-def test_an_unfinished_store_compares_with_nothing() -> None:
-    """Such a store is never picked, whatever its numbers."""
-    unfinished, finished = store("F", "F.3", update_unfinished=True), store("F", "F.3")
-
-    assert PositionOrder.UNKNOWN is compare_data(unfinished, finished)
-    assert PositionOrder.UNKNOWN is compare_data(finished, unfinished)
-
-
-def test_data_of_two_clusters_is_not_compared() -> None:
-    """There is nothing that it could have in common."""
-    with pytest.raises(MisuseError, match="data of two clusters compared") as caught:
-        compare_data(store("F1"), store("F2"))
-
-    assert "compare the lineages first" in caught.value.next
+    assert order is compare_positions(here.position, there.position, (here.lineage, there.lineage))
 
 
 def test_a_new_store_is_empty() -> None:

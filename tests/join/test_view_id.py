@@ -280,3 +280,4 @@ def test_an_id_is_shown_short() -> None:
     assert "CHANGE 2 of a b" == short(called.id)
     assert "none" == short(None)
     assert "v1" == short("v1")
+    assert ["x" * 10, "x" * 8 + ".."] == [short("x" * 10), short("x" * 11)]

@@ -13,6 +13,7 @@ from joinproto.join.lineage import Lineage
 from joinproto.join.store import Accepted, Ballot, StoreRecord
 from joinproto.join.view import Kind, Seat, View, change, close, found, restart
 from joinproto.log.sequencer import Intake, Sequencer
+from joinproto.swarm.draw import draw
 from joinproto.swarm.host import Process
 from joinproto.swarm.oracle import Oracle, Violation
 from joinproto.swarm.place import Place
@@ -84,6 +85,47 @@ def test_who_founds_again_after_a_majority_was_wiped_founds_another_cluster() ->
     assert "other" == watching.successor[None].nonce
 
 
+def test_of_few_founders_one_that_lost_its_disk_may_found_another_cluster() -> None:
+    """Seed 41000011: b and c found it, c loses its disk, and a and c found one (3.3, the price)."""
+    scenario = Scenario(
+        seed=41_000_011,
+        members="abc",
+        electors="abc",
+        wait_for=2,
+        found_with=2,
+        patience=0.5,
+        heartbeat=0.25,
+        delay=0.05,
+        slow=0.1,
+        notice=0.0,
+        deeds=(
+            Deed(0.0, What.START, "b"),
+            Deed(0.0, What.START, "c"),
+            Deed(1.397, What.CUT, "b", "c"),
+            Deed(1.593, What.CRASH, "c"),
+            Deed(2.047, What.WIPE, "c"),
+            Deed(2.159, What.START, "c"),
+            Deed(2.343, What.CUT, "a", "b"),
+            Deed(2.51, What.START, "a"),
+            Deed(2.758, What.JUMP, "a", amount=0.5),
+        ),
+    )
+
+    done = run(scenario, tells=True)
+
+    assert "" == done.claim, done.what
+    assert 2 == sum("proposes FOUND 1" in line for line in done.story)
+
+
+def test_few_founders_that_lost_no_disk_found_no_second_cluster() -> None:
+    """The other side of the former test: without a lost disk nothing is excused."""
+    watching = oracle(evolve(SCENARIO, found_with=2))
+    watching.chosen(founded())
+
+    with pytest.raises(Violation, match="one_successor"):
+        watching.chosen(founded("other"))
+
+
 def test_a_view_of_members_that_keep_nothing_is_a_violation() -> None:
     """3.4: one member has a store; where none has one at all, there is none to ask for."""
     scenario = evolve(SCENARIO, transients="c", outside=True)
@@ -94,6 +136,37 @@ def test_a_view_of_members_that_keep_nothing_is_a_violation() -> None:
         watching.chosen(changed(first, "c"))
 
     assert "view_has_store" == caught.value.claim
+
+
+def test_a_cluster_founded_by_those_that_keep_nothing_needs_no_store_later() -> None:
+    """3.4; seed 41200785: c alone keeps something, joined later, and is cut off from a."""
+    scenario = Scenario(
+        seed=41_200_785,
+        members="abc",
+        electors="ab",
+        transients="ab",
+        wait_for=1,
+        outside=True,
+        patience=0.5,
+        heartbeat=0.125,
+        delay=0.01,
+        is_steady=True,
+        slow=0.1,
+        loss=0.18361767,
+        notice=0.05,
+        apart=("ac",),
+        deeds=(
+            Deed(0.0, What.START, "b"),
+            Deed(3.614, What.START, "a"),
+            Deed(3.871, What.START, "c"),
+            Deed(6.701, What.WRITE, "c"),
+        ),
+    )
+
+    done = run(scenario, tells=True)
+
+    assert "" == done.claim, done.what
+    assert any("serves CHANGE" in line and " of a b (" in line for line in done.story)
 
 
 def test_a_leave_that_hands_the_majority_to_the_absent_is_a_violation() -> None:
@@ -123,7 +196,13 @@ def test_a_closed_cluster_restarts_only_after_somebody_was_started() -> None:
         **SAID,
     )
     ran, late = (
-        SimpleNamespace(name=name, seat=SEATS[name], place=SimpleNamespace(), saw_it_run=False)
+        SimpleNamespace(
+            name=name,
+            seat=SEATS[name],
+            place=SimpleNamespace(),
+            saw_it_run=False,
+            was_ready=False,
+        )
         for name in "ab"
     )
     ran.place.record = StoreRecord(
@@ -206,6 +285,14 @@ def _up(name: str, record: StoreRecord) -> Up:
 
 def _knows(view: View, name: str) -> StoreRecord:
     return StoreRecord(store_id=f"{name}1", lineage=Lineage().append(view))
+
+
+def test_a_shutdown_in_which_all_that_ran_have_died_ends_nobody_who_heard_nothing_of_them() -> None:
+    """Seed 41200396: a is started while b is up, hears it freeze, and b dies before the CLOSE."""
+    done = run(draw(41_200_396), tells=True)
+
+    assert "" == done.claim, done.what
+    assert any("proposes RESTART 4 of a b" in line for line in done.story)
 
 
 def test_who_must_serve_hears_each_other_and_is_a_majority() -> None:

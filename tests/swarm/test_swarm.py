@@ -44,6 +44,7 @@ ONCE_FAILED = (
     21_001_153,  # a member that did not hear who had the CLOSE chosen was not told of it
     21_000_908,  # without the one that was told to leave they were fewer than N
     21_001_817,  # who was told to close was cut off for a moment, and forgot it
+    41_200_249,  # a newcomer's hello ended the wait for the members' answers, again and again
 )
 
 
@@ -181,6 +182,11 @@ def test_a_seed_that_once_failed_serves_and_ends(seed: int) -> None:
 
     assert "" == done.claim, done.what
     assert done.acked > 0
+
+
+def test_an_old_copy_of_a_disk_may_be_of_before_the_founding() -> None:
+    """A place refused it, as a store does, and the whole command ended with exit code 2."""
+    assert "" == run(draw(44_000_039)).claim
 
 
 def _found(broken: Broken) -> Outcome | None:

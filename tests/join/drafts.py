@@ -1,0 +1,30 @@
+"""A member in the middle of its life, drawn: one rule of its steps can be asked alone."""
+
+from __future__ import annotations
+
+from joinproto.join.choice import Choice
+from joinproto.join.draft import Draft
+from joinproto.join.lineage import Lineage
+from joinproto.join.messages import Message
+from joinproto.join.state import Setup
+from joinproto.join.store import StoreRecord
+from tests.join.bus import config
+from tests.join.pictures import lineage
+
+
+def draft(chain: str | Lineage = "", **more: object) -> Draft:
+    """Return the member `a` of three, whose store knows this chain; `more`: fields of its state.
+
+    Fields of its record go by their names, too: `held`, `position`, `promised`; options of its
+    configuration are in `options`.
+    """
+    views = lineage(chain) if isinstance(chain, str) else chain
+    kept = {name: more.pop(name) for name in ("held", "position", "promised") if name in more}
+    options: dict[str, object] = more.pop("options", {})  # type: ignore[assignment]
+    record = StoreRecord(store_id="a'", lineage=views, **kept)  # type: ignore[arg-type]
+    choice = Choice(member="a", record=record, founders=frozenset("abc"))
+    return Draft(Setup(config("a", **options)), choice, **more)  # type: ignore[arg-type]
+
+
+def sends(m: Draft) -> list[tuple[str, Message]]:
+    return [(sent.to, sent.message) for sent in m.sends]

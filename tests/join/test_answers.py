@@ -1,0 +1,176 @@
+"""What answers show: a view that was never served, stores that cover it, that are sure, clean."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.join.answers import Answer, Evidence
+from joinproto.join.lineage import Lineage
+from joinproto.join.malformed import Malformed
+from joinproto.join.view import Position, Seat, View
+from tests.join.pictures import lineage, seats, views
+
+GOING_ON = "F C@F.3"
+"""A FOUND of a, b and c, and a CHANGE that starts behind its frame 3."""
+
+
+def said(text: str, chain: str = GOING_ON) -> Answer:
+    """Return an answer: "a C C.5 ran-on" was ready in C, has frame 5 of it, and ran on; "-": none.
+
+    More words: "unfinished", "transient".  "a2": a with another store.
+    """
+    name, held, at, *words = text.split()
+    there = views(chain)
+    (seat,) = seats(name[0])
+    view, _, seq = at.partition(".")
+    return Answer(
+        seat=seat if name == seat.member else Seat(seat.member, name),
+        held=None if held == "-" else there[held].id,
+        position=None if at == "-" else Position(there[view].id, int(seq)),
+        ran_on="ran-on" in words,
+        update_unfinished="unfinished" in words,
+        transient="transient" in words,
+    )
+
+
+def evidence(*texts: str, chain: str = GOING_ON) -> Evidence:
+    return Evidence.of(lineage(chain), [said(text, chain) for text in texts])
+
+
+def view(word: str, chain: str = GOING_ON) -> View:
+    return views(chain)[word]
+
+
+# -- never served --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("word", "answers", "chain", "expected"),
+    [
+        # One member that was not ready in it is enough: a view is active after all were.
+        ("C", ["a C C.5", "b F F.3"], GOING_ON, True),
+        ("C", ["a C C.5", "b - -"], GOING_ON, True),
+        ("C", ["a C C.5", "b C C.4"], GOING_ON, False),
+        # Who was ready in a later view was in this one, as far as anybody knows.
+        ("F", ["a C C.5", "b C C.4"], GOING_ON, False),
+        ("F", ["a C C.5", "b F F.3"], GOING_ON, False),
+        # Who is no member of it, and who has another store now, tell nothing.
+        ("C", ["a C C.5", "c F F.3"], "F C:ab@F.3", False),
+        ("C", ["a C C.5", "b2 - -"], GOING_ON, False),
+        ("C", [], GOING_ON, False),
+        # A CLOSE serves nobody.
+        ("X", ["a X F.3"], "F X@F.3", True),
+    ],
+)
+def test_a_view_was_never_served_where_a_member_was_not_ready_in_it(
+    word: str, answers: list[str], chain: str, expected: bool
+) -> None:
+    """3.4: its store remembers that, and now it never will be: it is frozen."""
+    assert expected is evidence(*answers, chain=chain).was_never_served(view(word, chain))
+
+
+# -- covers, sure --------------------------------------------------------------------------------
+
+NEITHER, COVERS, SURE = (False, False), (True, False), (True, True)
+
+
+@pytest.mark.parametrize(
+    ("expected", "answers", "chain"),
+    [
+        # It ran on in the tip, and knows what happened; stopped, it has all, and others may know
+        # more of what nobody acknowledged.
+        (SURE, ["a C C.5 ran-on", "b C C.5", "c C C.5"], GOING_ON),
+        (COVERS, ["a C C.5", "b C C.5", "c C C.5"], GOING_ON),
+        # Nothing can have happened in a view in which c was not ready: where it starts is all.
+        (SURE, ["a C F.3", "b C F.3", "c F F.2"], GOING_ON),
+        (SURE, ["a - F.3", "b C F.3", "c C F.3"], GOING_ON),
+        # Then what it was ready in before counts: all of it, also where that goes on further.
+        (SURE, ["a F F.5 ran-on", "b C F.3", "c C F.3"], GOING_ON),
+        (SURE, ["a F F.2 ran-on", "b C F.3", "c C F.3"], GOING_ON),
+        (COVERS, ["a F F.5", "b C F.3", "c C F.3"], GOING_ON),
+        (COVERS, ["a F F.2", "b C F.3", "c C F.3"], GOING_ON),
+        # It was ready in neither, and the one before was served.
+        (NEITHER, ["a - F.2 ran-on", "b C F.3", "c C F.3"], GOING_ON),
+        (NEITHER, ["a - F.2", "b F F.3", "c F F.3"], GOING_ON),
+        # It was given up: the others may have gone on, whatever it has.
+        (NEITHER, ["a F F.3 ran-on", "b C C.5", "c C C.5"], "F C:bc@F.3"),
+        # In the middle of an update its data is no data.
+        (NEITHER, ["a C C.5 ran-on unfinished", "b C C.5"], GOING_ON),
+        (NEITHER, ["a - F.3 unfinished", "b C F.3"], GOING_ON),
+        # Behind a CLOSE: at its start, or not.  It covers where it was ready in what was closed.
+        (SURE, ["a F F.3", "b F F.3"], "F X@F.3"),
+        (COVERS, ["a F F.2 ran-on", "b F F.3"], "F X@F.3"),
+        (NEITHER, ["a - F.2", "b F F.3"], "F X@F.3"),
+        # Nobody was ready in the FOUND: an empty store is all there is.
+        (SURE, ["a - -", "b - -"], "F"),
+        (COVERS, ["a F F.1", "b F F.1"], "F"),
+    ],
+)
+def test_a_store_covers_the_tip_and_is_sure_of_it(
+    expected: tuple[bool, bool], answers: list[str], chain: str
+) -> None:
+    """3.4: it has every frame that was committed; and nothing speaks for a total failure."""
+    found = evidence(*answers, chain=chain)
+    one = found.answers[0]
+
+    assert expected == (found.covers(one), found.is_sure(one))
+
+
+def test_what_is_forgotten_is_no_evidence() -> None:
+    """3.4: nothing happened in the views that are kept; what happened before, nobody can say."""
+    short = lineage("F C1@F.3 C2@C1.5", keep=1)
+    one = said("a F F.2 ran-on", "F C1@F.3 C2@C1.5")
+    found = Evidence.of(short, [one])
+
+    assert (False, False) == (found.covers(one), found.is_sure(one))
+
+
+# -- clean ---------------------------------------------------------------------------------------
+
+
+def test_a_store_is_clean_where_it_has_all_that_was_closed() -> None:
+    """S2: and it is a store, and no update into it is unfinished."""
+    answers = ["a F F.3", "b F F.2", "c F F.3 unfinished", "d F F.3 transient"]
+    found = evidence(*answers, chain="F X@F.3")
+
+    assert [True, False, False, False] == [found.is_clean(one) for one in found.answers]
+
+
+def test_nothing_is_clean_behind_an_open_view_or_none() -> None:
+    still = evidence("a C F.3")
+    empty = Evidence.of(Lineage(), [said("a - -")])
+
+    assert [False, False] == [found.is_clean(found.answers[0]) for found in (still, empty)]
+
+
+# -- the most data -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        (["a C F.2", "b C F.3"], "b"),
+        (["a C F.3", "b C F.2"], "a"),
+        (["a C F.3", "b C F.3"], "a"),
+        (["a C F.1", "b C C.4", "c C F.3"], "b"),
+        (["a C -"], "a"),
+    ],
+)
+def test_the_highest_has_the_most_data(answers: list[str], expected: str) -> None:
+    """3.4: the next view starts there; of equal ones the first."""
+    found = evidence(*answers)
+
+    assert expected == found.highest(found.answers).seat.member
+
+
+def test_two_sources_that_cannot_be_ordered_are_a_split_brain() -> None:
+    """3.4: each has a frame that the other has not, or what would tell is forgotten."""
+    apart = evidence("a F F.5", "b C C.4")
+    with pytest.raises(Malformed, match="positions of two sources"):
+        apart.highest(apart.answers)
+
+    chain = "F C1@F.3 C2@C1.5"
+    short = lineage(chain, keep=1)
+    unknown = Evidence.of(short, [said("a F F.2", chain), said("b C1 C1.4", chain)])
+    with pytest.raises(Malformed, match="positions of two sources"):
+        unknown.highest(unknown.answers)

@@ -1,0 +1,102 @@
+"""What a heartbeat makes a member say, and whom it takes for gone on."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.join.balloting import read_register
+from joinproto.join.beating import hear_heartbeat
+from joinproto.join.choice_messages import Chosen
+from joinproto.join.heard import Heard
+from joinproto.join.messages import Heartbeat, Hello, ReadRegister
+from joinproto.join.phases import Phase
+from joinproto.join.view import Seat
+from tests.join.drafts import draft, sends
+from tests.join.pictures import seats, views
+
+(B,) = seats("b")
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"phase": Phase.JOINING}, True),
+        ({"phase": Phase.UPDATING}, True),
+        ({"phase": Phase.UPDATING, "source": "c"}, False),
+        ({"phase": Phase.READY}, True),
+        ({"phase": Phase.READY, "heard": Heard(ready=frozenset({B}))}, False),
+        ({"phase": Phase.ACTIVE}, False),
+        ({"phase": Phase.SUSPENDED}, False),
+        ({"phase": Phase.FROZEN}, False),
+    ],
+)
+def test_who_still_waits_for_an_answer_says_hello_again(
+    fields: dict[str, object], expected: bool
+) -> None:
+    """3.5: the hello was lost; whoever waits for nothing of this one is quiet."""
+    m = draft("F C", **fields)
+    tip = views("F C")["C"]
+
+    hear_heartbeat(m, "b", Heartbeat(tip.id, 2, B, False))
+
+    assert expected is bool(sends(m))
+    assert set() == m.heard.beyond
+
+
+def test_who_is_behind_is_told_and_has_not_gone_on() -> None:
+    m = draft("F C", heard=Heard(beyond=frozenset({B})))
+    before = views("F C")["F"]
+
+    hear_heartbeat(m, "b", Heartbeat(before.id, 1, B, False))
+
+    ((to, told),) = sends(m)
+    assert "b" == to
+    assert isinstance(told, Chosen)
+    assert set() == m.heard.beyond
+
+
+@pytest.mark.parametrize(
+    ("word", "number", "is_frozen", "asks"),
+    [("C2", 3, False, True), ("C1", 2, False, True), ("C", 2, True, False)],
+)
+def test_who_is_ahead_or_elsewhere_or_frozen_has_gone_on(
+    word: str, number: int, is_frozen: bool, asks: bool
+) -> None:
+    """3.5: it counts for no majority; and with a hello it is asked for what it knows."""
+    chain = {"C2": "F C C2", "C1": "F C1", "C": "F C"}[word]
+    m = draft("F C", phase=Phase.ACTIVE)
+
+    hear_heartbeat(m, "b", Heartbeat(views(chain)[word].id, number, B, is_frozen))
+
+    assert {B} == m.heard.beyond
+    assert asks is any(isinstance(message, Hello) for _, message in sends(m))
+
+
+@pytest.mark.parametrize(
+    ("chain", "options", "expected"),
+    [
+        ("F C", {"outside": True}, True),
+        ("F X", {"outside": True}, False),
+        ("", {"outside": True}, False),
+        ("F C", {"outside": True, "heartbeat": 0.0}, False),
+        ("F C", {}, False),
+    ],
+)
+def test_a_register_is_asked_whether_an_open_view_has_a_successor(
+    chain: str, options: dict[str, object], expected: bool
+) -> None:
+    """3.7: with each heartbeat; behind a CLOSE nobody is served, so nobody asks."""
+    m = draft(chain, options=options)
+
+    read_register(m, 7.0)
+
+    assert ([ReadRegister(m.view.id, 7.0)] if expected and m.view else []) == m.actions
+
+
+def test_a_heartbeat_of_another_store_shows_that_the_member_is_not_there() -> None:
+    """3.6: a view that knew its store is given up."""
+    m = draft("F C")
+
+    hear_heartbeat(m, "b", Heartbeat(views("F C")["C"].id, 2, Seat("b", "other"), False))
+
+    assert {"b"} == m.heard.replaced

@@ -1,0 +1,71 @@
+"""Which frames may be written, and what durable ones change."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.errors import MisuseError
+from joinproto.join.draft import Draft
+from joinproto.join.frames import Frame, appended, in_order, may_append
+from joinproto.join.store import Ballot
+from joinproto.join.view import Position
+from tests.join.drafts import draft
+from tests.join.pictures import views
+
+TIP = views("F C@F.3")["C"]
+
+
+def member(**more: object) -> Draft:
+    """Return a member that is ready in the tip, with its three frames from before."""
+    return draft(
+        "F C@F.3", **{"position": TIP.position, "held": TIP.id, "ready_in": TIP.id, **more}
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "view", "seq", "expected"),
+    [
+        ({}, "C", 4, Frame.TAKE),
+        ({}, "C", 3, Frame.ALREADY_THERE),
+        ({}, "C", 5, Frame.GAP),
+        ({}, "F", 4, Frame.OTHER_VIEW),
+        ({"ready_in": None}, "C", 4, Frame.NOT_READY),
+        ({"ready_in": "F"}, "C", 4, Frame.NOT_READY),
+        ({"promised": Ballot(1, "b'")}, "C", 4, Frame.FROZEN),
+        ({"position": None}, "C", 1, Frame.TAKE),
+    ],
+)
+def test_a_frame_is_taken_where_it_is_the_next_one_of_a_view_it_is_ready_in(
+    more: dict[str, object], view: str, seq: int, expected: Frame
+) -> None:
+    """3.5: and as long as its answer to a ballot does not count."""
+    assert expected is may_append(member(**more), views("F C@F.3")[view].id, seq)
+
+
+def test_what_is_on_its_way_while_it_is_frozen_is_still_in_order() -> None:
+    assert Frame.TAKE is in_order(member(promised=Ballot(1, "b'")), TIP, 4)
+
+
+def test_nothing_is_taken_where_there_is_no_view() -> None:
+    assert Frame.OTHER_VIEW is may_append(draft(), TIP.id, 1)
+
+
+def test_frames_in_a_row_are_told_at_once() -> None:
+    """3.2: the record is not written for them; the journal of frames knows."""
+    m = member()
+
+    appended(m, TIP.id, 6, 4)
+    appended(m, TIP.id, 7)
+
+    assert Position(TIP.id, 7) == m.record.position
+    assert m.persist is None
+
+
+@pytest.mark.parametrize(("seq", "first"), [(5, None), (6, 5), (3, None), (3, 4), (4, 3)])
+def test_frames_that_leave_a_gap_or_are_there_are_refused(seq: int, first: int | None) -> None:
+    m = member()
+
+    with pytest.raises(MisuseError, match=f"frame {seq} was written"):
+        appended(m, TIP.id, seq, first)
+
+    assert TIP.position == m.record.position

@@ -1,0 +1,36 @@
+"""The way that a store has gone, as it is told of it or taken: names of views from the founding."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.join.given import ChainStatus, told_path
+from joinproto.tables.vocabulary import Status, Store
+
+
+@pytest.mark.parametrize(
+    ("store", "final", "names", "expected"),
+    [
+        # The initial signature is added where it is left out, and so is a clean store's final one.
+        (Store.DIRTY, None, "X V", ("X", "V")),
+        (Store.DIRTY, None, "V W", ("X", "V", "W")),
+        (Store.DIRTY, None, "X", ("X",)),
+        (Store.DIRTY, "F", "X V", ("X", "V")),
+        (Store.CLEAN, "F", "X V", ("X", "V", "F")),
+        (Store.CLEAN, "F", "X V F", ("X", "V", "F")),
+        (Store.CLEAN, "F", "V", ("X", "V", "F")),
+        (Store.CLEAN, "X", "X", ("X", "X")),
+        (Store.DIRTY, None, "", ()),
+    ],
+)
+def test_what_is_told_is_a_way_from_the_founding_on(
+    store: Store, final: str | None, names: str, expected: tuple[str, ...]
+) -> None:
+    status = ChainStatus("a", store, initial="X", final=final, lineage=tuple(names.split()))
+
+    assert expected == told_path(status)
+
+
+def test_nothing_is_told_of_a_store_without_an_initial_signature() -> None:
+    assert () == told_path(ChainStatus("a", Store.EMPTY, lineage=("V",)))
+    assert () == told_path(Status("a", Store.DIRTY, initial="X"))

@@ -1,0 +1,278 @@
+"""What a chosen view ends and begins in a member, and what it makes of others that are ready."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from joinproto.join.draft import Draft
+from joinproto.join.heard import Heard
+from joinproto.join.learning import hear_ready, learn
+from joinproto.join.lineage import Lineage
+from joinproto.join.messages import Learned, Ready, Refusal
+from joinproto.join.pace import Pace
+from joinproto.join.store import Ballot
+from joinproto.join.view import View, change
+from tests.join.drafts import draft, sends
+from tests.join.pictures import lineage, seats, views
+
+(A,) = seats("a")
+(B,) = seats("b")
+
+
+def learned(chain: str | Lineage, *, at: float = 0.0, **more: object) -> Draft:
+    """Return `a` when it has learned the last view of this chain."""
+    m = draft(chain, **more)
+    assert m.view is not None
+    learn(m, at, (m.view,))
+    return m
+
+
+def refusals(m: Draft) -> list[str]:
+    return [item.what for item in m.events if isinstance(item, Refusal)]
+
+
+# -- a new view ----------------------------------------------------------------------------------
+
+
+def test_what_was_of_the_former_view_is_forgotten() -> None:
+    """3.3: that the tip was active is of that tip; so are ballots in vain, and whom it told."""
+    m = learned(
+        "F C",
+        was_active=True,
+        tries=3,
+        leave_told=True,
+        source="b",
+        free_until=9.0,
+        patience_until=9.0,
+        heard=Heard(in_reach=frozenset("b"), ready=frozenset({B})),
+        pace=Pace(trip=1.0, spread=0.5, holder="b", turns=3),
+    )
+
+    assert (False, 0, False) == (m.was_active, m.tries, m.leave_told)
+    assert (None, None, None) == (m.source, m.free_until, m.patience_until)
+    assert Heard(in_reach=frozenset("b")) == m.heard
+    assert Learned(tip_of(m)) == m.events[0]
+    assert Pace(trip=1.0, spread=0.5) == m.pace  # how long messages take, holds on
+
+
+# -- a shutdown of all ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ({"ready_in": "the view that is closed"}, True),
+        ({"saw_it_run": True}, True),
+        ({"closes_until": 9.0}, True),
+        ({}, False),
+    ],
+)
+def test_a_close_is_meant_for_who_ran_who_saw_it_run_and_who_asked_for_it(
+    known: dict[str, Any], expected: bool
+) -> None:
+    """S2: who was started behind it takes part in the restart."""
+    m = learned("F X", **known)
+
+    assert (expected, None) == (m.is_done, m.closes_until)
+
+
+def test_an_open_view_ends_nobody() -> None:
+    assert not learned("F C", ready_in="F", saw_it_run=True, closes_until=9.0).is_done
+
+
+@pytest.mark.parametrize(
+    ("chain", "now", "closes"),
+    [
+        # In time, or never left out, it still stops all.
+        ("F C:bc", 8.9, True),
+        ("F C:abc", 9.1, True),
+        # Left out of the view, or of the one before: they went on without it.
+        ("F C:bc", 9.0, False),
+        ("F C1:bc C2:abc", 9.0, False),
+        ("F C1:bc C2:abc", 8.9, True),
+    ],
+)
+def test_a_shutdown_ends_where_the_others_went_on_for_long(
+    chain: str, now: float, closes: bool
+) -> None:
+    """S2: it may not stop them after that; and it says so."""
+    m = learned(chain, at=now, closes_until=9.0)
+
+    assert closes is m.closes
+    assert ([] if closes else ["it may not stop the others: they went on without it"]) == refusals(
+        m
+    )
+
+
+def test_a_view_that_is_forgotten_left_nobody_out() -> None:
+    """3.2: of a thousand views behind it nothing is known but the last one."""
+    assert learned(lineage("F C1 C2", keep=1), at=9.1, closes_until=9.0).closes
+
+
+# -- leaving -------------------------------------------------------------------------------------
+
+
+def chosen(members: str, electors: str) -> Lineage:
+    tip = views("F")["F"]
+    view = change(
+        tip,
+        members=seats(members),
+        electors=seats(electors),
+        position=None,
+        activated=True,
+        nonce="-",
+        time=0,
+    )
+    return Lineage().append(tip).append(view)
+
+
+def leaving(members: str, electors: str, *, leave_told: bool = False) -> Draft:
+    return learned(chosen(members, electors), leaves=True, leave_told=leave_told)
+
+
+def test_the_only_elector_has_left_when_it_knows_that_it_is_left_out() -> None:
+    """3.4: nobody else votes, so nobody else has to know."""
+    assert leaving("bc", "a").is_done
+    assert not leaving("bc", "abc").is_done
+    assert not learned(chosen("bc", "a")).is_done  # it was given up, and would come back
+
+
+def test_who_is_in_the_view_still_has_not_left() -> None:
+    """3.4: it was not known that it leaves; it asks again."""
+    m = leaving("abc", "a")
+
+    assert (False, True, []) == (m.is_done, m.leaves, refusals(m))
+
+
+def test_who_is_kept_although_it_is_known_that_it_leaves_gives_it_up() -> None:
+    m = leaving("abc", "a", leave_told=True)
+
+    assert (False, False) == (m.is_done, m.leaves)
+    assert ["it may not leave: no store would stay, or too few"] == refusals(m)
+
+
+def test_who_was_left_out_leaves_on() -> None:
+    m = leaving("bc", "abc", leave_told=True)
+
+    assert (False, True, []) == (m.is_done, m.leaves, refusals(m))
+
+
+def test_who_never_was_in_a_view_does_not_leave_it() -> None:
+    """It waits for the others, and is to end when its host says so."""
+    m = draft("F:bc", leaves=True)
+    assert m.view is not None
+
+    learn(m, 0.0, (m.view,))
+
+    assert (False, True) == (m.is_done, m.leaves)
+
+
+def test_a_leaver_ends_when_a_majority_of_the_others_is_ready_without_it() -> None:
+    """3.4: then they need it for nothing; one is enough beside itself of three."""
+    m = leaving("bc", "abc")
+    tip = tip_of(m)
+
+    hear_ready(m, "b", Ready(tip.id, B))
+
+    assert m.is_done
+
+
+def test_who_does_not_vote_frees_no_leaver() -> None:
+    m = leaving("bcd", "abc")
+    (d,) = seats("d")
+
+    hear_ready(m, "d", Ready(tip_of(m).id, d))
+
+    assert {d} == m.heard.ready
+    assert not m.is_done
+
+
+def test_who_is_still_a_member_has_not_left_whoever_is_ready() -> None:
+    m = draft("F C", leaves=True)
+
+    hear_ready(m, "b", Ready(tip_of(m).id, B))
+
+    assert not m.is_done
+
+
+@pytest.mark.parametrize("outside", [True, False])
+def test_with_a_register_one_that_is_ready_is_enough(outside: bool) -> None:
+    """3.7: the register tells the others; two of four others are a majority with the leaver."""
+    m = learned(chosen("bcde", "abcde"), leaves=True, options={"outside": outside})
+
+    hear_ready(m, "b", Ready(tip_of(m).id, B))
+
+    assert outside is m.is_done
+
+
+# -- others are ready ----------------------------------------------------------------------------
+
+
+def tip_of(m: Draft) -> View:
+    assert m.view is not None
+    return m.view
+
+
+def test_a_member_that_is_ready_answers_who_says_so_once() -> None:
+    """I8: it may have learned of the view after we said so."""
+    m = draft("F C")
+    m.ready_in = tip_of(m).id
+    said = Ready(tip_of(m).id, B)
+
+    hear_ready(m, "b", said)
+    hear_ready(m, "b", said)
+
+    assert {B} == m.heard.ready
+    assert [("b", Ready(tip_of(m).id, A))] == sends(m)
+    assert not m.is_done  # one that leaves would be
+
+
+def test_who_is_not_ready_answers_nothing() -> None:
+    m = draft("F C")
+
+    hear_ready(m, "b", Ready(tip_of(m).id, B))
+
+    assert {B} == m.heard.ready
+    assert [] == sends(m)
+    assert m.saw_it_run
+
+
+def test_who_is_no_member_gets_no_answer() -> None:
+    m = draft("F C:ac")
+    m.ready_in = tip_of(m).id
+
+    hear_ready(m, "b", Ready(tip_of(m).id, B))
+
+    assert [] == sends(m)
+
+
+def test_who_has_answered_a_ballot_counts_nobody_as_ready() -> None:
+    """3.3: it becomes neither ready nor active in this view any more; and it ran."""
+    m = draft("F C", promised=Ballot(1, "b'"))
+
+    hear_ready(m, "b", Ready(tip_of(m).id, B))
+
+    assert set() == m.heard.ready
+    assert m.saw_it_run
+
+
+@pytest.mark.parametrize(("peer", "word"), [("b", "F"), ("c", "C")])
+def test_ready_in_another_view_or_said_by_another_one_counts_for_nothing(
+    peer: str, word: str
+) -> None:
+    m = draft("F C")
+
+    hear_ready(m, peer, Ready(views("F C")[word].id, B))
+
+    assert set() == m.heard.ready
+    assert not m.saw_it_run
+
+
+def test_a_store_that_knows_no_view_hears_of_no_ready_member() -> None:
+    m = draft()
+
+    hear_ready(m, "b", Ready(views("F")["F"].id, B))
+
+    assert set() == m.heard.ready

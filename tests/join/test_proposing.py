@@ -1,0 +1,48 @@
+"""When a member lets others have their turns first, which may hear more of each other."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from joinproto.join.pace import Pace
+from joinproto.join.proposing import _yields
+from tests.join.drafts import draft
+from tests.join.pictures import views
+
+YIELDS: Any = SimpleNamespace(yields=lambda *_: True)
+STAYS: Any = SimpleNamespace(yields=lambda *_: False)
+
+
+@pytest.mark.parametrize(
+    ("chain", "now", "turns", "expected"),
+    [
+        ("F C", 15.9, 1, True),
+        ("F C", 15.9, 3, True),
+        # One turn of each, and so many ballots, at most.
+        ("F C", 15.9, 4, False),
+        ("F C", 16.0, 1, False),
+        # Whoever closes or starts again goes on with whom there is.
+        ("F X", 15.9, 1, False),
+        ("F R", 15.9, 1, False),
+    ],
+)
+def test_others_have_their_turns_first_for_so_long(
+    chain: str, now: float, turns: int, expected: bool
+) -> None:
+    """3.4: the tip has three members, and each has a turn of two seconds."""
+    *_, view = views(chain).values()
+    m = draft("F", pace=Pace(holder="", since=10.0, turns=turns))
+    nothing: Any = None
+
+    assert expected is _yields(m, now, YIELDS, view, nothing)
+    assert not _yields(m, now, STAYS, view, nothing)
+
+
+def test_who_founds_waits_for_nobody() -> None:
+    """3.4: there are no electors yet that could be a majority."""
+    nothing: Any = None
+
+    assert not _yields(draft(), 0.0, YIELDS, views("F")["F"], nothing)
