@@ -9,7 +9,8 @@ from typing import Any
 from attrs import evolve, fields, has
 
 from models.environment import Surroundings
-from models.freeze import Frozen, freeze
+from models.freeze import freeze
+from models.frozen import Frozen
 from models.local import LocalState
 from models.reference import Explored, State
 

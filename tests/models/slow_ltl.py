@@ -91,6 +91,12 @@ def duties_of(found: Explored) -> list[Duty]:
             alone = runs.duty_of(runs.states[source], move)
             if alone is None:
                 continue
+            if move.kind == "heal":
+                # Of no member: meant by its word, or as a step by itself.
+                by_word = "heal" in fair.actions if fair.actions else fair.each
+                if by_word and not fair.of and fair.which is None:
+                    kept[alone].add(number)
+                continue
             for word, member, event in _said(move):
                 if fair.actions and word not in fair.actions:
                     continue

@@ -32,7 +32,7 @@ from models import (
 )
 from models.catalogue import load_world
 from models.check import check
-from models.local import Codes
+from models.member import Codes
 from models.simulate import simulate
 from models.twice import EVERY, FIRST, KEPT, Repetition
 

@@ -9,10 +9,23 @@ from attrs import evolve
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from models import FifoLinks, ModelProblem, View, World, always, always_step, check, eventually
+from models import (
+    FifoLinks,
+    ModelProblem,
+    View,
+    World,
+    always,
+    always_step,
+    check,
+    eventually,
+    load_world,
+    sometimes,
+)
+from models.worlds.two_phase_commit import Vote
 from tests.models.compare import explored, same_report, same_search
 from tests.models.random_models import Plan, build, plans
 from tests.models.test_bounded_links import speakers
+from tests.models.test_same import numbers
 
 
 def calm(most: int) -> Any:
@@ -58,6 +71,17 @@ def test_a_bound_of_what_is_under_way_ends_an_endless_search(most: int) -> None:
     assert "holds" == check(evolve(world, properties=[beyond])).result
 
 
+@pytest.mark.parametrize(
+    ("most", "told"), [(2, ("incomplete", "unknown")), (5, ("violated", "not-reached"))]
+)
+def test_what_was_not_found_is_open_where_states_lie_beyond(most: int, told: Any) -> None:
+    """It counts to 4: that 5 is not reached is known where no state lies beyond."""
+    five = sometimes("five", lambda view: view["a"].n == 5)
+    report = check(numbers(five, same=None, within=lambda view: view["a"].n < most))
+
+    assert told == (report.result, report.properties[0].result)
+
+
 def test_claims_about_steps_are_asked_within_the_bound() -> None:
     def grows(before: View, step: Any, after: View) -> bool:
         return before.under_way() <= 2
@@ -65,10 +89,18 @@ def test_claims_about_steps_are_asked_within_the_bound() -> None:
     assert "holds" == check(evolve(chatty(2), properties=[always_step("inside", grows)])).result
 
 
-def test_claims_about_whole_runs_and_symmetry_are_refused_with_a_bound() -> None:
+def test_claims_about_whole_runs_are_refused_with_a_bound() -> None:
     some_day = eventually("some day", lambda view: True)
     with pytest.raises(ModelProblem, match="about whole runs, and `within` cuts them"):
         evolve(chatty(1), properties=[some_day])
-    alike = evolve(chatty(1), show_links=False, interchangeable=("a", "b"))
-    with pytest.raises(ModelProblem, match="has a bound, within"):
-        check(alike, symmetry=True)
+
+
+def test_a_bound_that_tells_alike_members_apart_is_refused_with_symmetry() -> None:
+    """A renaming of a state within it would lie beyond."""
+    world = load_world("two-phase-commit", members=2)
+    one = evolve(world, within=lambda view: view["rm1"] is not Vote.ABORTED)
+    every = evolve(world, within=lambda view: Vote.ABORTED not in view.values())
+
+    with pytest.raises(ModelProblem, match=r"within\(view\) changes when members are renamed"):
+        check(one, symmetry=True)
+    assert check(every, symmetry=True).beyond < check(every).beyond

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 from models import load_world
 from models.engine import contents as contents_room
-from models.engine import search as search_room
+from models.engine import space as space_room
 from models.engine.coverage import coverage_of
 from models.engine.search import Search
+from models.engine.symmetry import Symmetry
 from models.world import World
 from tests.models.compare import explored, same_report, same_search
-from tests.models.random_models import Plan, build, plans
+from tests.models.random_models import SETS, Plan, build, plans
 
 STATES_MAX = 600
 
@@ -30,15 +31,16 @@ some = settings(max_examples=settings().max_examples // 2)
 @contextmanager
 def always_numbered() -> Iterator[None]:
     """Let every set be numbered from the first row on, however few bits it takes."""
-    with mock.patch.object(search_room, "WORDS_MAX", 0):
+    with mock.patch.object(space_room, "WORDS_MAX", 0):
         yield
 
 
 def stamps(
-    salt: int, names: tuple[str, ...], sender: str, to: str | None, content: Any
+    salt: int, names: tuple[str, ...], sender: str | None, to: str | None, content: Any
 ) -> list[tuple[str, int]]:
     """Return for whom a message is of use, and up to which phase; nobody: it never expires."""
-    parts = [names.index(sender), 0 if to is None else 1 + names.index(to), *map(repr, content)]
+    one, other = (0 if name is None else 1 + names.index(name) for name in (sender, to))
+    parts = [one, other, *map(repr, content)]
     number = sum(ord(char) for part in parts for char in str(part)) * (2 * salt + 1) + salt
     wanted = [name for at, name in enumerate(names) if number >> at & 1]
     return [(name, (number >> (3 + at)) % 3) for at, name in enumerate(wanted)]
@@ -50,7 +52,7 @@ def expiring(plan: Plan, salt: int) -> World:
 
 
 @some
-@given(plans(networks=("set",)))
+@given(plans(networks=tuple(SETS)))
 def test_numbered_contents_equal_the_reference_search(plan: Plan) -> None:
     """States, steps, levels, results, shortest runs and coverage are the same."""
     world = build(plan)
@@ -64,7 +66,7 @@ def test_numbered_contents_equal_the_reference_search(plan: Plan) -> None:
 
 
 @some
-@given(plans(networks=("set",)), st.integers(0, 30), st.booleans())
+@given(plans(networks=tuple(SETS)), st.integers(0, 30), st.booleans())
 def test_messages_expire_as_in_the_reference_search(plan: Plan, salt: int, numbered: bool) -> None:
     """A message goes when the last that could use it has come too far, numbered or not."""
     world = expiring(plan, salt)
@@ -72,9 +74,31 @@ def test_messages_expire_as_in_the_reference_search(plan: Plan, salt: int, numbe
     assume(found is not None)
     assert found is not None
 
-    with mock.patch.object(search_room, "WORDS_MAX", 0 if numbered else 2):
+    with mock.patch.object(space_room, "WORDS_MAX", 0 if numbered else 2):
         same_search(world, found)
         same_report(world, found)
+
+
+@contextmanager
+def always_permuted() -> Iterator[None]:
+    """Sort no members: where they are sorted, sets keep their bits."""
+    with mock.patch.object(Symmetry, "_independent", return_value=False):
+        yield
+
+
+def test_votes_under_symmetry_are_the_same_with_numbers() -> None:
+    """Each voter sends; crashes cut what is sent, and no two voters are told apart."""
+    world = load_world("durable-vote", members=3)
+    bits = Search(world, symmetry=True, numbers_contents=False)
+    numbers = Search(world, symmetry=True)
+    with always_numbered(), always_permuted():
+        bits.run()
+        numbers.run()
+
+    assert bits.tables.contents is None
+    assert numbers.tables.contents is not None
+    assert bits.found.levels == numbers.found.levels
+    assert bits.found.generated == numbers.found.generated
 
 
 def both(world: World) -> tuple[Search, Search]:

@@ -23,7 +23,7 @@ from models.worlds.paxos_founding import Accepted
 NOTE = "models.worlds.note:build"
 JOIN = "models.worlds.join:build"
 PICK = "models.worlds.join_pick:build"
-SYSTEMS = ("clusterer", "discovery", "fair", "reconcile", "standby")
+SYSTEMS = ("clusterer", "discovery", "fair", "reconcile", "standby", "zen")
 OF_SYSTEMS = (*(f"models.worlds.{name}." for name in SYSTEMS), "models.worlds.view_register:")
 """Pinned in files of their own."""
 

@@ -142,3 +142,9 @@ def test_ten_processes_have_their_closed_form() -> None:
 def test_a_list_of_something_else_is_refused() -> None:
     with pytest.raises(ModelProblem, match="gives 'read'"):
         check(evolve(readers_and_writers(1), together=["read"]))  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("events", [{}, None, ["a"]])
+def test_a_joint_step_of_nobody_is_refused(events: Any) -> None:
+    with pytest.raises(ModelProblem, match="joint step 'tick' has the events"):
+        Together("tick", events)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import signal
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,10 @@ from models import Broadcast, Message, MessageBag, World, always, eventually, no
 from models.catalogue import load_world
 from models.check import check
 from models.engine.progress import Tick
-from models.engine.search import Limits, Search, TooFar
+from models.engine.rowset import RowSet
+from models.engine.search import Search
+from models.engine.space import TooFar
+from models.engine.stopping import Limits
 from models.memory import parse_size, resident_bytes
 from models.properties import always_pair
 
@@ -345,3 +350,24 @@ def test_the_first_ctrl_c_ends_a_search_with_its_report(tmp_path: Path) -> None:
     assert "interrupted" == report["stopped_by"]
     assert "incomplete" == report["result"]
     assert report["distinct"] > 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_finished_search_leaves_no_states_in_memory(
+    monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    """Nor until garbage is looked for: the next one may need the memory at once."""
+    made: list[weakref.ref[RowSet]] = []
+    begin = Search._begin
+
+    def noted(search: Search) -> None:
+        begin(search)
+        made.append(weakref.ref(search.states))
+
+    monkeypatch.setattr(Search, "_begin", noted)
+    gc.disable()
+    try:
+        check(load_world("two-phase-commit", members=3), workers=workers, witnesses=True)
+        assert [None] == [states() for states in made]
+    finally:
+        gc.enable()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from attrs import evolve
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from models import FifoLinks, MessageBag, ModelProblem, Together, View, always, check
 from models.network import MessageSet
@@ -35,6 +36,26 @@ def mixed() -> Property:
 def test_claims_that_see_links_are_judged_as_by_the_reference_search(plan: Plan) -> None:
     world = evolve(build(plan), show_links=True)
     world = evolve(world, properties=[few(1), mixed(), few(3), *world.properties])
+    found = explored(world, 300)
+    assume(found is not None)
+
+    same_report(world, same_search(world, found))
+
+
+@settings(max_examples=15)
+@given(plans(networks=("fifo", "bag")), st.integers(0, 2))
+def test_choices_guarded_by_links_are_those_of_the_reference_search(plan: Plan, most: int) -> None:
+    """Each choice of a member is there as a joint step of it alone, while its links hold few."""
+    whole = build(plan)
+    wishes = sorted({f"choice {number}" for offer in plan.offers for number, _ in offer})
+
+    def steps(view: View) -> Iterator[Together]:
+        for name in view.up:
+            if view.under_way(sender=name) <= most:
+                for wish in wishes:
+                    yield Together(f"{name}: {wish}", {name: wish})
+
+    world = evolve(whole, show_links=True, together=steps)
     found = explored(world, 300)
     assume(found is not None)
 

@@ -21,6 +21,7 @@ from models import (
     Faults,
     FifoLinks,
     Message,
+    MessageSet,
     ModelProblem,
     Offline,
     Persist,
@@ -32,6 +33,7 @@ from models import (
     always,
     always_each,
     always_pair,
+    always_step,
     eventually,
     sometimes,
 )
@@ -383,9 +385,25 @@ def test_an_unsound_world_is_refused_when_it_is_made(parts: dict[str, Any], said
         World(**{**whole, **parts})
 
 
-def test_a_budget_is_not_negative() -> None:
-    with pytest.raises(ValueError, match="crashes"):
-        Faults(crashes=-1)
+@pytest.mark.parametrize(
+    ("kind", "parts", "said", "wanted"),
+    [
+        (Faults, {"crashes": -1}, "Faults(crashes=-1)", "a whole number from 0 on"),
+        (Faults, {"losses": "x"}, "Faults(losses='x')", "a whole number from 0 on"),
+        (FifoLinks, {"capacity": 0}, "FifoLinks(capacity=0)", "a whole number from 1 on"),
+        (FifoLinks, {"when_full": "x"}, "FifoLinks(when_full='x')", "wait or lose"),
+        (MessageSet, {"broadcasts": "x"}, "MessageSet(broadcasts='x')", "one or each"),
+    ],
+)
+def test_a_part_of_another_kind_is_told_in_words(
+    kind: Any, parts: dict[str, Any], said: str, wanted: str
+) -> None:
+    """They were told as attrs tells them: with the whole Attribute(...) of the field."""
+    with pytest.raises(ModelProblem) as raised:
+        kind(**parts)
+
+    assert said == raised.value.message
+    assert f"expected {wanted}" in raised.value.next
 
 
 def test_a_joint_step_of_a_stranger_is_refused() -> None:
@@ -602,6 +620,35 @@ def test_a_claim_that_answers_none_is_refused() -> None:
     assert "property 'says' answered None" in problem.message
     line = answers_nothing.__code__.co_firstlineno
     assert problem.place == f"{__file__}:{line}"
+
+
+def test_a_bound_that_answers_none_is_refused() -> None:
+    """Every state lay beyond it, and all claims held."""
+    problem = problem_of(world(Quiet, within=lambda view: None))
+
+    assert "within(view) answered None" in problem.message
+
+
+def test_a_claim_about_steps_is_told_what_it_is_asked_with() -> None:
+    def two(*both: Any) -> bool:
+        _before, _after = both
+        return True
+
+    problem = problem_of(world(Quiet, always_step("two", two)))
+
+    assert "the view before, the step" in problem.next
+
+
+def test_a_claim_about_disks_that_are_not_shown_is_told_how_they_are() -> None:
+    problem = problem_of(world(Quiet, always("disk", lambda view: view.disk["a"] is None)))
+
+    assert "a world shows them: show_disk=" in problem.message
+
+
+def test_same_that_cannot_be_compared_is_named() -> None:
+    problem = problem_of(world(Quiet, same=lambda view: object()))
+
+    assert "same(view) gives what tells no states apart" in problem.message
 
 
 def test_a_claim_about_a_stranger_is_told_who_is_there() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from attrs import evolve
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from models.check import check
 from models.replay import Replay
@@ -14,6 +16,7 @@ from tests.models.compare import explored, same_report, same_search
 from tests.models.orbits import normal_in, orbits
 from tests.models.random_models import LIVENESS, SAFETY, Plan, build, plans
 from tests.models.slow_liveness import Runs, TooLarge, is_fair_lasso
+from tests.models.test_bounds import calm
 
 STATES_MAX = 600
 
@@ -82,10 +85,12 @@ def test_a_mixed_world_is_judged_once_and_the_same(plan: Plan) -> None:
 
 
 @some
-@given(plans(alike=True))
-def test_symmetry_explores_one_state_for_each_renaming(plan: Plan) -> None:
+@given(plans(alike=True), st.none() | st.integers(0, 3))
+def test_symmetry_explores_one_state_for_each_renaming(plan: Plan, bound: int | None) -> None:
     """States, levels and steps under symmetry are those of one state of each orbit."""
     world = build(plan)
+    if bound is not None:
+        world = evolve(world, within=calm(bound))
     found = explored(world, STATES_MAX)
     assume(found is not None)
     assert found is not None

@@ -30,9 +30,10 @@ COUNTS = {
     "reconcile-target": (3, 13, 3),
     "reconcile-one-timed": (33, 46, 15),
     "reconcile-one-timed-seed": (113, 126, 21),
-    "reconcile-two-timed": (832, 901, 43),
-    "reconcile-two-timed-seed": (3_197, 3_490, 39),
+    "reconcile-two-timed": (4_676, 5_764, 48),
+    "reconcile-two-timed-seed": (13_463, 18_241, 48),
     "reconcile-three": (40, 61, 26),
+    "reconcile-three-seed": (103, 124, 12),
     "reconcile-clock": (15, 24, 9),
     "reconcile-one-timer": (15, 24, 9),
 }

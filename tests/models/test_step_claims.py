@@ -26,8 +26,10 @@ from models import (
 )
 from models.properties import Property
 from models.reference import explore
+from models.step_claims import StepClaim
 from models.steps import taken_of
 from tests.models.test_fair_runs import Plan, build, plans
+from tools.show.findings import ended_early
 
 
 @define
@@ -93,6 +95,7 @@ def test_a_clock_with_minutes_implements_one_of_hours() -> None:
 
     assert ("holds", "violated") == (good.result, bad.result)
     assert bad.trace is not None
+    assert ("hours: hours has no step from hours: 1 to hours: 3",) == bad.notes
     assert ["tick", "tick", "skip"] == [step.action for step in bad.trace.steps]
     replay = Replay(world)
     broken = [replay.violates("hours")]
@@ -106,10 +109,11 @@ def test_a_world_that_begins_elsewhere_implements_nothing() -> None:
     world = evolve(
         clock(implements("hours", hours(), by_hours)), beginnings=any_of({"clock": {"hour": [2]}})
     )
-    trace = check(world).trace
+    report = check(world)
 
-    assert trace is not None
-    assert () == trace.steps
+    assert report.trace is not None
+    assert () == report.trace.steps
+    assert ("hours: hours does not begin with hours: 2",) == report.notes
 
 
 def test_a_mapping_names_the_members_of_the_abstract_world() -> None:
@@ -186,3 +190,64 @@ def test_random_claims_about_steps_are_judged_as_by_the_definition(
     if bad:
         assert report.trace is not None
         assert min(bad) + 1 == len(report.trace.steps)
+
+
+@define
+class Held:
+    """Any number up to `most`, one more at a time."""
+
+    most: int
+    number: int = 0
+
+    def choices(self) -> Iterator[str]:
+        if self.number < self.most:
+            yield "one more"
+
+    def receive(self, event: str) -> None:
+        self.number += 1
+
+    def shows(self) -> int:
+        return self.number
+
+
+@settings(max_examples=40)
+@given(plans(), st.integers(0, 3), st.integers(1, 3))
+def test_a_search_that_ends_at_what_is_no_state_tells_the_same_run(
+    plan: Plan, most: int, part: int
+) -> None:
+    """It is ended by a state; what it tells is a step, which the whole search has as well."""
+    abstract = World(
+        name="held",
+        members={"held": lambda: Held(most)},
+        properties=[always_step("none", lambda before, step, after: True)],
+    )
+    claims = [
+        implements("held", abstract, lambda view: {"held": sum(view.values()) // part}),
+        implements("any", abstract, lambda view: {"held": min(sum(view.values()), most)}),
+    ]
+    world = evolve(build(plan), properties=claims)
+    early = check(world)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StepClaim, "is_state", lambda self, view: True)
+        late = check(world)
+
+    assert early.result == late.result
+    assert early.distinct <= late.distinct
+    for one, other in zip(early.properties, late.properties, strict=True):
+        assert one == other or one.result == "unknown"
+    assert (early.trace, early.notes[:1]) == (late.trace, late.notes[:1])
+
+
+def test_a_report_says_where_a_state_of_none_ended_the_search() -> None:
+    """What is open beside it is so for that; where nothing is, the search came to its end."""
+    few = World(
+        name="few",
+        members={"hours": lambda: Held(2)},
+        properties=[always_step("none", lambda before, step, after: True)],
+    )
+    here = implements("few", few, by_hours)
+    other = always_step("other", lambda before, step, after: True)
+
+    assert "the search ended at the violation" == ended_early(check(clock(here, other)))
+    skips = check(clock(implements("hours", hours(), by_hours), other, skips=True))
+    assert ("violated", "") == (skips.result, ended_early(skips))

@@ -36,8 +36,31 @@ def test_electors_that_found_a_cluster_by_votes_implement_a_register() -> None:
     assert ("holds", 32_141) == (report.result, report.distinct)
 
 
+def test_a_register_that_forgets_is_none_and_the_search_ends_there() -> None:
+    """`join-two`, where the outside register answers twice: the chain forks at its first view.
+
+    A state that the abstract register cannot reach ends the search; it has 7.9 million.
+    """
+    world = load_world("register-of-join", mutant="register-forgets")
+    report = check(world)
+
+    assert report.trace is not None
+    assert (CLAIM, 11) == (report.trace.property, report.depth)
+    assert [
+        ("receive set the successor: CHANGE 2 of a from a", "register"),
+        ("receive set the successor: CHANGE 2 of b from b", "register"),
+    ] == [(step.label, step.member) for step in report.trace.steps[8:]]
+    assert report.distinct < 10_000
+    assert "has no step from register: 2 to register: no chain" in report.notes[0]
+    replay = Replay(world)
+    for step in report.trace.steps:
+        assert not replay.violates(CLAIM)
+        replay.step(step.label, step.member)
+    assert replay.violates(CLAIM)
+
+
 def test_who_forgets_what_it_accepted_breaks_the_register_in_a_shortest_run() -> None:
-    """The claim is judged when all is searched; no run of fewer steps breaks it."""
+    """No run of fewer steps breaks it."""
     world = load_world("register-of-votes", mutant="accepted-not-honoured")
     report = check(world)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
-from models import Replay, check, load_world
+from models import Replay, always_step, any_of, check, implements, load_world
 from models.reference import explore
 from models.simulate import simulate
+from tests.models.test_step_claims import by_hours, clock, hours
 
 WORLDS = [
     ("two-phase-commit", {}),
@@ -105,3 +107,41 @@ def test_coverage_counts_steps_that_were_drawn() -> None:
 
     prepared = sum(n for name, n in found.coverage.actions.items() if "prepare " in name)
     assert 0 < prepared <= 300
+
+
+@pytest.mark.parametrize("begins_late", [False, True])
+def test_runs_judge_that_one_world_implements_another(begins_late: bool) -> None:
+    """By the steps drawn, as a search does; and where a run may not begin as it does."""
+    world = clock(implements("hours", hours(), by_hours), skips=True)
+    if begins_late:
+        world = evolve(world, beginnings=any_of({"clock": {"hour": [2]}}))
+    report = check(world)
+
+    found = simulate(world, runs=200, seed=1)
+
+    assert ("violated", "violated") == (found.result, found.claims[0].result)
+    assert found.trace is not None
+    assert report.trace is not None
+    assert report.trace == found.trace
+    assert report.notes[0] in found.notes
+    assert "not-violated" == simulate(clock(*world.properties), runs=50).claims[0].result
+
+
+def test_runs_judge_claims_about_steps() -> None:
+    """A step is told from another between the same two views."""
+    skipped = always_step("no skip", lambda before, step, after: step.action != "skip")
+    world = clock(skipped, skips=True)
+
+    found = simulate(world, runs=200, seed=1)
+
+    assert ("violated", 3) == (found.claims[0].result, found.claims[0].trace_length)
+    assert found.trace is not None
+    assert "skip" == found.trace.steps[-1].action
+    assert "not-violated" == simulate(clock(skipped), runs=50).claims[0].result
+
+
+@pytest.mark.parametrize(
+    ("name", "result"), [("register-of-join", "not-violated"), ("register-of-note", "violated")]
+)
+def test_runs_hold_members_against_the_register_of_views(name: str, result: str) -> None:
+    assert result == simulate(load_world(name), runs=300, seed=1).result

@@ -15,7 +15,8 @@ from models.check import check
 from models.engine import rowset, watching
 from models.engine import workers as room
 from models.engine.rowset import RowSet
-from models.engine.search import Limits, Search
+from models.engine.search import Search
+from models.engine.stopping import Limits
 from models.memory import Budget
 from models.properties import always_each, always_pair
 from models.report import Report

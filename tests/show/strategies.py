@@ -33,7 +33,7 @@ def any_trace(draw: st.DrawFn) -> Trace:
     someone = st.sampled_from(members)
     attributes = st.dictionaries(texts, texts, max_size=3)
     states = st.fixed_dictionaries(dict.fromkeys(members, attributes))
-    messages = st.builds(MessageText, someone, st.none() | someone, texts)
+    messages = st.builds(MessageText, st.none() | someone, st.none() | someone, texts)
     steps = st.builds(
         Step,
         st.sampled_from(ACTIONS) | texts,

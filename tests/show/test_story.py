@@ -145,7 +145,8 @@ def test_every_step_says_who_does_what_to_which_message(trace: Trace) -> None:
         text = sentence(moment, story).text
         wanted = [step.member] if step.member is not None else []
         if step.message is not None:
-            wanted += [step.message.content, step.message.sender]
+            sender = step.message.sender
+            wanted += [step.message.content, *([] if sender is None else [sender])]
         if step.detail and not moment.side:
             wanted.append(step.detail)
 

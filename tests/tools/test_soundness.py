@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from models import freeze, local
+from models import freeze, member_objects, member_steps
+from models.local import LocalState
+from models.network import MessageSet
 from tools.soundness import compare
 from tools.soundness.__main__ import main
 from tools.soundness.plain_search import Setting, search
@@ -44,8 +46,8 @@ def test_the_same_seed_is_the_same_model() -> None:
 
 
 def no_types(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(freeze, "_TRUE", 1)
-    patch.setattr(freeze, "_FALSE", 0)
+    patch.setattr(freeze, "TRUE", 1)
+    patch.setattr(freeze, "FALSE", 0)
 
 
 def no_floats(patch: pytest.MonkeyPatch) -> None:
@@ -56,21 +58,28 @@ def no_second_names(patch: pytest.MonkeyPatch) -> None:
     def frozen_alone(values: Iterable[Any]) -> tuple[Any, ...]:
         return tuple([freeze.freeze(value) for value in values])
 
-    patch.setattr(local, "freeze_all", frozen_alone)
+    patch.setattr(member_objects, "freeze_all", frozen_alone)
 
 
 def dropped_crashes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(local.MemberCode, "_leaves_a_mark", lambda code, event: False)
+    patch.setattr(member_steps.Steps, "_leaves_a_mark", lambda code, event: False)
 
 
 def restarts_for_all(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(
-        local.MemberCode, "_stopped", lambda code, disk: local.LocalState(False, (), disk)
-    )
+    patch.setattr(member_steps.Steps, "_stopped", lambda code, disk: LocalState(False, (), disk))
 
 
 def private_types(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(local, "thaw_event", lambda event, backwards=False: event)
+    patch.setattr(member_steps, "thaw_event", lambda event, backwards=False: event)
+
+
+def senders_are_kept(patch: pytest.MonkeyPatch) -> None:
+    """A set of messages without senders tells them apart by their senders."""
+    patch.setitem(compare.NETWORKS, "set of nobody", MessageSet(broadcasts="each"))
+
+
+def broadcasts_are_one(patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(compare.NETWORKS, "set of each", MessageSet())
 
 
 @pytest.mark.slow
@@ -83,6 +92,8 @@ def private_types(patch: pytest.MonkeyPatch) -> None:
         dropped_crashes,
         restarts_for_all,
         private_types,
+        senders_are_kept,
+        broadcasts_are_one,
     ],
     ids=lambda function: function.__name__,
 )

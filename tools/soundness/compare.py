@@ -20,7 +20,13 @@ from models.world import World
 from tools.soundness.plain_search import Plain, Setting, Space, TooLarge, search
 from tools.soundness.random_model import Model
 
-NETWORKS: dict[str, Network] = {"set": MessageSet(), "bag": MessageBag(), "fifo": FifoLinks()}
+NETWORKS: dict[str, Network] = {
+    "set": MessageSet(),
+    "set of each": MessageSet(broadcasts="each"),
+    "set of nobody": MessageSet(with_sender=False),
+    "bag": MessageBag(),
+    "fifo": FifoLinks(),
+}
 MAKE = {"always": always, "sometimes": sometimes, "always possible": always_possible}
 
 Verdict = Literal["same", "different", "refused", "too large"]

@@ -28,7 +28,11 @@ class TooLarge(Exception):
 
 @frozen
 class Setting:
-    """A closed world as plain values.  `network`: "set", "bag" or "fifo"."""
+    """A closed world as plain values.
+
+    `network`: "set"; "set of each", where a broadcast is a message to each; "set of nobody", where
+    it is so, too, and nobody says who sent it; "bag" or "fifo".
+    """
 
     makers: Mapping[str, Callable[[], Any]]
     network: str
@@ -37,17 +41,21 @@ class Setting:
     losses: int = 0
     duplicates: int = 0
 
+    @property
+    def is_set(self) -> bool:
+        return self.network.startswith("set")
+
 
 @frozen
 class State:
     """`life`: of each member; `held`: the objects of those that are up; `disks`: what is durable;
-    `net`: (sender, to or None, content) of all messages, the oldest first.
+    `net`: (sender or None, to or None, content) of all messages, the oldest first.
     """
 
     life: dict[str, str]
     held: dict[str, Any]
     disks: dict[str, dict[str, Any]]
-    net: list[tuple[str, str | None, Any]]
+    net: list[tuple[str | None, str | None, Any]]
     crashes: int
     losses: int
     duplicates: int
@@ -92,13 +100,13 @@ def key_of(state: State, network: str) -> Hashable:
     )
     messages: Any = [(sender, to, told(content, {})) for sender, to, content in state.net]
     match network:
-        case "set":
-            messages = frozenset(messages)
         case "bag":
             messages = tuple(sorted(messages, key=repr))
         case "fifo":
             # What lies in different links has no order.
             messages = tuple(sorted(messages, key=lambda sent: sent[:2]))
+        case _:
+            messages = frozenset(messages)
     return members, messages, state.crashes, state.losses, state.duplicates
 
 
@@ -149,7 +157,7 @@ class Plain:
         yield from self._network(state)
 
     def _network(self, state: State) -> Iterator[Step]:
-        links: set[tuple[str, str | None]] = set()
+        links: set[tuple[str | None, str | None]] = set()
         for at, (sender, to, _) in enumerate(state.net):
             if self.setting.network == "fifo" and (sender, to) in links:
                 continue
@@ -159,10 +167,10 @@ class Plain:
                 if state.life[name] == UP:
                     after = copied(state)
                     content = copied(after.net[at][2])
-                    if self.setting.network != "set":
+                    if not self.setting.is_set:
                         del after.net[at]
                     yield from self._receive(after, name, Message(sender, content))
-            if self.setting.network != "set":
+            if not self.setting.is_set:
                 if state.losses:
                     after = copied(state)
                     del after.net[at]
@@ -216,10 +224,11 @@ class Plain:
         for after, so_far in cut:
             yield Step(after, True, so_far == last)
 
-    def _send(self, state: State, sender: str, to: str | None, content: Any) -> None:
+    def _send(self, state: State, name: str, to: str | None, content: Any) -> None:
+        sender = None if self.setting.network == "set of nobody" else name
         sent = (sender, to, content)
         known = [(s, t, told(c, {})) for s, t, c in state.net]
-        if self.setting.network != "set" or (sender, to, told(content, {})) not in known:
+        if not self.setting.is_set or (sender, to, told(content, {})) not in known:
             state.net.append(sent)
 
     def _crashed(self, state: State, name: str) -> State:

@@ -64,7 +64,7 @@ PLAIN = ["0", "1", "False", "True", "0.0", "1.0", "-0.0", "None", "'x'", "b'x'",
 
 NUMBERS = ["0", "1", "False", "True", "0.0", "1.0", "-0.0"]
 
-NETWORKS = ("set", "bag", "fifo")
+NETWORKS = ("set", "set of each", "set of nobody", "bag", "fifo")
 
 
 @frozen
@@ -291,7 +291,7 @@ def write(seed: int) -> Model:
         network,
         crashes=dice.choice([0, 1, 1, 2]),
         restarts=w.chance(0.7),
-        losses=dice.choice([0, 0, 1]) if network != "set" else 0,
+        losses=dice.choice([0, 0, 1]) if network in ("bag", "fifo") else 0,
         duplicates=dice.choice([0, 0, 1]) if network == "bag" else 0,
         may_refuse=w.may_refuse,
     )

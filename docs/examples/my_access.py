@@ -1,0 +1,65 @@
+"""Readers and writers of a variable: it is a member, and each step with it a joint one."""
+
+from joinproto.checking import NOT_ENABLED, Maybe, Together, World, always_pair, sometimes_one
+
+
+class Access:
+    def __init__(self):
+        self.readers = 0
+        self.writes = False
+
+    def receive(self, event):
+        match event:
+            case "read" if not self.writes:
+                self.readers += 1
+            case "write" if not self.writes and self.readers == 0:
+                self.writes = True
+            case "leave" if self.writes:
+                self.writes = False
+            case "leave":
+                self.readers -= 1
+            case _:
+                return NOT_ENABLED
+        return None
+
+
+class Process:
+    def __init__(self):
+        self.phase = "idle"
+
+    def choices(self):
+        if self.phase == "idle":
+            yield Maybe("wants to read")
+            yield Maybe("wants to write")
+
+    def receive(self, event):
+        before, wanted = self.phase, f"wants to {event}"
+        if event == "leave":
+            self.phase = "idle"
+            return None if before in ("read", "write") else NOT_ENABLED
+        self.phase = event
+        return None if before == ("idle" if event.startswith("wants") else wanted) else NOT_ENABLED
+
+    def shows(self):
+        return self.phase
+
+
+def world(processes: int = 3) -> World:
+    names = [f"p{number}" for number in range(1, processes + 1)]
+    return World(
+        name="access",
+        members={**dict.fromkeys(names, Process), "access": Access},
+        together=[
+            Together(f"{name}: {deed}", {name: deed, "access": deed})
+            for name in names
+            for deed in ("read", "write", "leave")
+        ],
+        properties=[
+            always_pair(
+                "a writer is alone",
+                lambda one, other: one != "write" or other not in ("read", "write"),
+                among=names,
+            ),
+            sometimes_one("somebody writes", lambda phase: phase == "write", among=names),
+        ],
+    )
