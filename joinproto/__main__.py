@@ -153,6 +153,8 @@ def _fail(arguments: list[str], error: BaseException, problem: JoinprotoError | 
         )
     if "--json" in arguments:
         words = {"code": problem.code, "message": problem.message, "next": problem.next}
+        if (run := getattr(problem, "led_to", None)) is not None:
+            words["run"] = [f"{one.member or 'together'}: {one.label}" for one in run.steps]
         print(json.dumps({"error": words}), flush=True)  # noqa: T201
     else:
         # Paths and names of peers end here: nothing in them that a terminal obeys.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from joinproto.errors import UsageProblem
+from joinproto.errors import EnvironmentProblem, UsageProblem
 from tools.cli.main import cli
 
 K8S = """cluster_formation.peer_discovery_backend = rabbit_peer_discovery_k8s
@@ -136,11 +136,38 @@ def test_boot_joins_who_answers(tmp_path: Path) -> None:
     assert "now: join rabbit@b: of the nodes that answer rabbit@b is first (D3)" in found.output
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [('{"rabbit@b": {"foo": 1}}', "rabbit@b.foo: "), ('{"rabbit@b": 7}', "rabbit@b: "), ("{", "")],
+)
+def test_what_does_not_fit_in_what_is_seen_is_named(tmp_path: Path, text: str, place: str) -> None:
+    """Which node, which field; and no option is advised that the command has not."""
+    file, seen = tmp_path / "rabbitmq.conf", tmp_path / "seen.json"
+    file.write_text(CLASSIC)
+    seen.write_text(text)
+
+    refused = run("boot", str(file), "--node", "rabbit@a", "--seen", str(seen)).exception
+
+    assert str(refused).startswith(f"--seen: {place}")
+    assert not getattr(refused, "next", "").startswith("--schema")
+
+
 def test_another_address_is_refused() -> None:
     found = run("conformance", "http://127.0.0.1")
 
     assert found.exception is not None
     assert "KIND+http://HOST:PORT" in getattr(found.exception, "next", "")
+
+
+@pytest.mark.parametrize("kind", ["consul", "etcd2", "etcd3"])
+def test_of_a_server_that_does_not_answer_nothing_is_said(kind: str) -> None:
+    """Not that it does not conform: exit code 4, and where it was asked."""
+    found = run("conformance", f"{kind}+http://127.0.0.1:1")
+
+    assert isinstance(found.exception, EnvironmentProblem)
+    assert 4 == found.exception.code
+    assert f"{kind}+http://127.0.0.1:1 gives no answer" in found.exception.message
+    assert "FAILS" not in found.output
 
 
 def test_a_search_that_was_not_ended_says_so(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
         ("first_model", "holds", 355),
         ("my_first_try", "violated", 6),
         ("my_model", "holds", 16),
+        ("my_window", "holds", 7),
+        ("my_access", "holds", 91),
         ("from_tla", "violated", 14),
         ("from_quint", "violated", 19),
         ("from_promela", "holds", 4),

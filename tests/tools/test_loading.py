@@ -232,8 +232,9 @@ def test_a_value_that_the_function_cannot_use_is_told_by_its_option(
     both = run(path, "--set", "losses=x", "--set", "members=y")
 
     assert 2 == done.code
-    assert "world() cannot be built with --set losses=x: TypeError: " in done.err
-    assert "without --set losses=x it can be built" in done.err
+    assert "world() cannot be built with --set losses=x: Faults(losses='x')" in done.err
+    expected = "expected a whole number from 0 on; without --set losses=x it can be built"
+    assert expected in done.err
     assert "--set members=y does not fit: members is a whole number" in both.err
     assert 0 == run(path, "--set", "losses=1").code
 

@@ -11,39 +11,34 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import click
 from attrs import evolve, frozen
 
-from joinproto.errors import LimitReached, UsageProblem
+from joinproto.errors import JoinprotoError, UsageProblem
 from joinproto.json_form import Merged, Seconds, encoded, printed
 from models import catalogue
-from models.answers import Answers
 from models.entry import Entry
 from models.loaded import Loaded
 from models.options import words_of
-from models.plain import check_small
+from models.parameters import takes_text
+from models.problems import ModelProblem
 from models.report import Report
-from tools.cli import loading, results
-from tools.cli.estimate import estimate, smaller_reports
-from tools.cli.interrupting import Interrupt, interruptible
-from tools.cli.output import Terminal, alone_on_stdout, error_stream, is_terminal
+from tools.cli import loading, results, sweep
+from tools.cli.output import Terminal, alone_on_stdout, is_terminal
+from tools.cli.searching import Settings, identity, refuse_too_little, searched, watched
 from tools.cli.tier import run_tier
 from tools.cli.warming import warm_up
+from tools.cli.world_help import WorldCommand
 from tools.show import findings
-from tools.show.amounts import size
-from tools.show.progress import Progress
 from tools.show.summary import summary
 from tools.show.write import format_of, write_trace
 
-WORKERS_MOST = 16
-"""Of those that nobody asked for."""
 EXAMPLE = """\b
 Examples:
   joinproto check two-phase-commit --members 7
@@ -51,37 +46,6 @@ Examples:
   joinproto check path/to/my_model.py::ring --max-seconds 60
   joinproto check --tier quick
 """
-
-SECONDS_WORTH_SAYING = 2.0
-"""A search that takes less is over before its estimate is read."""
-
-
-@frozen(kw_only=True)
-class Settings:
-    """How to search, whatever the world.  `memory_bytes`: of the whole process."""
-
-    as_json: bool
-    symmetry: bool
-    strict: bool
-    states_max: int | None
-    memory_bytes: int | None
-    seconds_max: float | None
-    trace: Path | None
-    out: Path | None
-    estimate: bool | None
-    engine: str
-    master: str | None
-    resume: bool
-    states: bool
-    cache: bool
-    workers: int | None
-
-    def limits(self) -> dict[str, Any]:
-        return {
-            "states_max": self.states_max,
-            "memory_max_bytes": self.memory_bytes,
-            "seconds_max": self.seconds_max,
-        }
 
 
 @frozen
@@ -96,7 +60,7 @@ class Checked:
     ]
 
 
-@click.command(epilog=EXAMPLE)
+@click.command(cls=WorldCommand, epilog=EXAMPLE)
 @click.argument("target", metavar="[WORLD|FILE.py[::NAME]]", required=False)
 @loading.world_options
 @click.option(
@@ -179,7 +143,41 @@ def check(
         return _check_tier(tier, settings)
     if target is None:
         raise click.UsageError("name a world or a file, or check all with --tier quick")
+    each = sweep.swept(options, partial(takes_text, target))
+    if each is not None:
+        return _check_each(target, each, settings)
     return _check_one(target, options, settings)
+
+
+def _check_each(target: str, each: list[dict[str, Any]], settings: Settings) -> int:
+    if settings.trace is not None or settings.out is not None:
+        raise UsageProblem(
+            "--trace and --out keep one search, and this is a sweep", next="leave them out"
+        )
+    rows: list[sweep.Swept] = []
+    codes = set()
+    with alone_on_stdout(settings.as_json):
+        every = [catalogue.load(target, options) for options in each]
+        for at, loaded in enumerate(every, start=1):
+            words = sweep.named(loaded.options)
+            if is_terminal():
+                click.echo(f"{words}  ({at} of {len(every)})", err=True)
+            try:
+                with _telling_what_led_there(settings):
+                    report, _ = searched(loaded, settings)
+            except JoinprotoError as problem:
+                problem.message += f", with {words}"
+                if rows and not settings.as_json:
+                    click.echo(sweep.text(sweep.Sweep(loaded.world.name, tuple(rows))))
+                raise
+            rows.append(sweep.row(loaded.options, report))
+            codes.add(_code(report, settings, words))
+            if report.stopped_by == "interrupted":
+                break
+    left = tuple(loaded.options for loaded in every[len(rows) :])
+    found = sweep.Sweep(every[0].world.name, tuple(rows), left)
+    click.echo(printed(found) if settings.as_json else sweep.text(found))
+    return next(code for code in (1, 3, 0) if code in codes)
 
 
 def _size(text: str | None) -> int | None:
@@ -244,10 +242,9 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
     with alone_on_stdout(settings.as_json):
         loaded = catalogue.load(target, options)
         if settings.out is not None and not settings.resume:
-            results.prepare(settings.out, _identity(loaded, settings))
-        search = _on_spark if settings.engine == "spark" else _here
-        small = _as_small(loaded, settings)
-        report, compiled = search(loaded, settings) if small is None else (small, 0.0)
+            results.prepare(settings.out, identity(loaded, settings))
+        with _telling_what_led_there(settings):
+            report, compiled = searched(loaded, settings)
     found = Checked(report, compiled, loaded.options, tuple(findings.not_exercised(report)))
     if settings.as_json:
         click.echo(printed(found))
@@ -255,6 +252,17 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
         click.echo(_text(loaded, report, settings))
     _write(loaded, report, encoded(found), settings)
     return _code(report, settings)
+
+
+@contextmanager
+def _telling_what_led_there(settings: Settings) -> Iterator[None]:
+    """Print the run to where a member's code goes wrong, where a search knows one."""
+    try:
+        yield
+    except ModelProblem as problem:
+        if problem.led_to is not None and not settings.as_json:
+            click.echo(Terminal.now().chart(problem.led_to), err=True)
+        raise
 
 
 def _refuse_folder(path: Path) -> None:
@@ -266,26 +274,15 @@ def _refuse_folder(path: Path) -> None:
         raise UsageProblem(f"--trace: {found}", next="name a file in a folder that exists")
 
 
-def _identity(loaded: Loaded, settings: Settings) -> dict[str, Any]:
-    """Return what makes a search this one and no other."""
-    where = loaded.target if loaded.file is None else str(loaded.file)
-    _, colons, name = loaded.target.partition("::")
-    return {
-        "world": where + colons + name if loaded.file else where,
-        "options": dict(loaded.options),
-        # Where it is searched makes no difference to what is found.
-        "symmetry": settings.symmetry,
-    }
-
-
-def _code(report: Report, settings: Settings) -> int:
+def _code(report: Report, settings: Settings, words: str = "") -> int:
     if report.result == "violated":
         return 1
     if report.result == "incomplete":
         return 3
     idle = list(findings.not_exercised(report)) if settings.strict else []
     if idle:
-        click.echo(f"joinproto: --strict: not exercised: {'; '.join(idle)}", err=True)
+        where = f" with {words}" if words else ""
+        click.echo(f"joinproto: --strict: not exercised{where}: {'; '.join(idle)}", err=True)
     return 1 if idle else 0
 
 
@@ -330,152 +327,16 @@ def _say_not_written(path: Path) -> None:
 # -- engines ---------------------------------------------------------------------------
 
 
-def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
-    """Return the report of a small world that ships, searched without the engine; None: it is not.
-
-    A model of one's own may share state, or be slow: the engine watches for that.
-    """
-    asks_for_more = (
-        loaded.file is not None
-        or settings.engine == "spark"
-        or settings.symmetry
-        or settings.estimate
-        or settings.out is not None
-        or any(limit is not None for limit in settings.limits().values())
-    )
-    if asks_for_more:
-        return None
-    with loaded.at_work(), interruptible() as interrupt:
-        return check_small(loaded.world, interrupted=interrupt.was_asked)
-
-
-def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
-    """Return the report of the local engine, and the seconds spent compiling it."""
-    from models.check import check as search_world
-    from models.engine.workers import cores
-    from models.memory import resident_bytes
-
-    with _watched() as (progress, compiled), loaded.at_work(), interruptible() as interrupt:
-        answers = _answers(loaded, settings, partial(_say, progress))
-        _refuse_too_little(settings.memory_bytes, resident_bytes())
-        workers = settings.workers or min(cores(), WORKERS_MOST)
-        warm_up(symmetry=settings.symmetry, workers=workers)
-        _say_estimate(loaded, settings)
-        if settings.engine == "auto" and find_spec("pyspark") is not None:
-            from spark_explore import explore
-
-            plan = _plan(loaded, settings, progress, interrupt)
-            report = explore.auto(loaded.world, evolve(plan, answers=answers, workers=workers))
-        elif settings.out is not None:
-            from spark_explore import explore
-
-            plan = _plan(loaded, settings, progress, interrupt)
-            report = explore.here(loaded.world, evolve(plan, answers=answers, workers=workers))
-        else:
-            report = search_world(
-                loaded.world,
-                symmetry=settings.symmetry,
-                progress=progress,
-                interrupted=interrupt.was_asked,
-                answers=answers,
-                workers=workers,
-                **settings.limits(),
-            )
-    return report, compiled()
-
-
-def _answers(loaded: Loaded, settings: Settings, tell: Callable[[str], None]) -> Answers | None:
-    """Return what is kept of members' answers; None for a world of somebody's own."""
-    if not settings.cache or loaded.file is not None:
-        return None
-    return Answers.of(loaded.target, loaded.world.source, tell, settings.memory_bytes)
-
-
-@contextmanager
-def _watched() -> Iterator[tuple[Progress, Callable[[], float]]]:
-    """Yield a progress line, and a clock of the compiler, which announces itself."""
-    from models.engine import telling_of_compilation
-
-    with (
-        Progress(error_stream()) as progress,
-        telling_of_compilation(partial(_say, progress)) as compiling,
-    ):
-        yield progress, lambda: compiling.seconds
-
-
-def _say(progress: Progress, text: str) -> None:
-    progress.close()
-    click.echo(text, err=True)
-
-
-def _refuse_too_little(limit_bytes: int | None, needed_bytes: int) -> None:
-    if limit_bytes is not None and limit_bytes < needed_bytes:
-        raise LimitReached(
-            f"the memory limit of {size(limit_bytes)} is less than the {size(needed_bytes)}"
-            " this process needs before its first state",
-            next=f"--max-memory {math.ceil(2 * needed_bytes / 2**20)}M or more, or none",
-        )
-
-
-def _say_estimate(loaded: Loaded, settings: Settings) -> None:
-    from models.memory import default_limit_bytes, resident_bytes
-
-    asked = settings.estimate is True
-    wanted = asked or (settings.estimate is None and is_terminal() and not settings.as_json)
-    if not wanted:
-        return
-    guess = None
-    if loaded.sized is not None and loaded.members is not None:
-        report_of = smaller_reports(loaded.sized, symmetry=settings.symmetry)
-        guess = estimate(loaded.members, loaded.least, report_of)
-    if guess is not None and (asked or guess.seconds > SECONDS_WORTH_SAYING):
-        limit = settings.memory_bytes or default_limit_bytes()
-        click.echo(guess.text(limit - resident_bytes()), err=True)
-    elif guess is None and asked:
-        click.echo("estimate: none, because fewer members tell nothing here", err=True)
-
-
-def _on_spark(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
-    from spark_explore import explore
-
-    with _watched() as (progress, compiled), loaded.at_work():
-        report = explore.run(loaded.world, _plan(loaded, settings, progress, Interrupt()))
-    return report, compiled()
-
-
-def _plan(loaded: Loaded, settings: Settings, progress: Progress, interrupt: Interrupt) -> Any:
-    from models.engine.search import Limits
-    from spark_explore.explore import Plan
-
-    return Plan(
-        limits=Limits(
-            states=settings.states_max,
-            memory_bytes=settings.memory_bytes,
-            seconds=settings.seconds_max,
-            interrupted=interrupt.was_asked,
-        ),
-        master=settings.master,
-        out=None if settings.out is None else settings.out.resolve(),
-        resume=settings.resume,
-        keeps_states=settings.states,
-        symmetry=settings.symmetry,
-        identity=_identity(loaded, settings),
-        progress=progress,
-        tell=partial(_say, progress),
-    )
-
-
 # -- a tier ----------------------------------------------------------------------------
 
 
 def _check_tier(tier: Literal["quick", "long"], settings: Settings) -> int:
     from models.check import check as search_world
-    from models.engine.workers import cores
     from models.memory import resident_bytes
 
-    _refuse_too_little(settings.memory_bytes, resident_bytes())
-    workers = settings.workers or min(cores(), WORKERS_MOST)
-    with _watched() as (progress, _):
+    refuse_too_little(settings.memory_bytes, resident_bytes())
+    workers = settings.at_once()
+    with watched() as (progress, _):
         warm_up(workers=workers)
 
         def search(item: Entry, mutant: str | None) -> Report:

@@ -1,11 +1,12 @@
 """`joinproto clusterer`: declarative cluster configs, read, compared and played through.
 
-Exit code 0 whatever the answer; 1 where a config is not valid, or an outcome depends on the
-order; 2 where an input cannot be read.
+Exit code 0 whatever the answer; 1 where `validate` finds a config that is not valid; 2 where an
+input cannot be read.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -23,6 +24,7 @@ from joinproto.clusterer.play import Played, play, play_orders
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.story import Story, story_of
 from joinproto.clusterer.telling import StepTold
+from joinproto.errors import UsageProblem
 from joinproto.json_form import Merged, printed
 from tools.cli.clusterer_files import config_of, text_of
 from tools.cli.clusterer_run import apply, node, plan_as_text, status
@@ -33,6 +35,8 @@ Example:
   joinproto clusterer compare cluster.config new.config --json
   joinproto clusterer run two-younger-at-once --seeds 20
 """
+STATUSES = """write an object, as {"a": "off"}"""
+STORY = "docs/clusterer.md, Stories, says what fits; `joinproto clusterer stories` lists whole ones"
 STORIES = Path(joinproto.__file__).parent / "clusterer" / "stories"
 
 
@@ -74,7 +78,7 @@ def options(command: Any) -> Any:
 @click.argument("file")
 def validate(file: str, release: str, as_json: bool) -> int:
     """Read a config; exit code 1 where it is not valid, with its first error."""
-    answer = answer_read(AskRead(text=text_of(file), release=Release(release)))
+    answer = answer_read.answer(AskRead(text=text_of(file), release=Release(release)))
     if as_json:
         click.echo(printed(Validated(file, answer)))
         return int(answer.error is not None)
@@ -102,7 +106,7 @@ def compare(a: str, b: str, release: str, as_json: bool) -> int:
     epilog="Example: joinproto clusterer plan cluster.config new.config --status status.json"
 )
 @options
-@click.option("--status", metavar="FILE", help="JSON: node to ready, off or reset; else ready.")
+@click.option("--status", metavar="FILE", help="JSON: node to off, reset or blank; else ready.")
 @click.argument("current")
 @click.argument("new")
 def plan(current: str, new: str, status: str | None, release: str, as_json: bool) -> int:
@@ -124,9 +128,10 @@ def plan(current: str, new: str, status: str | None, release: str, as_json: bool
 
 def statuses_of(file: str, nodes: frozenset[str]) -> dict[str, Up]:
     """Return what a file says of the nodes; raises `DoesNotFit` with the node at fault."""
-    found = parse(text_of(file))
+    found = json_of(file, next=STATUSES)
     if not isinstance(found, dict):
-        raise DoesNotFit("", f"{file}: expected an object", next='{"a": "off"}')
+        said = f"{file}: expected an object, found {json.dumps(found)[:40]}"
+        raise DoesNotFit("", said, next=STATUSES)
     known = {one.value: one for one in Up}
     for name, said in found.items():
         if name not in nodes:
@@ -135,6 +140,15 @@ def statuses_of(file: str, nodes: frozenset[str]) -> dict[str, Up]:
             words = ", ".join(known)
             raise DoesNotFit(name, f"{file}: {name} is {said!r}", next=f"write one of {words}")
     return {name: known[said] for name, said in found.items()}
+
+
+def json_of(file: str, *, next: str) -> Any:
+    """Return what stands in a file; raises `DoesNotFit` with its name."""
+    try:
+        return parse(text_of(file))
+    except DoesNotFit as error:
+        message = error.message.replace("the input is", f"{file}:").replace("the input", file)
+        raise DoesNotFit(error.path, message, next=next) from None
 
 
 # -- stories -------------------------------------------------------------------------------
@@ -195,11 +209,18 @@ def story_from(name: str) -> Story:
     """Return the story of a file, or one that ships; raises `UsageProblem`."""
     shipped = STORIES / f"{name}.json"
     is_shipped = "/" not in name and not Path(name).exists() and shipped.is_file()
+    if not is_shipped and name != "-" and not Path(name).exists():
+        raise UsageProblem(
+            f"{name}: neither a file nor a story that ships",
+            next="joinproto clusterer stories   lists those that ship",
+        )
+    found = json_of(str(shipped) if is_shipped else name, next=STORY)
     try:
-        return story_of(parse(text_of(str(shipped) if is_shipped else name)))
+        return story_of(found)
     except DoesNotFit as error:
         place = f"{error.path}: " if error.path else ""
-        raise DoesNotFit(error.path, f"{place}{error.message}", next=error.next) from None
+        advice = STORY if error.next.startswith("--schema") else error.next
+        raise DoesNotFit(error.path, f"{place}{error.message}", next=advice) from None
 
 
 def _as_text(played: Played) -> Iterator[str]:
@@ -207,7 +228,8 @@ def _as_text(played: Played) -> Iterator[str]:
         yield f"step {at}"
         yield from _step_as_text(step)
     if played.orders is not None:
-        yield f"{played.orders} orders, {played.outcomes} different outcomes"
+        what = "outcome" if played.outcomes == 1 else "different outcomes"
+        yield f"{played.orders} orders, {played.outcomes} {what}"
     if played.differs is None:
         return
     found = played.differs

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +21,14 @@ from joinproto.json_form import printed
 from tools.cli.clusterer_files import config_of, text_of
 
 LOOK_SECONDS = 0.5
+PATIENCE = 120.0
+Ask = Callable[[Address, Mapping[str, Any], float], dict[str, Any]]
 TO = click.option("--to", required=True, metavar="HOST:PORT", help="Where the node answers.")
+SECRET = click.option(
+    "--secret-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The nodes' secret_file, if they have one.",
+)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 NODE_EXAMPLE = """\b
@@ -85,6 +93,7 @@ class Applied:
 
     to: Annotated[str, "where it was asked"]
     plan: Annotated[Plan, "what the config does, as far as can be known before"]
+    unsure: Annotated[tuple[str, ...], "who is about to join, so its data may be lost, too"]
     sent: Annotated[bool, "false: not confirmed, so nothing was sent"]
     reply: Annotated[str | None, "what the node answered; null: not sent"] = None
     ready: Annotated[bool | None, "with --wait: all nodes of the config are ready"] = None
@@ -93,48 +102,50 @@ class Applied:
 @click.command(epilog=APPLY_EXAMPLE)
 @click.argument("config")
 @TO
+@SECRET
 @click.option("--yes", is_flag=True, help="Go on although data are lost.")
 @click.option("--wait", type=click.FloatRange(0), help="Seconds until all its nodes are ready.")
 @AS_JSON
-def apply(config: str, to: str, yes: bool, wait: float | None, as_json: bool) -> int:
+def apply(
+    config: str, to: str, secret_file: Path | None, yes: bool, wait: float | None, as_json: bool
+) -> int:
     """Give a cluster config to a running node; the others follow.
 
-    Said beforehand: who is wiped, leaves, restarts or waits.  Where data are lost it asks; where
-    it cannot ask, --yes is needed.  Exit codes: 1 refused, or not ready in time; 2 the config, or
-    not confirmed; 4 no node answers.
+    Said beforehand: who is wiped, leaves, restarts or waits.  Where data are or may be lost it
+    asks; where it cannot ask, --yes is needed.  Exit codes: 1 refused, or not ready in time; 2 the
+    config, or not confirmed; 4 no node answers.
     """
     address = Address.parse_local(to)
-    found = _ask(address, {"op": "status"})
+    ask = _asker(secret_file)
+    found = ask(address, {"op": "status"}, PATIENCE)
     release = Release(found["release"])
     text = text_of(config)
     new = config_of(config, release, text).held.config
-    plan = _plan(found, new, release, to)
+    plan, unsure = _plan(ask, found, new, release, to)
     if not as_json:
-        click.echo("\n".join(plan_as_text(config, plan)))
-    if plan.wiped and not yes and not _confirmed(plan, as_json=as_json):
+        joining = [f"  {one} is about to join: what it has now may be lost" for one in unsure]
+        click.echo("\n".join([*plan_as_text(config, plan), *joining]))
+    lost = ", ".join(sorted({*plan.wiped, *unsure}))
+    if lost and not yes and not _confirmed(lost, as_json=as_json):
         if as_json:
-            click.echo(printed(Applied(to=to, plan=plan, sent=False)))
+            click.echo(printed(Applied(to=to, plan=plan, unsure=unsure, sent=False)))
         raise UsageProblem(
-            f"not confirmed: the data of {', '.join(plan.wiped)} would be lost; nothing was sent",
+            f"not confirmed: the data of {lost} would be lost; nothing was sent",
             next="look at the plan, then --yes",
         )
-    answer = _ask(address, {"op": "apply", "config": text})
+    answer = ask(address, {"op": "apply", "config": text}, PATIENCE)
     accepted = bool(answer.get("accepted"))
     ready = None
     if accepted and wait is not None:
-        ready = _wait(address, found, new, wait)
+        ready = _wait(ask, address, found, new, wait)
+    reply = answer["reply"]
     if as_json:
-        click.echo(
-            printed(Applied(to=to, plan=plan, sent=True, reply=answer["reply"], ready=ready))
-        )
+        done = Applied(to=to, plan=plan, unsure=unsure, sent=True, reply=reply, ready=ready)
+        click.echo(printed(done))
     else:
-        click.echo(f"{found['node']} answers: {answer['reply']}")
-        if ready is not None:
-            click.echo(
-                "all its nodes are ready"
-                if ready
-                else f"not all are ready after {wait:g} s: `joinproto clusterer status` says why"
-            )
+        late = f"not all are ready after {wait} s: `joinproto clusterer status` says why"
+        ends = {None: [], True: ["all its nodes are ready"], False: [late]}
+        click.echo("\n".join([f"{found['node']} answers: {reply}", *ends[ready]]))
     return 0 if accepted and ready is not False else 1
 
 
@@ -150,41 +161,51 @@ def plan_as_text(name: str, plan: Plan) -> list[str]:
     return rows
 
 
-def _confirmed(plan: Plan, *, as_json: bool) -> bool:
+def _confirmed(lost: str, *, as_json: bool) -> bool:
     if as_json or not sys.stdin.isatty():
         return False
-    return click.confirm(f"The data of {', '.join(plan.wiped)} will be lost. Go on?")
+    return click.confirm(f"The data of {lost} will be lost. Go on?")
 
 
-def _ask(address: Address, request: Mapping[str, Any], seconds: float = 120.0) -> dict[str, Any]:
+def _asker(secret_file: Path | None) -> Ask:
     from joinproto.clusterer.running.operator import ask
+    from joinproto.drivers.secret import read_secret
 
-    return ask(address, request, seconds)
+    secret = b"" if secret_file is None else read_secret("--secret-file", secret_file)
+    return partial(ask, secret=secret)
 
 
-def _plan(found: Mapping[str, Any], new: Any, release: Release, to: str) -> Plan:
-    """Return what the config does, from what the nodes say now."""
+def _plan(
+    ask: Ask, found: Mapping[str, Any], new: Any, release: Release, to: str
+) -> tuple[Plan, tuple[str, ...]]:
+    """Return what the config does, from what the nodes say now; and who is about to join.
+
+    Such a node has data of which the current config says nothing.
+    """
     try:
         current = read(found["config"] or "", release=release).held.config
     except NotConfig:
         raise PeerError(f"{to}: {found['node']} has not started yet", next="ask again") from None
     statuses = {name: Up.OFF for name in current.nodes | new.nodes if name != found["node"]}
+    said = {found["node"]: found}
     for name, one in found["nodes"].items():
-        if name in statuses and _status_of(one["address"]) is not None:
+        if name in statuses and (other := _status_of(ask, one["address"])) is not None:
             statuses[name] = Up.READY
-    return planned(current, new, statuses, release=release, at=found["node"])
+            said[name] = other
+    unsure = tuple(name for name, one in sorted(said.items()) if one["status"] == "joining")
+    return planned(current, new, statuses, release=release, at=found["node"]), unsure
 
 
-def _status_of(address: str | None) -> dict[str, Any] | None:
+def _status_of(ask: Ask, address: str | None) -> dict[str, Any] | None:
     if address is None:
         return None
     try:
-        return _ask(Address.parse(address), {"op": "status"}, 5.0)
+        return ask(Address.parse(address), {"op": "status"}, 5.0)
     except JoinprotoError:
         return None
 
 
-def _wait(address: Address, found: Mapping[str, Any], new: Any, seconds: float) -> bool:
+def _wait(ask: Ask, address: Address, found: Mapping[str, Any], new: Any, seconds: float) -> bool:
     """Return whether all nodes of the config are ready with it in time."""
     places = {name: one["address"] for name, one in found["nodes"].items()}
     places[found["node"]] = str(address)
@@ -192,7 +213,7 @@ def _wait(address: Address, found: Mapping[str, Any], new: Any, seconds: float) 
     end = time.monotonic() + seconds
     while left and time.monotonic() < end:
         for name in sorted(left):
-            said = _status_of(places.get(name))
+            said = _status_of(ask, places.get(name))
             is_ready = said is not None and said["status"] == "ready"
             if is_ready and said is not None and said["version"] >= new.version:
                 left.remove(name)
@@ -236,12 +257,13 @@ class StatusShown:
 
 @click.command(epilog=STATUS_EXAMPLE)
 @TO
+@SECRET
 @AS_JSON
-def status(to: str, as_json: bool) -> int:
+def status(to: str, secret_file: Path | None, as_json: bool) -> int:
     """Say what a running node is doing, and for whom it waits."""
     from joinproto.json_form import read as read_form
 
-    said = _ask(Address.parse_local(to), {"op": "status"}, 30.0)
+    said = _asker(secret_file)(Address.parse_local(to), {"op": "status"}, 30.0)
     try:
         found: StatusShown = read_form(StatusShown, said)
     except (KeyError, TypeError, ValueError) as error:
@@ -254,6 +276,8 @@ def status(to: str, as_json: bool) -> int:
         click.echo(f"  waits for {', '.join(found.waits_for)}")
     failure = f", its last boot failed: {found.service.failure}" if found.service.failure else ""
     click.echo(f"  service {'runs' if found.service.runs else 'is off'}{failure}")
+    if "waits" in found.service.says:
+        click.echo(f"  service waits: {found.service.says['waits']}")
     for name, one in found.nodes.items():
         at = one.address or "no address is known: no [nodes] names it"
         click.echo(f"  {name:20} {'connected' if one.connected else 'away':9} {at}")

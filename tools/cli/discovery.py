@@ -1,7 +1,6 @@
 """`joinproto discovery`: settings, backends, and whether a first start splits.
 
-Exit codes: 0 fine; 1 a node would not start, or not safely, or a start would split; 2 bad input;
-3 a search that was not ended.
+Exit codes: 0 fine; 1 a node would not start, or not safely; 2 bad input; 3 a search not ended.
 """
 
 from __future__ import annotations
@@ -178,7 +177,8 @@ def conformance(server: str, at: str, node: str | None, as_json: bool) -> int:
 
     SERVER is consul+http://HOST:PORT, etcd2+http://HOST:PORT or etcd3+http://HOST:PORT; records
     are written there under a name of their own, and removed.  For DNS, AWS and Kubernetes it is
-    a rabbitmq.conf, with the names and keys that they take.  Exit code 1 where it does not conform.
+    a rabbitmq.conf, with the names and keys that they take.  Exit code 1 where it does not conform,
+    4 where it does not answer.
     """
     from joinproto.discovery.clients.conform_file import conform_file
     from joinproto.discovery.clients.conformance import conformance as asked
@@ -230,15 +230,17 @@ def boot_command(
 
     Nodes are not asked: --seen says who answers; without it the node sees only itself.
     """
-    text = file.read()
-    others = parse(seen.read()) if seen is not None else {}
-    if not isinstance(others, dict):
-        raise DoesNotFit("", "--seen: expected an object", next="name to what the node says")
-    found = booted(text, node, at, {node: {}, **others}, expected)
+    try:
+        others = {} if seen is None else parse(seen.read())
+        if not isinstance(others, dict):
+            raise DoesNotFit("", "expected an object", next="name to what the node says")
+        found = booted(file.read(), node, at, {node: {}, **others}, expected)
+    except DoesNotFit as error:
+        raise error.of("--seen", below="seen", question="discovery.boot") from None
     if as_json:
         click.echo(printed(found))
     else:
-        click.echo(f"{'nobody known' if found.nodes is None else ', '.join(found.nodes)}")
+        click.echo("nobody known" if found.nodes is None else ", ".join(found.nodes))
         click.echo(f"now: {_said(found.now)}")
         if found.seconds is not None and found.at_last != found.now:
             click.echo(f"after {found.seconds:g} s of the same: {_said(found.at_last)}")
@@ -270,7 +272,7 @@ def booted(text: bytes, node: str, at: str, seen: dict[str, Any], expected: int 
         "expected": expected,
     }
     rounds = [
-        answer_boot(reader_of(AskBoot).read({**asked, "tries_left": left}))
+        answer_boot.answer(reader_of(AskBoot).read({**asked, "tries_left": left}))
         for left in (None if endless else limit, None if endless else 0)
     ]
     again = rounds[0].step in (Step.RETRY, Step.WAIT)

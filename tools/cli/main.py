@@ -69,7 +69,7 @@ COMMANDS: dict[str, Row] = {
     "node": Row("tools.cli.node:node", "Run a member on this machine."),
     "status": Row("tools.cli.node:status", "Say what a node is doing."),
     "shutdown": Row("tools.cli.node:shutdown", "Shut down the whole cluster in order."),
-    "validate": Row("tools.cli.validate:validate", "Judge the event logs of real members."),
+    "validate": Row("tools.cli.validate:validate", "Judge event logs of members and brokers."),
     "recover": Row("joinproto.recovery.cli:recover", "Which store is the latest, and the proof."),
 }
 

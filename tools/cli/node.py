@@ -10,14 +10,9 @@ import click
 from attrs import frozen
 
 from joinproto.json_form import Absent, printed
+from tools.cli.options import AS_JSON, config_of
 
-CONFIG = click.option(
-    "--config",
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The node's configuration, TOML.",
-)
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+CONFIG = config_of("node")
 
 
 @frozen
@@ -115,8 +110,9 @@ def _as_text(found: dict[str, Any]) -> str:
         if not found["serves"]:
             rows.append(("round", f"{discovery['step']}: {discovery['why']} ({discovery['rule']})"))
     if waiting is not None and not found["serves"]:
-        rows.append(("waits", f"{waiting['rule']}: {waiting['case']}"))
         # A node of an older version says less.
+        detail = f": {waiting['detail']}" if waiting.get("detail") else ""
+        rows.append(("waits", f"{waiting['rule']}: {waiting['case']}{detail}"))
         rows += [("next", waiting["next"])] if "next" in waiting else []
     return "\n".join(f"{name:<8}{text}" for name, text in rows)
 

@@ -5,22 +5,20 @@ Exit code 0 whatever the answer; 2 where the state cannot be read.
 
 from __future__ import annotations
 
-import importlib
 from typing import Annotated, Any, BinaryIO, Self
 
 import click
-from attrs import frozen
+from attrs import evolve, frozen
 
 from joinproto.ask.strict import DoesNotFit, parse, reader_of
-from joinproto.errors import UsageProblem
 from joinproto.json_form import AtLeast, Count, Merged, printed
 from joinproto.reconcile.evaluate import Decision, evaluate
 from joinproto.reconcile.explain import why
-from joinproto.reconcile.placement import Choice, Placement
 from joinproto.reconcile.plan import Change, Limits, Load, Plan, is_settled
 from joinproto.reconcile.plan import plan as planned
 from joinproto.reconcile.questions import AskQueue, QueueAnswer, answered
-from joinproto.reconcile.queue import Node, Situation, titled
+from joinproto.reconcile.queue import Situation, titled
+from tools.cli.placing import function_of
 from tools.cli.reconcile_run import run
 from tools.cli.reconcile_simulate import results, simulate
 
@@ -105,7 +103,7 @@ def _options(command: Any) -> Any:
 def explain(state: BinaryIO, placement: str | None, as_json: bool) -> int:
     """Say for each queue why a replica is, or is not, added or removed."""
     situations, _ = read_state(state.read())
-    place = _function(placement)
+    place = function_of(placement)
     if not situations and not as_json:
         click.echo("the state has no queues")
         return 0
@@ -126,7 +124,7 @@ def explain(state: BinaryIO, placement: str | None, as_json: bool) -> int:
 def plan(state: BinaryIO, placement: str | None, as_json: bool) -> int:
     """Say what all queues together would do, in which order, and what that moves."""
     situations, limits = read_state(state.read())
-    found = planned(situations, limits, _function(placement))
+    found = planned(situations, limits, function_of(placement))
     if as_json:
         click.echo(printed(Planned.of(found)))
     else:
@@ -157,63 +155,41 @@ def _state(text: bytes) -> tuple[list[Situation], Limits]:
             f"{unknown[0]}: there is no such field",
             next=f"fields: queues, limits, {', '.join(OF_STATE)}",
         )
-    shared = {name: state[name] for name in OF_STATE if name in state}
-    shared.setdefault("nodes", [])
     limits = _read(Limits, state.get("limits", {}), "limits")
-    situations = []
-    # What the state says itself is judged where it has no queue, too.
-    asked = state["queues"] or [{}]
-    for at, queue in enumerate(asked):
-        merged = {**shared, **queue} if isinstance(queue, dict) else queue
-        own = frozenset(queue) if isinstance(queue, dict) else frozenset()
+    # Read once, and judged where the state has no queue, too.
+    told = {name: state[name] for name in OF_STATE if name in state}
+    shared = _read(AskQueue, {"nodes": [], **told}, "")
+    try:
+        shared.situation()
+    except DoesNotFit as error:
+        raise _at(error.path, error) from None
+    situations: list[Situation] = []
+    titles = set[tuple[str, str]]()
+    for at, queue in enumerate(state["queues"]):
+        own = queue if isinstance(queue, dict) else {}
         try:
-            situations.append(reader_of(AskQueue).read(merged).situation())
+            asked = reader_of(AskQueue).read({"nodes": [], **own} if own is queue else queue)
+            rest = {name: getattr(shared, name) for name in told if name not in own}
+            situations.append(evolve(asked, **rest).situation())
         except DoesNotFit as error:
-            top = error.path.partition(".")[0].partition("[")[0]
-            place = error.path if top in shared and top not in own else f"queues[{at}].{error.path}"
-            raise _at(place.rstrip("."), error) from None
-    return situations if state["queues"] else [], limits
+            raise _at(f"queues[{at}].{error.path}".rstrip("."), error) from None
+        title = (asked.vhost, asked.name)
+        if "name" in own and title in titles:
+            named = f"{situations[-1].queue.title!r} is there twice"
+            raise _at(f"queues[{at}]", DoesNotFit("", named, next="name each once in its vhost"))
+        titles.add(title)
+    return situations, limits
 
 
 def _read(kind: Any, value: Any, place: str) -> Any:
     try:
         return reader_of(kind).read(value)
     except DoesNotFit as error:
-        raise _at(f"{place}.{error.path}".rstrip("."), error) from None
+        raise _at(f"{place}.{error.path}".strip("."), error) from None
 
 
 def _at(place: str, error: DoesNotFit) -> DoesNotFit:
     return DoesNotFit(place, f"{place}: {error.message}", next=error.next)
-
-
-def _function(name: str | None) -> Placement | None:
-    """Return the function that `--placement` names."""
-    if name is None:
-        return None
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UsageProblem(
-            f"--placement {name}: {error}", next="give MODULE:FUNCTION that Python can import"
-        ) from None
-
-    def guarded(candidates: tuple[Node, ...], situation: Situation) -> Choice:
-        try:
-            choice = found(candidates, situation)
-        except Exception as error:
-            raise UsageProblem(
-                f"--placement {name} raised {type(error).__name__}: {error}",
-                next="it takes the candidates and the situation (docs/reconcile.md)",
-            ) from error
-        if not isinstance(choice, Choice) or choice.node not in [one.name for one in candidates]:
-            raise UsageProblem(
-                f"--placement {name} answered {choice!r}",
-                next="return a Choice of one of the candidates (docs/reconcile.md)",
-            )
-        return choice
-
-    return guarded
 
 
 def _as_text(found: Plan) -> str:

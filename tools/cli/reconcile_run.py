@@ -3,7 +3,7 @@
 0  stopped in order (SIGTERM, SIGINT), or one round with --once
 1  with --once: the broker could not be read
 2  the command line, or the broker refuses the user
-4  the machine: a tool or the extra is missing, the state file is in use
+4  the machine: a tool or the extra is missing; the state file is in use, damaged, or not writable
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from shutil import which
 from typing import Any
 from urllib.parse import urlsplit
 
 import click
 
-from joinproto.errors import EnvironmentProblem, StoreInUse, UsageProblem
+from joinproto.errors import EnvironmentProblem, StoreError, UsageProblem
 from joinproto.reconcile.queue import Placing
+from tools.cli.finite import Finite
+from tools.cli.placing import function_of
 
 EXAMPLE = """\b
 Examples:
@@ -27,6 +30,7 @@ Examples:
   joinproto reconcile run --url ... --target 3 --state /var/lib/keeper.json --apply
 """
 PASSWORD = "JOINPROTO_RECONCILE_PASSWORD"
+DAY = 86_400.0
 
 
 @click.command(epilog=EXAMPLE)
@@ -37,31 +41,31 @@ PASSWORD = "JOINPROTO_RECONCILE_PASSWORD"
 @click.option("--zone", "zones", multiple=True, metavar="NODE=ZONE", help="What fails together.")
 @click.option("--apply", is_flag=True, help="Add and remove replicas; else only say it.")
 @click.option("--state", type=click.Path(path_type=Path), help="Remembers what was begun.")
-@click.option("--failure-interval", type=click.FloatRange(0), default=60.0, show_default=True)
+@click.option("--failure-interval", type=Finite(0), default=60.0, show_default=True)
 @click.option(
     "--interval",
-    type=click.FloatRange(0, min_open=True),
+    type=Finite(0, min_open=True),
     default=60.0,
     show_default=True,
     help="Seconds between two looks at a queue.",
 )
 @click.option(
     "--trigger-interval",
-    type=click.FloatRange(0),
+    type=Finite(0),
     default=10.0,
     show_default=True,
     help="Seconds from an event, or a change, to a look.",
 )
 @click.option(
     "--poll",
-    type=click.FloatRange(0, min_open=True),
+    type=Finite(0, DAY, min_open=True),
     default=5.0,
     show_default=True,
     help="Seconds between two readings of the broker.",
 )
 @click.option(
     "--settle",
-    type=click.FloatRange(0),
+    type=Finite(0),
     default=60.0,
     show_default=True,
     help="Seconds until a change without a trace may be tried again.",
@@ -69,9 +73,10 @@ PASSWORD = "JOINPROTO_RECONCILE_PASSWORD"
 @click.option("--keep", is_flag=True, help="Drop no replica, not even of nodes that left.")
 @click.option(
     "--placement",
-    type=click.Choice([one.value for one in Placing]),
+    metavar="NAME",
     default="zone-aware",
     show_default=True,
+    help="random, least-loaded, zone-aware, or your own MODULE:FUNCTION.",
 )
 @click.option(
     "--copies-at-once",
@@ -86,7 +91,7 @@ PASSWORD = "JOINPROTO_RECONCILE_PASSWORD"
 @click.option("--rabbitmq-streams", default="rabbitmq-streams", show_default=True)
 @click.option(
     "--timeout",
-    type=click.FloatRange(0, min_open=True),
+    type=Finite(0, DAY, min_open=True),
     default=60.0,
     show_default=True,
     help="Seconds that a tool may take; the API: a sixth.",
@@ -100,7 +105,7 @@ def run(**options: Any) -> int:
     """  # fmt: skip
     try:
         return _run(options)
-    except StoreInUse as error:
+    except StoreError as error:
         error.code = EnvironmentProblem.default_code
         raise
 
@@ -119,6 +124,11 @@ def _run(options: dict[str, Any]) -> int:
     if options["apply"]:
         if options["state"] is None:
             raise UsageProblem("--apply without --state", next="name a file that outlives a crash")
+        if which(options["rabbitmq_queues"]) is None:
+            raise EnvironmentProblem(
+                f"--rabbitmq-queues {options['rabbitmq_queues']}: no such program",
+                next="the path of the tool",
+            )
         try:
             journal = Journal.open(options["state"])
         except OSError as error:
@@ -151,8 +161,8 @@ def _run(options: dict[str, Any]) -> int:
 
 def _until_told(loop: Any, options: dict[str, Any]) -> int:
     stopped = threading.Event()
-    for which in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(which, lambda *_: stopped.set())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
     is_first = True
     while not stopped.is_set():
         is_read = loop.round(refused_is_fatal=is_first)
@@ -169,10 +179,11 @@ def _keeper(options: dict[str, Any]) -> Any:
     from joinproto.reconcile.queue import Settings
     from joinproto.reconcile.timers import Pace
 
+    own = options["placement"] not in [one.value for one in Placing]
     settings = Settings(
         auto_remove=not options["keep"],
         failure_interval=options["failure_interval"],
-        placement=Placing(options["placement"]),
+        placement=Placing.ZONE_AWARE if own else Placing(options["placement"]),
     )
     pace = Pace(
         interval=1e-9 if options["once"] else options["interval"],
@@ -181,7 +192,8 @@ def _keeper(options: dict[str, Any]) -> Any:
     limits = Limits(
         copies_at_once=options["copies_at_once"], copies_in_all=options["copies_in_all"]
     )
-    return Keeper(Rules(pace, settings, limits, options["settle"]))
+    place = function_of(options["placement"]) if own else None
+    return Keeper(Rules(pace, settings, limits, options["settle"], place))
 
 
 def _password(file: Path | None) -> str:

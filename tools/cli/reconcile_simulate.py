@@ -5,7 +5,6 @@ Compared: the nodes, their copies and time.  Shipped: what decides, and when.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from joinproto.json_form import printed
 from tools.at_scale.many import Asked, ask, jobs, make, played, refuse_old
 from tools.at_scale.results import Compared, draw
 from tools.at_scale.stories import Shape, Story, Way
+from tools.cli.finite import Finite
 
 EXAMPLE = """\b
 Examples:
@@ -26,16 +26,6 @@ Examples:
   joinproto reconcile simulate --queues 10000 --seeds 5 --copies-at-once 3 --copies-at-once 8 \\
       --out results && joinproto reconcile results results
 """
-
-
-class Finite(click.FloatRange):
-    """A number that is one: neither infinite nor none."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        number = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value!r} is not a finite number", param, ctx)
-        return number
 
 
 TITLES = (

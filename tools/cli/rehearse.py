@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 import click
 from attrs import evolve
 
-from joinproto.errors import JoinprotoError, UsageProblem
+from joinproto.errors import UsageProblem
 from joinproto.json_form import printed
-from joinproto.pick.table import Verdict
 from joinproto.recovery import schema, show
-from joinproto.recovery.found import Found
+from joinproto.recovery.found import Format, Found
 from joinproto.recovery.judgement import Judgement, told
+from tools.cli.rehearse_standby import rehearse_brokers
+from tools.cli.rehearsed import UNPROVEN, choices_text, not_searched_text, require_judged
 from tools.rehearse.disks import Scene, scene_of
 from tools.rehearse.search import (
     AUTOMATIC,
@@ -25,17 +26,15 @@ from tools.rehearse.search import (
 )
 
 MEMBERS_MAX = 5
-UNPROVEN = 5
 SETS_SHOWN = 4
-HEAD = "before the start"
-
-REFUSED = (Verdict.DIFFERENT_CLUSTERS, Verdict.IN_USE, Verdict.DIVERGED)
 
 
 def rehearse_restart(
     judgement: Judgement, *, outside: bool, states_max: int, as_object: bool
 ) -> int:
     """Search what follows from each choice, say it, and return the exit code."""
+    if any(one.format is Format.STANDBY for one in judgement.stores):
+        return rehearse_brokers(judgement, states_max=states_max, as_object=as_object)
     stores = _usable(judgement)
     scene = scene_of({one.member: one.record for one in stores if one.record is not None})
     outcomes = []
@@ -54,8 +53,7 @@ def rehearse_restart(
 def _usable(judgement: Judgement) -> list[Found]:
     """Return the stores that can be started; raises where nothing can be rehearsed."""
     rows = judgement.pick.findings.rows
-    if judgement.verdict in REFUSED or any(row.is_copy or row.contradicts for row in rows):
-        raise JoinprotoError(judgement.sentence, next=judgement.next, code=judgement.code or 5)
+    require_judged(judgement, is_twice=any(row.is_copy or row.contradicts for row in rows))
     stores = [one for one in judgement.stores if one.record is not None and one.state.is_readable]
     if not any(one.record is not None and one.record.tip is not None for one in stores):
         raise UsageProblem(
@@ -77,16 +75,9 @@ def _text(
     judgement: Judgement, stores: Sequence[Found], scene: Scene, outcomes: Sequence[Outcome]
 ) -> str:
     parts = [show.table(judgement.stores, judgement.pick.latest)]
-    width = max(len(HEAD), *(len(one.choice.name) for one in outcomes))
-    lines = [f"  {HEAD.ljust(width)}  what can follow"]
-    for one in outcomes:
-        said = _lines(one)
-        lines += [
-            f"{'!' if one.loses else ' '} {name.ljust(width)}  {line}"
-            for name, line in zip([one.choice.name, *[""] * len(said)], said, strict=False)
-        ]
-    lines.append(f"  ({AUTOMATIC}: no mark, and total_failure = automatic in each configuration)")
-    parts.append("\n".join(lines))
+    lines = choices_text([(one.choice.name, one.loses, _lines(one)) for one in outcomes])
+    automatic = f"  ({AUTOMATIC}: no mark, and total_failure = automatic in each configuration)"
+    parts.append(f"{lines}\n{automatic}")
     parts.append(show.wrapped(_sentence(outcomes)))
     absent = sorted(_absent(scene, stores))
     notes = ["that a process crashes, or a client writes, meanwhile: joinproto check join-failed"]
@@ -95,7 +86,7 @@ def _text(
     first = proposers(scene)
     if len(first) < len(scene.disks):
         notes.append(f"that another one than {', '.join(first)} proposes the next view")
-    parts.append("\n".join(["not searched", *(show.wrapped(n, "  - ", "    ") for n in notes)]))
+    parts.append(not_searched_text(notes))
     parts.append(show.next_text(judgement.next))
     return show.clean("\n\n".join(parts))
 

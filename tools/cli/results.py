@@ -17,13 +17,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from joinproto.errors import EnvironmentProblem, UsageProblem
 from models.report import Report
-from tools.show.page import page
-from tools.show.page_growth import Level
-from tools.show.write import write_trace
+
+if TYPE_CHECKING:
+    from tools.show.page_growth import Level
 
 RUN, REPORT, LEVELS, PAGE = "run.json", "report.json", "levels.csv", "report.html"
 TRACES = ("trace.html", "trace.txt", "trace.itf.json", "test_trace.py")
@@ -90,6 +90,10 @@ def keep(
     folder: Path, report: Report, as_json: Mapping[str, Any], options: Mapping[str, Any]
 ) -> list[Path]:
     """Write the finished search into `folder`; return the files."""
+    # Here and not above: most searches keep nothing.
+    from tools.show.page import page
+    from tools.show.write import write_trace
+
     try:
         text = json.dumps(as_json, indent=2) + "\n"
         (folder / REPORT).write_text(text, encoding="utf-8")
@@ -115,6 +119,8 @@ def keep(
 
 def _levels(folder: Path, report: Report) -> list[Level]:
     """Return how the run grew; Spark's engine leaves what each level cost."""
+    from tools.show.page_growth import Level
+
     told = _read(folder / "search" / "growth.json") or {}
     cost = {item["level"]: Level(**item) for item in told.get("levels", ())}
     return [cost.get(at, Level(at, new)) for at, new in enumerate(report.levels)]

@@ -16,7 +16,7 @@ from joinproto.clusterer.plan import Plan as ClustererPlan
 from joinproto.clusterer.play import Played
 from joinproto.discovery.clients.conformance import Conformance
 from joinproto.discovery.clients.listing import Listing
-from joinproto.json_form import Count, Schema, schema_of
+from joinproto.json_form import Absent, Count, Schema, schema_of
 from joinproto.node.status import Status
 from joinproto.recovery.schema import RESULT
 from proofs.printed import Proved
@@ -34,8 +34,10 @@ from tools.cli.query import Described, Found
 from tools.cli.reconcile import Explained, Planned
 from tools.cli.simulate import Simulated
 from tools.cli.swarm import Swarm
+from tools.cli.sweep import Sweep
 from tools.cli.tier import Tier
 from tools.validate.judge import Verdict
+from tools.validate.standby import StandbyVerdict
 
 
 @frozen
@@ -45,6 +47,11 @@ class Problem:
     code: Annotated[Count, "the exit code"]
     message: Annotated[str, "what was found, and what was expected; file:line for a model"]
     next: Annotated[str, "what to do now, or empty"]
+    run: Annotated[
+        tuple[str, ...],
+        Absent(),
+        "a shortest run to where a member's code goes wrong: member, and step in words",
+    ] = ()
 
 
 @frozen
@@ -62,6 +69,7 @@ STATUS, NODE, ERROR = schema_of(Status), schema_of(Ended), schema_of(Failed)
 
 SCHEMAS = {
     "check": CHECK,
+    "sweep": schema_of(Sweep),
     "tier": TIER,
     "models": MODELS,
     "simulate": SIMULATE,
@@ -93,6 +101,7 @@ SCHEMAS = {
     "status": STATUS,
     "node": NODE,
     "validate": VALIDATE,
+    "validate-brokers": schema_of(StandbyVerdict),
     "recover": {**RESULT, "description": "`joinproto recover COMMAND ... --json`"},
     "error": ERROR,
 }

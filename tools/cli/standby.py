@@ -12,6 +12,7 @@ import click
 
 from joinproto.errors import EnvironmentProblem, MisuseError
 from tools.cli.main import LazyGroup, Row
+from tools.cli.options import AS_JSON, config_of
 
 HERE = "tools.cli.standby"
 ROWS = {
@@ -45,13 +46,7 @@ def standby() -> None:
     """
 
 
-CONFIG = click.option(
-    "--config",
-    required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The broker's configuration, TOML.",
-)
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+CONFIG = config_of("broker")
 
 
 @click.command(epilog="Example: joinproto standby run --config broker.toml")
@@ -61,8 +56,9 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON o
 def run(config: Path, verbose: bool, only_check: bool) -> int:
     """Run a broker until SIGTERM stops it; a second one ends it at once.
 
-    It begins as a backup that looks for a primary: somebody has to promote one.  Exit codes: 0
-    stopped in order, 2 wrong configuration, 4 the machine, 5 this store must not run here.
+    It begins as a backup that looks for a primary: somebody has to promote one, unless its file
+    says `manager = "built-in"`.  Exit codes: 0 stopped in order, 2 wrong configuration, 4 the
+    machine, 5 this store must not run here.
     """
     from joinproto.standby.serving.settings import read_settings
 
@@ -95,6 +91,7 @@ def promote(config: Path, as_json: bool) -> int:
 
     It refuses while it catches up, from a dirty store, where a better broker answers, and where a
     younger generation does.  What it answers is what `joinproto ask standby.promote` answers.
+    Where the manager is built in, the chain of views has to take the promotion, too.
     """
     found = _ask(config, "promote")
     if as_json:
@@ -179,6 +176,9 @@ def _as_text(found: dict[str, Any]) -> str:
         ("sessions", ", ".join(found["peers"]) or "none"),
         ("queues", ", ".join(f"{name}: {count}" for name, count in queues.items()) or "none"),
     ]
+    if (chain := found["chain"]) is not None:
+        is_open = "open" if chain["open"] else "closed: no majority of the brokers is reached"
+        rows.append(("chain", f"{is_open}, generation {chain['generation']}"))
     if found["waits_for"]:
         rows.append(("waits for", ", ".join(found["waits_for"])))
     return "\n".join(f"{name:<12}{text}" for name, text in rows)

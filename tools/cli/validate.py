@@ -1,12 +1,17 @@
-"""`joinproto validate`: the event logs of real members, against the member and the claims."""
+"""`joinproto validate`: the event logs of real members and brokers, against what must hold."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from joinproto.json_form import printed
+
+if TYPE_CHECKING:
+    from tools.validate.judge import Judged, Verdict
 
 
 @click.command(epilog="Example: joinproto validate events/")
@@ -16,22 +21,27 @@ def validate(logs: tuple[Path, ...], as_json: bool) -> int:
     """Replay event logs through the same member, and check what must hold.
 
     LOGS are files, or directories with *.jsonl files; those of all members together, or of some;
-    what they leave out is assumed, and said.  Exit codes: 0 all holds, 1 a line or a claim does
+    what they leave out is assumed, and said.  Those of brokers of hot standby are judged by what
+    they confirmed, and what later primaries had.  Exit codes: 0 all holds, 1 a line or a claim does
     not, 2 a log that is empty, cut or no log.
     """
-    from tools.validate.judge import SHOWN, validate
+    from tools.validate.judge import Verdict, validate
+    from tools.validate.standby import is_of_brokers, validate_brokers
 
-    verdict = validate(logs)
+    verdict = validate_brokers(logs) if is_of_brokers(logs) else validate(logs)
     if as_json:
         click.echo(printed(verdict))
         return 0 if verdict.holds else 1
-    click.echo(
-        f"{verdict.runs} runs of {', '.join(verdict.members)}: {verdict.lines} events,"
-        f" {verdict.views} views, {verdict.openings} times active,"
-        f" {verdict.committed} frames committed"
-    )
+    click.echo(verdict.counted)
     for note in verdict.notes:
         click.echo(f"note: {note}")
+    if isinstance(verdict, Verdict):
+        _show_replay(verdict)
+    _show(verdict.claims)
+    return 0 if verdict.holds else 1
+
+
+def _show_replay(verdict: Verdict) -> None:
     for what in verdict.assumed:
         click.echo(f"assumed: {what}")
     if verdict.mismatch is not None:
@@ -40,10 +50,14 @@ def validate(logs: tuple[Path, ...], as_json: bool) -> int:
         click.echo(f"  then differs  {found.field}")
         click.echo(f"  seen          {found.seen[:500]}")
         click.echo(f"  allowed       {found.allowed[:500]}")
-    for claim in verdict.claims:
-        click.echo(f"{claim.name:<28}{claim.result}")
+
+
+def _show(claims: Iterable[Judged]) -> None:
+    from tools.validate.judge import SHOWN
+
+    for claim in claims:
+        click.echo(f"{claim.name:<32}{claim.result}")
         for problem in claim.found[:SHOWN]:
             click.echo(f"    {problem}")
         if len(claim.found) > SHOWN:
             click.echo(f"    and {len(claim.found) - SHOWN} more")
-    return 0 if verdict.holds else 1

@@ -34,7 +34,8 @@ class _Clock:
 
 def warm_up(*, symmetry: bool = False, workers: int = 1) -> None:
     """Have the loops that every search needs loaded, or compiled."""
-    from models.engine.search import Limits, Search
+    from models.engine.search import Search
+    from models.engine.stopping import Limits
     from models.engine.workers import touch
 
     # numba loads SciPy's linear algebra with the first loop, in case one multiplies matrices:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
+from models.pictures import is_svg
 from models.report import Trace
 from tools.show.cells import width as cells
 from tools.show.cells import wrap
@@ -89,6 +90,8 @@ class _Chart:
         yield from self._free(line(Piece("at first", Role.QUIET)))
         for statement in outset(self.story):
             yield from self._free(statement, first=2, indent=6)
+        for text in _picture(self.story.moments[0]):
+            yield from self._free(text.line, first=text.first, indent=text.indent)
         yield []
         yield from self._heads(self.story.moments[0])
         for moment in self.story.moments:
@@ -139,6 +142,7 @@ class _Chart:
                     whole = line(Piece(label, Role.NAME), Piece("  "), *statement.pieces)
                     yield _Text(whole, 2, indent + 2)
             named = name
+        yield from _picture(moment)
 
     def _beside(
         self,
@@ -188,6 +192,15 @@ class _Chart:
         line_ = self.glyphs.line(statement)
         for row in wrap(line_, self.width, first=first, indent=indent):
             yield list(row)
+
+
+def _picture(moment: Moment) -> Iterator[_Text]:
+    """Yield the rows of the model's own picture of a state, where it is a text."""
+    if moment.picture and not is_svg(moment.picture):
+        for row in moment.picture.splitlines():
+            blanks = 2 + len(row) - len(row.lstrip(" "))
+            words = visible(row.strip(" ")) if row.strip(" ") else ""
+            yield _Text(line(Piece(words, Role.QUIET)), blanks, blanks)
 
 
 def _trimmed(row: list[Piece]) -> list[Piece]:

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
+from models.properties import ON_FAIR_RUNS
 from models.report import PropertyResult, Report
+from models.same import FOUND_FIRST
 from tools.show.amounts import count, duration, plural, size
 from tools.show.pieces import Piece, Role, visible
 
@@ -52,8 +54,10 @@ def result(report: Report) -> Piece:
             return Piece("HOLDS; with its default options it must fail", Role.WARN)
         case "holds", _:
             return Piece("holds", Role.GOOD)
-        case _:
+        case _ if report.stopped_by:
             return Piece("INCOMPLETE: no violation so far, the rest is unknown", Role.WARN)
+        case _:
+            return Piece("INCOMPLETE: no violation, and not all was found", Role.WARN)
 
 
 def costs(report: Report) -> Iterator[Fact]:
@@ -77,8 +81,9 @@ def costs(report: Report) -> Iterator[Fact]:
         memory += f", {size(report.numbered_bytes)} for what is numbered"
     yield Fact("memory", memory)
     yield Fact("code", f"{plural(report.calls, 'call')} of members' code")
-    if report.fair_to:
-        yield Fact("fairness", visible("; ".join(report.fair_to)))
+    if any(item.kind in ON_FAIR_RUNS for item in report.properties):
+        words = "; ".join(report.fair_to) or "none: no step is ever forced"
+        yield Fact("fairness", visible(words))
     reductions = ", ".join(map(visible, report.reductions)) or "none"
     yield Fact("search", f"{visible(report.engine)} engine, reductions: {reductions}")
 
@@ -100,8 +105,16 @@ def not_exercised(report: Report) -> Iterator[str]:
         if item.result == "not-reached":
             yield f"{name} was not reached"
         if item.result == "unknown":
-            yield f"{name} is open: the search ended before it could be said"
+            why = "the search ended before it could be said"
+            if left_out(report) and not ended_early(report):
+                why = "not found, and it may lie behind the states that were left out"
+            yield f"{name} is open: {why}"
     yield from map(visible, report.coverage.never)
+
+
+def left_out(report: Report) -> bool:
+    """Return whether the world had the search go on from some of its states alone."""
+    return FOUND_FIRST in report.reductions or report.beyond > 0
 
 
 def is_empty(item: PropertyResult) -> bool:
@@ -113,8 +126,11 @@ def ended_early(report: Report) -> str:
     """Return where the search ended before it saw everything, in words, or nothing."""
     if report.stopped_by:
         return "the search ended at a limit"
-    # Claims about whole runs are judged when all states are found; an `always` before.
-    if any(item.kind == "always" and item.result == "violated" for item in report.properties):
+    # Claims about whole runs are judged when all states are found; an `always` before, and
+    # `implements` where a state stands for none.
+    broken = {item.kind for item in report.properties if item.result == "violated"}
+    is_open = any(item.result == "unknown" for item in report.properties)
+    if "always" in broken or ("implements" in broken and is_open and not left_out(report)):
         return "the search ended at the violation"
     return ""
 
@@ -145,6 +161,10 @@ def next_commands(report: Report, typed: str, *, has_sizes: bool = True) -> Iter
     elif report.result == "incomplete":
         if report.stopped_by == "interrupted":
             yield Fact(f"{typed} --max-seconds N", "search for a time that is set before")
+            return
+        if not report.stopped_by:
+            drawn = typed.replace(" check ", " simulate ", 1)
+            yield Fact(drawn, "look for it in random runs, which leave no state out")
             return
         limit = next((flag for word, flag in LIMITS.items() if word in report.stopped_by), "")
         yield Fact(f"{typed} {limit or '--max-memory SIZE'}", "search on with a higher limit")

@@ -106,7 +106,7 @@ class _Row:
     def mark(self, name: str, glyph: str, role: Role) -> None:
         self.cells[self._x(name)] = (glyph, role)
 
-    def arrow(self, sender: str, receiver: str, *, lost: bool, doubled: bool) -> None:
+    def arrow(self, sender: str | None, receiver: str, *, lost: bool, doubled: bool) -> None:
         glyphs = self.lanes.glyphs
         if sender not in self.lanes.members or sender == receiver:
             self.mark(receiver, glyphs.own, Role.MESSAGE)

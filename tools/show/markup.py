@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from tools.show.pieces import Line, Piece, Role
 
-EMPTY_ELEMENTS = {"circle", "line", "link", "meta", "path", "rect"}
+EMPTY_ELEMENTS = {"circle", "img", "line", "link", "meta", "path", "rect"}
 """Elements without content: of HTML without an end tag, of SVG closed at once."""
 
 

@@ -5,8 +5,10 @@ The script shows the same items, one at a time, beside the chart.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 
+from models.pictures import is_svg
 from models.report import Trace
 from tools.show.markup import Markup, element, spoken
 from tools.show.pieces import Line, visible
@@ -46,12 +48,29 @@ def _moment(moment: Moment, story: Story) -> Markup:
         "li",
         element("h3", title, " ", what),
         element("ul", *said) if said else None,
+        _picture(moment),
         states if moment.step is None else element("details", summary, states),
         _mark(cycle_begins()) if begins else None,
         _mark(end) if end is not None else None,
         id=f"step-{moment.number}",
         tabindex="-1",
     )
+
+
+def _picture(moment: Moment) -> Markup | None:
+    """Return the model's own picture of the state.
+
+    SVG is an image: nothing in it runs, and nothing is fetched.
+    """
+    if not moment.picture:
+        return None
+    if not is_svg(moment.picture):
+        rows = "\n".join(visible(row) if row else "" for row in moment.picture.splitlines())
+        return element("pre", rows, class_="picture")
+    code = base64.b64encode(moment.picture.encode("utf-8", "backslashreplace")).decode("ascii")
+    words = f"the model's own picture after step {moment.number}"
+    source = f"data:image/svg+xml;base64,{code}"
+    return element("img", class_="picture", src=source, alt=words)
 
 
 def _statement(statement: Line, moment: Moment) -> Markup:

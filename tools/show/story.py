@@ -42,7 +42,7 @@ class Moment:
     `fell`: members that go down in the step, or crash before they are up; `rose`: that come
     up.  `sent_in`: the step that sent the message of this one, where that can be told.
     `apart`: the network is split after this step; `side`: the members on its one side,
-    empty if they cannot be told.
+    empty if they cannot be told.  `picture`: the model's own of this state, or empty.
     """
 
     number: int
@@ -54,6 +54,7 @@ class Moment:
     sent_in: int | None = None
     apart: bool = False
     side: frozenset[str] = frozenset()
+    picture: str = ""
 
     @property
     def down(self) -> frozenset[str]:
@@ -147,7 +148,8 @@ def tell(trace: Trace) -> Story:
     """Return the story of `trace`."""
     members = tuple(dict.fromkeys(_names(trace)))
     post = _Post()
-    moments = [Moment(0, None, trace.initial)]
+    pictures = trace.pictures or ("",) * (len(trace.steps) + 1)
+    moments = [Moment(0, None, trace.initial, picture=pictures[0])]
     for number, step in enumerate(trace.steps, start=1):
         before = moments[-1]
         apart, side = before.apart, before.side
@@ -168,6 +170,7 @@ def tell(trace: Trace) -> Story:
                 sent_in=post.handle(number, step),
                 apart=apart,
                 side=side,
+                picture=pictures[number],
             )
         )
     return Story(trace, members, _lifelines(trace, members), tuple(moments), _left(trace, post))
@@ -260,7 +263,7 @@ class _Post:
 
 def _fits(sent: MessageText, received: MessageText, receiver: str | None) -> bool:
     return (
-        sent.sender == received.sender
+        received.sender in (None, sent.sender)
         and sent.content == received.content
         and (sent.to is None or receiver is None or sent.to == receiver)
     )

@@ -297,9 +297,9 @@ def _attribute(keys: Sequence[str]) -> Piece:
 
 
 def _sends(message: MessageText, member: str | None) -> Line:
-    sender = [_name(message.sender), Piece(" ")] if message.sender != member else []
+    sender = message.sender
     return line(
-        *sender,
+        *([] if sender is None or sender == member else [_name(sender), Piece(" ")]),
         Piece("sends ", Role.ACTION),
         Piece(visible(message.content), Role.MESSAGE),
         Piece(" to "),
@@ -313,20 +313,19 @@ def _message(moment: Moment) -> list[Piece]:
     step = moment.step
     assert step is not None
     assert step.message is not None
-    parts = _letter(step.message) if step.member is None else _letter(step.message)[:3]
+    parts = _letter(step.message, with_addressee=step.member is None)
     if moment.sent_in is not None:
         parts.append(Piece(f" (sent in step {moment.sent_in})", Role.QUIET))
     return parts
 
 
-def _letter(message: MessageText) -> list[Piece]:
-    return [
-        Piece(visible(message.content), Role.MESSAGE),
-        Piece(" from "),
-        _name(message.sender),
-        Piece(" to "),
-        _name(message.to) if message.to is not None else Piece("all"),
-    ]
+def _letter(message: MessageText, *, with_addressee: bool = True) -> list[Piece]:
+    parts = [Piece(visible(message.content), Role.MESSAGE)]
+    if message.sender is not None:
+        parts += [Piece(" from "), _name(message.sender)]
+    if with_addressee:
+        parts += [Piece(" to "), Piece("all") if message.to is None else _name(message.to)]
+    return parts
 
 
 def _sides(moment: Moment, story: Story) -> list[Piece]:

@@ -14,7 +14,6 @@ from joinproto.json_form import encoded
 from models.report import Report, Trace
 from tools.show.chart import chart
 from tools.show.itf import itf
-from tools.show.page import page
 from tools.show.paste import paste
 from tools.show.summary import summary
 
@@ -53,9 +52,16 @@ def _text(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _page(report: Report, options: Options) -> str:
+    # Here and not above: most searches draw nothing.
+    from tools.show.page import page
+
+    return page(report, options=options)
+
+
 # .itf.json before .json: the first ending that fits counts.
 FORMATS = (
-    Format(".html", "a page to read", lambda report, options: page(report, options=options)),
+    Format(".html", "a page to read", _page),
     Format(
         ".itf.json",
         "the Informal Trace Format",
