@@ -118,6 +118,7 @@ TOKEN = re.compile(
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "s": " ", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v",
            "d": "\x7f", "0": "\0"}  # fmt: skip
 CLOSES = {"[": "]", "{": "}"}
+NAME_SHOWN = 100
 
 
 @frozen
@@ -154,15 +155,20 @@ def _tokens(text: str) -> Iterator[_Token]:
     while at < len(text):
         found = TOKEN.match(text, at)
         if found is None:
-            raise _unknown(text[at:], line)
+            raise _unknown(text, at, line)
         if found.lastgroup != "blank":
             yield _Token(str(found.lastgroup), found.group(), line)
         line += found.group().count("\n")
         at = found.end()
 
 
-def _unknown(rest: str, line: int) -> NotTerms:
+def _unknown(text: str, at: int, line: int) -> NotTerms:
+    rest = text[at:]
     first = rest[:1]
+    begun = re.search(r"[a-z][\w@]*\Z", text[max(0, at - NAME_SHOWN) : at], re.ASCII)
+    if begun and (whole := re.match(r"[.-][\w@.-]*\w", rest)):
+        name = begun[0] + whole[0]
+        return NotTerms(line, f"{name}, a name with {first}", f"'{name}' in quotes")
     if first in "\"'":
         return NotTerms(line, f"{first} that is not closed", f"a second {first} at its end")
     word = (re.match(r"\w+", rest) or [first])[0]

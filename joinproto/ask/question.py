@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_type_hints
 
 from attrs import frozen
 
@@ -24,3 +24,22 @@ class Question(Generic[I, A]):
     answers: type[A]
     answer: Callable[[I], A]
     example: Mapping[str, Any]
+
+
+def question(name: str, /, **example: Any) -> Callable[[Callable[[I], A]], Question[I, A]]:
+    """Make a question of what answers it: its types, and its docstring as the line of the list."""
+
+    def made(answer: Callable[[I], A]) -> Question[I, A]:
+        hints = get_type_hints(answer)
+        answers = hints.pop("return")
+        (asks,) = hints.values()
+        return Question(
+            name=name,
+            about=answer.__doc__ or "",
+            asks=asks,
+            answers=answers,
+            answer=answer,
+            example=example,
+        )
+
+    return made

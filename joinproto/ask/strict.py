@@ -35,6 +35,12 @@ class DoesNotFit(UsageProblem):
         super().__init__(message, next=next)
         self.path = path
 
+    def of(self, file: str, *, below: str, question: str) -> DoesNotFit:
+        """Return the error for a file that has the field `below` of a question's input."""
+        place = f"{self.path.removeprefix(below).strip('.')}: " if self.path else ""
+        next_ = self.next.replace("--schema", f"joinproto ask {question} --schema")
+        return DoesNotFit(self.path, f"{file}: {place}{self.message}", next=next_)
+
 
 def parse(text: str | bytes) -> Any:
     """Return the JSON value; raises `DoesNotFit` for text that is none."""

@@ -201,7 +201,12 @@ async def listening(
         for one in getattr(listener, "listeners", [listener]):
             # The listener closes its own.
             copy = socket.socket(fileno=socket.dup(one.extra(SocketAttribute.raw_socket).fileno()))
-            servers.append(await loop.create_server(protocol, sock=copy, backlog=BACKLOG))
+            # Known before it starts, as starting waits: cancelled there, it would listen for ever.
+            server = await loop.create_server(
+                protocol, sock=copy, backlog=BACKLOG, start_serving=False
+            )
+            servers.append(server)
+            await server.start_serving()
         yield
     finally:
         for server in servers:

@@ -146,3 +146,16 @@ def _opened(path: Path) -> int:
 
 def _unnamed(path: Path) -> Path:
     return path.with_name(f".{path.name}.new")
+
+
+def open_log(
+    directory: Path | None, name: str, *, bytes_max: int = BYTES_MAX, is_needed: bool = False
+) -> EventLog:
+    """Return the log of a process that begins, in a file of its own; without a directory none.
+
+    Raises `EnvironmentProblem`.
+    """
+    if directory is None:
+        return NoLog()
+    path = directory / f"{name}-{time.time_ns()}-{os.getpid()}.jsonl"
+    return FileLog.create(path, bytes_max=bytes_max, is_needed=is_needed)

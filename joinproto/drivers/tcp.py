@@ -50,7 +50,12 @@ class TcpTransport:
         self._is_over = False
         self._gathers = False
         self._tasks: TaskGroup | None = None
-        self._called: dict[str, Address] = {}
+        self._called: dict[str, list[Address]] = {}
+
+    @property
+    def called(self) -> frozenset[str]:
+        """Return the names of those that were found and are called."""
+        return frozenset(self._called)
 
     @property
     def peers(self) -> list[str]:
@@ -93,19 +98,28 @@ class TcpTransport:
 
         It calls at once where it is its turn, else where the other one has not called for long.
         """
-        if self._tasks is None or peer == self.network.member or self._called.get(peer) == address:
+        if (
+            self._tasks is None
+            or peer == self.network.member
+            or self._called.get(peer) == [address]
+        ):
             return
-        self._called[peer] = address
-        self._tasks.start_soon(self._call_found, peer, address)
+        self._called[peer] = mark = [address]
+        self._tasks.start_soon(self._call_found, peer, mark)
 
-    async def _call_found(self, peer: str, address: Address) -> None:
+    def forget(self, peer: str) -> None:
+        """Call this one no more; a connection that is there stays."""
+        self._called.pop(peer, None)
+
+    async def _call_found(self, peer: str, mark: list[Address]) -> None:
         low, high = BACKOFF_SECONDS
         turn = dials(self.network.member, peer, self.network.electors)
-        while not self._is_over and self._called[peer] == address:
+        # `is`: forgotten and found again it has another mark, and another one calls it.
+        while not self._is_over and self._called.get(peer) is mark:
             if not turn:
                 await anyio.sleep(OUT_OF_TURN_SECONDS * random.uniform(1.0, 2.0))
-            if peer not in self._links:
-                await self._call(peer, address)
+            if peer not in self._links and self._called.get(peer) is mark:
+                await self._call(peer, mark[0])
             await anyio.sleep(high if turn else low)
 
     async def _listen(self, listener: anyio.abc.Listener[ByteStream], tasks: TaskGroup) -> None:
@@ -181,8 +195,8 @@ class TcpTransport:
             # Shielded: a call that is cancelled as it succeeds would leave its socket behind.
             with anyio.fail_after(self.network.silence, shield=True):
                 stream = await connect(address)
-        except (OSError, TimeoutError):
-            return  # nobody is there, which is no news
+        except (OSError, TimeoutError, ValueError):
+            return  # nobody is there, which is no news; nor at a name that is none
         await self._speak(stream, f"{peer} at {address}", peer, None)
 
     async def _answer(self, stream: ByteStream) -> None:

@@ -10,7 +10,7 @@ register takes the first (3.7).
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 
 import anyio
@@ -34,13 +34,18 @@ log = logging.getLogger("joinproto.node")
 LIST_SECONDS = 30.0
 """For one round, with all requests that it takes."""
 UNREGISTER_SECONDS = 3.0
-REFUSED_ROUNDS = 5
-"""So often a list that is too long is read, before a node that no member answers gives up."""
+REFUSED_ROUNDS, REFUSED_SECONDS = 5, 5.0
+"""So often and so long a list is too long, before a node that no member answers gives up."""
 BOUND_ROUNDS = 4
 """So many rounds somebody else's founding is waited for, before it founds by itself."""
 STEADY_ROUNDS = 2
 """So often a list must be the same before other electors are taken."""
 SOON_SECONDS, MAX_SECONDS = 0.3, 60.0
+AWAY_SHOWN = 8
+CALLED_MAX = 64
+"""So many names of a list are called at a time: the next ones in the next round."""
+MISSED_MAX = 10
+"""So many rounds one is called on that is not listed any more: lists come and go."""
 CALM = 5
 """A member looks so many times more seldom than one that has no view yet."""
 
@@ -57,6 +62,8 @@ class Discovering:
     seen: Discovered = field(init=False)
     record: str = "not registered yet"
     _rounds: dict[str, int] = field(factory=dict)
+    _calls: int = 0
+    _unlisted: dict[str, int] = field(factory=dict)
     _last: tuple[str, ...] | None = None
     _missed: anyio.Event = field(factory=anyio.Event)
 
@@ -78,7 +85,7 @@ class Discovering:
     async def keep_registered(self) -> None:
         """Register, and keep the record alive, until cancelled; then remove it."""
         if not self.port.registers:
-            self._recorded("this backend registers nobody")
+            self._recorded("this backend registers nobody", is_well=True)
             await anyio.sleep_forever()
         try:
             is_there = False
@@ -91,7 +98,7 @@ class Discovering:
                     continue
                 if got.again:
                     log.warning("discovery: its record was gone, and is written again")
-                self._recorded("registered")
+                self._recorded("registered", is_well=True)
                 is_there = True
                 self._missed = anyio.Event()
                 with anyio.move_on_after(every):
@@ -105,10 +112,10 @@ class Discovering:
                 got = await self.port.unregister()
                 log.info("discovery: %s", got if isinstance(got, Failed) else "unregistered")
 
-    def _recorded(self, what: str) -> None:
+    def _recorded(self, what: str, *, is_well: bool = False) -> None:
         if what != self.record:
             self.record = what
-            (log.info if what == "registered" else log.warning)("discovery: %s", what)
+            (log.info if is_well else log.warning)("discovery: %s", what)
 
     # -- looking -------------------------------------------------------------------------------
 
@@ -118,12 +125,10 @@ class Discovering:
         Raises `UsageProblem` where nobody but an operator can help.
         """
         while True:
-            self._call_view(cluster, transport)
             answer: Answer = Failed(f"no whole answer within {LIST_SECONDS:g} s")
             with anyio.move_on_after(LIST_SECONDS):
                 answer = await self.port.list_nodes()
-            for name in named(answer):
-                self._call(transport, name)
+            self._call(answer, cluster, transport)
             if isinstance(answer, Listed) and self.member not in answer.nodes:
                 self._missed.set()
             if cluster.engine.member.it.view is not None:
@@ -142,8 +147,10 @@ class Discovering:
             me=self.member, answer=answer, seen=seen, tries=None, expected=self.about.expected
         )
         found = decide(about, Rules.OURS)
-        self._tell(found.step, found.case.label, found.case.name, found.why, answer)
-        if found.step is Step.REFUSE and self._for(found.step.value) >= REFUSED_ROUNDS:
+        peers = transport.peers
+        self._tell(found.step, found.case.label, found.case.name, found.why, answer, peers)
+        last = max(REFUSED_ROUNDS, REFUSED_SECONDS / self.about.interval)
+        if found.step is Step.REFUSE and self._for(found.step.value) >= last:
             names = ", ".join(named(answer))
             raise UsageProblem(
                 f"{found.why}, and no member of a cluster answers: {names}; nothing was founded",
@@ -172,19 +179,42 @@ class Discovering:
         self._rounds = {what: self._rounds.get(what, 0) + 1}
         return self._rounds[what]
 
-    def _call_view(self, cluster: Cluster, transport: TcpTransport) -> None:
-        """D5: who is in a cluster knows the others by its view, whatever the backend says."""
-        view = cluster.engine.member.it.view
-        if view is not None:
-            for seat in view.members | view.electors:
-                self._call(transport, seat.member)
+    def _call(self, answer: Answer, cluster: Cluster, transport: TcpTransport) -> None:
+        """Call who is listed, and nobody else for long.
 
-    def _call(self, transport: TcpTransport, name: str) -> None:
-        if name != self.member and "@" in name:
+        D5: who is in a cluster knows the others by its view, whatever the backend says.
+        """
+        view = cluster.engine.member.it.view
+        seats = frozenset() if view is None else view.members | view.electors
+        known = {seat.member for seat in seats}
+        wanted = [one for one in named(answer) if one != self.member and "@" in one]
+        if len(wanted) > CALLED_MAX:
+            log.warning("discovery: %d names are listed; %d at a time", len(wanted), CALLED_MAX)
+            at = self._calls * CALLED_MAX % len(wanted)
+            self._calls += 1
+            wanted = [*wanted, *wanted][at : at + CALLED_MAX]
+        away = transport.called - {*wanted, *known, *transport.peers}
+        self._unlisted = {name: self._unlisted.get(name, 0) + 1 for name in away}
+        for name in away:
+            if self._unlisted[name] > MISSED_MAX:
+                transport.forget(name)
+        for name in (*wanted, *(one for one in sorted(known) if "@" in one)):
             transport.call(name, self.about.address(name))
 
-    def _tell(self, step: Step, rule: str, case: str, why: str, answer: Answer) -> None:
+    def _tell(
+        self,
+        step: Step,
+        rule: str,
+        case: str,
+        why: str,
+        answer: Answer,
+        peers: Collection[str] = (),
+    ) -> None:
         listed = answer.nodes if isinstance(answer, Listed) else None
+        away = [one for one in listed or () if one not in (self.member, *peers)]
+        if away and step in (Step.WAIT, Step.FOUND):
+            shown = ", ".join(away[:AWAY_SHOWN])
+            why += f"; no connection to {shown}{', ...' if len(away) > AWAY_SHOWN else ''}"
         if listed is not None and self.member not in listed and step is not Step.JOIN:
             why += f"; {self.member} itself is not"
         self.seen = Discovered(

@@ -7,6 +7,7 @@ and judged as `joinproto discovery lint` does (docs/discovery.md).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import ip_address
 from math import isfinite
 from typing import Any
 
@@ -15,7 +16,7 @@ from attrs import evolve, field, frozen
 from joinproto.discovery import values
 from joinproto.discovery.chosen import Chosen, chosen
 from joinproto.discovery.lint import Given
-from joinproto.discovery.names import host_of, prefix_of
+from joinproto.discovery.names import host_of, is_name_in_dns, prefix_of
 from joinproto.discovery.releases import LATEST, Release, release
 from joinproto.drivers.addresses import Address
 from joinproto.errors import UsageProblem
@@ -25,6 +26,8 @@ REGISTERS = ("etcd", "consul")
 ENDPOINTS = Release(4, 0)
 """The last release that asks Kubernetes who is there: later ones know pods by their names."""
 EXPECTED_MAX = 64
+PLACES = {"etcd.host", "etcd.endpoints.1", "consul.host"}
+"""Settings that say where a register is."""
 
 
 @frozen(kw_only=True)
@@ -105,15 +108,72 @@ def discovery_of(
     def choose(backend: str) -> Chosen:
         return _chosen(evolve(file, backend=backend), member, cluster)
 
+    backend = _asking(choose(file.backend))
     return Discovery(
-        backend=choose(file.backend),
-        register=None if file.register == VOTES else choose(file.register),
+        backend=backend,
+        register=None if file.register == VOTES else _placed(choose(file.register), backend),
         expected=file.expected,
         port=port,
         interval=file.interval,
-        nameserver=None if file.nameserver is None else Address.parse(file.nameserver),
+        nameserver=None if file.nameserver is None else _nameserver(file.nameserver),
         members=members,
     )
+
+
+def _nameserver(text: str) -> Address:
+    found = Address.parse(text)
+    try:
+        ip_address(found.host)
+    except ValueError:
+        raise UsageProblem(
+            f"discovery.nameserver is {text!r}", next="write its IP address, as 10.0.0.2:53"
+        ) from None
+    return found
+
+
+def _asking(about: Chosen) -> Chosen:
+    """Return it; raises `UsageProblem` where it could name nobody, whatever happens."""
+    match about.backend:
+        case values.CLASSIC:
+            strange = [one for one in about.nodes if not (prefix_of(one) and host_of(one))]
+            if strange:
+                raise UsageProblem(
+                    f"discovery.settings: classic_config.nodes: {strange[0]!r} is not the name of"
+                    " a node",
+                    next="write PREFIX@HOST, as n@10.0.0.1",
+                )
+            missing = None if about.nodes else "classic_config.nodes"
+        case values.DNS:
+            hostname = about.dns.hostname
+            if hostname and not is_name_in_dns(hostname):
+                raise UsageProblem(
+                    f"discovery.settings: dns.hostname: {hostname!r} is no name that DNS can be"
+                    " asked for",
+                    next="write a name, as discovery.example.org",
+                )
+            missing = None if hostname else "dns.hostname"
+        case values.AWS:
+            is_told = about.aws.use_autoscaling_group or about.aws.instance_tags
+            missing = None if is_told else "aws.instance_tags or aws.use_autoscaling_group"
+        case _:
+            return about
+    if missing:
+        raise UsageProblem(
+            f"discovery.settings: {missing} is not set, so nobody could ever be found",
+            next="set it, as in rabbitmq.conf, without cluster_formation.",
+        )
+    return about
+
+
+def _placed(about: Chosen, backend: Chosen) -> Chosen:
+    """Return a register; raises `UsageProblem` where nothing says where it is."""
+    name = about.backend.rpartition("_")[2]
+    if about.backend != backend.backend and not (about.about.below(name).keys() & PLACES):
+        raise UsageProblem(
+            f"discovery.register is {name!r}, and discovery.settings do not say where it is",
+            next=f"set {name}.host",
+        )
+    return about
 
 
 def _chosen(file: DiscoveryFile, member: str, cluster: str) -> Chosen:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import sys
 import time
@@ -17,7 +16,7 @@ from attrs import define, evolve, field
 from joinproto import __version__
 from joinproto.drivers.clock import OffsetClock, SystemClock
 from joinproto.drivers.cluster import Cluster
-from joinproto.drivers.eventlog import EventLog, FileLog, NoLog
+from joinproto.drivers.eventlog import EventLog, open_log
 from joinproto.drivers.failures import NotActive, only_one
 from joinproto.drivers.ports import Host
 from joinproto.drivers.tcp import TcpTransport
@@ -287,11 +286,9 @@ class Node:
 
     def _events(self) -> EventLog:
         settings = self.settings
-        if settings.events is None:
-            return NoLog()
-        name = f"{settings.config.member}-{time.time_ns()}-{os.getpid()}.jsonl"
-        return FileLog.create(
-            settings.events / name,
+        return open_log(
+            settings.events,
+            settings.config.member,
             bytes_max=settings.events_bytes,
             is_needed=settings.events_needed,
         )

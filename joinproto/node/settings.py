@@ -13,11 +13,11 @@ from attrs import field, frozen
 from joinproto.drivers.addresses import Address
 from joinproto.drivers.eventlog import BYTES_MAX
 from joinproto.drivers.network import Network
+from joinproto.drivers.secret import read_secret
 from joinproto.drivers.tls import TlsFiles
 from joinproto.errors import JoinprotoError, MisuseError, UsageProblem
 from joinproto.join.config import Config, TotalFailure
 from joinproto.join.malformed import Malformed
-from joinproto.node import toml_file
 from joinproto.node.control import require_place
 from joinproto.node.discovery_file import (
     Discovery,
@@ -32,9 +32,10 @@ from joinproto.node.sanity import (
     require_times,
     warnings_of,
 )
+from joinproto.toml_file import read_toml, structured
 
-SECRET_BYTES_MIN = 16
 EVENTS_BYTES_MIN = 2**20
+TOLD = "docs/running.md names all fields, and shows a whole file"
 
 
 class Stopping(Enum):
@@ -153,19 +154,13 @@ class Settings:
 
 def read_settings(path: Path) -> Settings:
     """Return the settings in a file; raises `UsageProblem` that names the place in it."""
-    tree = toml_file.read_toml(path)
+    tree = read_toml(path)
     try:
-        return settings_of(structured(tree), path.resolve().parent)
+        return settings_of(structured(tree, NodeFile, next=TOLD), path.resolve().parent)
     except JoinprotoError as error:
         raise UsageProblem(f"{path}: {error.message}", next=error.next) from error
     except Malformed as error:
         raise UsageProblem(f"{path}: {error}", next="mend the file") from error
-
-
-def structured(tree: Mapping[str, Any]) -> NodeFile:
-    """Return the file's content, each field of its type and none that is unknown."""
-    told = "docs/running.md names all fields, and shows a whole file"
-    return toml_file.structured(tree, NodeFile, next=told)
 
 
 def settings_of(file: NodeFile, top: Path) -> Settings:
@@ -289,20 +284,7 @@ def _digest(options: Mapping[str, Any]) -> str:
 def _secret(security: Security, top: Path) -> bytes:
     if security.secret_file is None:
         return b""
-    path = top / security.secret_file
-    try:
-        secret = path.read_bytes().strip()
-    except OSError as error:
-        raise UsageProblem(
-            f"security.secret_file {path}: {error.strerror or error}", next="check the path"
-        ) from error
-    if len(secret) < SECRET_BYTES_MIN:
-        raise UsageProblem(
-            f"security.secret_file {path}: {len(secret)} bytes, expected at least"
-            f" {SECRET_BYTES_MIN}",
-            next="`openssl rand -hex 32` makes one; the same file for all members",
-        )
-    return secret
+    return read_secret("security.secret_file", top / security.secret_file)
 
 
 def _tls(security: Security, top: Path) -> TlsFiles | None:

@@ -46,6 +46,7 @@ class Wait:
     case: Annotated[str, "case of its table"]
     reason: Annotated[Reason | None, "as `decide` names it"]
     next: Annotated[str, "what helps"]
+    detail: Annotated[str, "who is waited for, where that is known; else empty"] = ""
 
 
 @frozen(kw_only=True)
@@ -118,7 +119,13 @@ def status_of(
         peers=tuple(peers),
         waiting=None
         if waiting is None
-        else Wait(waiting.label, waiting.case, waiting.reason, what_helps(waiting.reason)),
+        else Wait(
+            waiting.label,
+            waiting.case,
+            waiting.reason,
+            what_helps(waiting.reason),
+            waiting.detail,
+        ),
         discovery=discovered,
     )
     return dict(encoded(status))

@@ -74,4 +74,5 @@ def log_to_stderr(member: str, *, verbose: bool) -> None:
     # The library below the tables tells of each step of each machine.
     logging.getLogger("transitions").setLevel(logging.WARNING)
     # Ours tells of each request, at debug level and without what may be secret.
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    for name in ("httpx", "httpcore"):
+        logging.getLogger(name).setLevel(logging.WARNING)

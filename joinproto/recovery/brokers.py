@@ -20,13 +20,27 @@ from joinproto.recovery.frames import too_short
 from joinproto.recovery.words import typed
 from joinproto.standby.best import Best, best
 from joinproto.standby.broker import Mark
-from joinproto.standby.keeping.form import NAMES, ROOM, Kept
+from joinproto.standby.keeping import form
+from joinproto.standby.keeping.form import ROOM, Kept
 from joinproto.standby.keeping.slots import Slot, Slots, refusal, slot_of
+from joinproto.standby.keeping.views import FRAMES, last_view
+from joinproto.standby.messages import View
 from joinproto.store.envelope import Validity
 
-__all__ = ["FORMAT", "NAMES", "ROOM", "kept_of", "next_of", "picked", "read", "sentence_of"]
+__all__ = [
+    "FORMAT",
+    "NAMES",
+    "ROOM",
+    "chain_of",
+    "kept_of",
+    "next_of",
+    "picked",
+    "read",
+    "sentence_of",
+]
 
 FORMAT = Format.STANDBY
+NAMES = (*form.NAMES, FRAMES)
 STATES = {Mark.CLEAN: State.CLEAN, Mark.DIRTY: State.DIRTY, Mark.EMPTY: State.EMPTY}
 
 
@@ -37,7 +51,7 @@ def read(raw: Raw) -> Found:
     refused_files = [f"{n}: {raw.file(n).problem}" for n in NAMES if raw.file(n).problem]
     if refused_files:
         return Found.of(raw, state=State.UNREADABLE, problems=tuple(refused_files))
-    slots = Slots(*(slot_of(raw.file(name).data) for name in NAMES))
+    slots = Slots(*(slot_of(raw.file(name).data) for name in form.NAMES))
     room = Path(raw.path) / ROOM
     refused = refusal(room, slots)
     kept = slots.current.kept
@@ -58,6 +72,9 @@ def read(raw: Raw) -> Found:
         problems.insert(0, lost)
         is_unread = raw.journal is not None and raw.journal.is_unread
         state = State.UNREADABLE if is_unread else State.CORRUPT
+    if _chain(raw) is None:
+        problems.insert(0, f"{FRAMES}: what it begins with is damaged")
+        state = State.CORRUPT
     return Found.of(
         raw,
         state=state,
@@ -77,6 +94,17 @@ def read(raw: Raw) -> Found:
 def kept_of(found: Found) -> Kept | None:
     """Return the metadata of a store, None if it cannot be read."""
     return slot_of(found.raw.file(NAMES[0]).data).kept if found.state.is_readable else None
+
+
+def chain_of(stores: Sequence[Found]) -> View:
+    """Return the last view of the manager that is built in; of nobody where it is outside."""
+    chains = [view for one in stores if (view := _chain(one.raw)) is not None]
+    return max(chains, key=lambda view: view.age, default=View())
+
+
+def _chain(raw: Raw) -> View | None:
+    """Return the last view of the chain in its directory; None: it is damaged."""
+    return last_view(raw.file(FRAMES).data or b"")
 
 
 def _lost_frames(raw: Raw, kept: Kept) -> str:
@@ -114,7 +142,7 @@ def _facts(raw: Raw, slot: Slot, kept: Kept) -> tuple[Fact, ...]:
 
 def _left(slots: Slots) -> tuple[Fact, ...]:
     found = []
-    for name, slot in zip(NAMES, (slots.current, slots.previous), strict=True):
+    for name, slot in zip(form.NAMES, (slots.current, slots.previous), strict=True):
         said = slot.validity.value
         if slot.kept is not None:
             said += f", generation {slot.kept.view.generation}, {slot.kept.mark.value}"
@@ -132,7 +160,8 @@ def picked(stores: Sequence[Found]) -> tuple[Pick, Best]:
     known = {name for _, kept in readable for name in (*kept.brokers, *kept.view.members)}
     absent = sorted(known - set(names))
     missing = tuple(absent) or tuple(one.name for one in stores if not one.state.is_readable)
-    found = best([kept.store(one.seq or 0) for one, kept in readable], missing)
+    chain = chain_of(stores)
+    found = best([kept.store(one.seq or 0) for one, kept in readable], missing, chain)
     clusters = {kept.cluster for _, kept in readable if kept.cluster is not None}
     verdict, case = _verdict(stores, names, clusters, found)
     latest: tuple[str, ...] = ()
@@ -140,7 +169,7 @@ def picked(stores: Sequence[Found]) -> tuple[Pick, Best]:
         latest = tuple(one.name for one, kept in readable if kept.broker == found.store.name)
     findings = Findings(
         rows=tuple(row_of(one.candidate) for one in stores),
-        lines=tuple(f"{one.name}: {_said(kept)}" for one, kept in readable),
+        lines=tuple(f"{one.name}: {_said(kept)}" for one, kept in readable) + _chained(chain),
         latest=latest if verdict in (Verdict.PROVEN, Verdict.UNPROVEN) else (),
         missing=tuple(Missing(name, "", may_know_more=True) for name in missing),
     )
@@ -186,6 +215,14 @@ def _said(kept: Kept) -> str:
         f"{kept.broker} was {_was(kept)}, in generation {kept.view.generation}, view"
         f" {kept.view.number}; up to date beside it: {beside or 'nobody'}"
     )
+
+
+def _chained(chain: View) -> tuple[str, ...]:
+    if not chain.members:
+        return ()
+    beside = ", ".join(chain.members)
+    said = f"{chain.primary} is primary in generation {chain.generation}, view {chain.number}"
+    return (f"the chain of views ends with one in which {said}; only {beside} may be promoted",)
 
 
 def sentence_of(pick: Pick, found: Best) -> str:

@@ -11,9 +11,11 @@ import os
 import socket
 import stat
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 from attrs import frozen
+
+from joinproto.json_form import Key, read
 
 SECONDS = 5.0
 ANSWER_BYTES_MAX = 1 << 20
@@ -23,33 +25,51 @@ ADDRESS_BYTES_MAX = 107
 
 @frozen(kw_only=True)
 class LiveView:
-    """A view as a node tells of it; `kind` in lower case, `members` sorted."""
+    """A view as a node tells of it; `kind` in lower case."""
 
-    id: str
-    number: int
-    kind: str
-    members: tuple[str, ...]
+    id: Annotated[str, "its id"]
+    number: Annotated[int, "how many views there have been"]
+    kind: Annotated[str, "what it is for"]
+    members: Annotated[tuple[str, ...], "who takes part"]
+
+
+@frozen(kw_only=True)
+class LiveFrame:
+    """The last frame on its disk."""
+
+    seq: Annotated[int, "its number"]
+
+
+@frozen(kw_only=True)
+class LiveWait:
+    """Why there is no next view."""
+
+    rule: Annotated[str, "label of the rule"]
+    case: Annotated[str, "case of its table"]
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.case}"
 
 
 @frozen(kw_only=True)
 class Live:
-    """What a running member says of itself.
+    """What a running member says of itself, as far as it is looked at: see `joinproto status`."""
 
-    `initial`: the initial signature, "" if it has none yet.  `committed`: number of the last
-    frame that it knows to be committed.  `waiting`: what it waits for, "" for nothing.
-    """
+    member: Annotated[str, "its name"]
+    store_id: Annotated[str, "of its store"]
+    cluster_name: Annotated[str, Key("cluster"), "the cluster's name"]
+    initial: Annotated[str | None, "the initial signature; null: it has none yet"]
+    phase: Annotated[str, "where it is between its start and its end"]
+    serves: Annotated[bool, "whether it serves clients now"]
+    view: Annotated[LiveView | None, "the newest view it knows"]
+    position: Annotated[LiveFrame | None, "the last frame on its disk"]
+    committed: Annotated[int, "number of the last frame that it knows to be committed"]
+    peers: Annotated[tuple[str, ...], "to whom it has a connection"]
+    waiting: Annotated[LiveWait | None, "why the next view is not chosen"]
 
-    member: str
-    store_id: str
-    cluster_name: str
-    initial: str
-    phase: str
-    serves: bool
-    view: LiveView | None
-    seq: int
-    committed: int
-    peers: tuple[str, ...]
-    waiting: str = ""
+    @property
+    def seq(self) -> int:
+        return 0 if self.position is None else self.position.seq
 
 
 def ask(path: Path) -> Live | str:
@@ -89,31 +109,5 @@ def _asked(path: Path) -> bytes:
 
 
 def _said(line: bytes) -> Live:
-    tree = json.loads(line)
-    view, position, waiting = tree["view"], tree["position"], tree["waiting"]
-    return Live(
-        member=_text(tree["member"]),
-        store_id=_text(tree["store_id"]),
-        cluster_name=_text(tree["cluster"]),
-        initial="" if tree["initial"] is None else _text(tree["initial"]),
-        phase=_text(tree["phase"]),
-        serves=tree["serves"] is True,
-        view=None
-        if view is None
-        else LiveView(
-            id=_text(view["id"]),
-            number=int(view["number"]),
-            kind=_text(view["kind"]),
-            members=tuple(sorted(map(_text, view["members"]))),
-        ),
-        seq=0 if position is None else int(position["seq"]),
-        committed=int(tree["committed"]),
-        peers=tuple(sorted(map(_text, tree["peers"]))),
-        waiting="" if waiting is None else f"{waiting['rule']}: {waiting['case']}",
-    )
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not text")
-    return value
+    live: Live = read(Live, json.loads(line))
+    return live

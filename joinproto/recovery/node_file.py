@@ -6,7 +6,6 @@ The rest of the file is the node's own business, and the reader of all of it nee
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from attrs import frozen
 
 from joinproto.errors import UsageProblem
+from joinproto.toml_file import read_toml
 
 CONTROL = "control.sock"
 
@@ -32,14 +32,7 @@ class NodeFile:
 
 def read_node_file(path: Path) -> NodeFile:
     """Return what the file says; raises `UsageProblem` that names the place in it."""
-    try:
-        tree = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise UsageProblem(
-            f"{path}: cannot be read: {error.strerror or error}", next="check the path"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise UsageProblem(f"{path}: is not a TOML file: {error}", next="mend the file") from error
+    tree = read_toml(path)
     top = path.resolve().parent
     data = top / _text(path, tree, "data")
     electors = tree.get("electors")

@@ -81,10 +81,25 @@ class Asked:
 class Start:
     """A view."""
 
-    kind: Annotated[str, "`restart`, `change`"]
+    kind: Annotated[str, "`restart`, `change`; of hot standby `promotion`"]
     members: Annotated[tuple[str, ...], "who is in it"]
-    seq: Annotated[Count | None, "the last frame before it; null: where all begin"]
+    seq: Annotated[
+        Count | None, "the last frame before it; null: where all begin, or of hot standby"
+    ]
     is_served: Annotated[bool, "whether clients are served in it, in some run"]
+    primary: Annotated[str | None, Absent(), "only of hot standby: who is promoted"] = None
+    loses: Annotated[
+        bool | None, Absent(), "only of hot standby: whether this promotion can lose a message"
+    ] = None
+
+
+@frozen(kw_only=True)
+class Refusal:
+    """A broker that is told to be primary, and refuses, in some order of starts."""
+
+    member: Annotated[str, "who refuses"]
+    rule: Annotated[str, "the rule that decides"]
+    why: Annotated[str, "the reason, in a sentence"]
 
 
 @frozen(kw_only=True)
@@ -96,9 +111,15 @@ class Rehearsed:
     starts: Annotated[tuple[Start, ...], "the next views that can be chosen"]
     waits: Annotated[tuple[str, ...], "what members wait for"]
     aborts: Annotated[tuple[str, ...], "who may stop for good"]
-    loses: Annotated[bool, "whether a frame that may be acknowledged can be lost"]
+    loses: Annotated[bool, "whether a frame, or message, that may be acknowledged can be lost"]
     is_whole: Annotated[bool, "whether every order of events was searched"]
     states: Annotated[Count | None, "how many were searched"]
+    refuses: Annotated[
+        tuple[Refusal, ...] | None, Absent(), "only of hot standby: who refuses to be primary"
+    ] = None
+    lost: Annotated[tuple[str, ...] | None, Absent(), "only of hot standby: what can be lost"] = (
+        None
+    )
 
 
 @frozen

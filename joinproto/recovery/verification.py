@@ -191,7 +191,7 @@ def _idle(live: Live) -> str:
 
 
 def _help(live: Live, status: str) -> str:
-    if "I6" in live.waiting:
+    if live.waiting is not None and "I6" in str(live.waiting):
         return "joinproto recover pick, with all stores: nobody has been permitted to restart"
     if live.phase in ("aborted", "stopped"):
         return f"look at the log of {live.member}; it says why it ended"
@@ -223,7 +223,7 @@ def _lines(item: Asked) -> Iterator[str]:
         view = "in no view" if live.view is None else f"in {_view(live.view)}"
         yield (
             f"{item.name}: {live.phase}, {serves}, {view}; at frame {live.seq}, connected to"
-            f" {', '.join(live.peers) or 'nobody'}"
+            f" {', '.join(sorted(live.peers)) or 'nobody'}"
         )
     yield from (f"{item.store.name}: {problem}" for problem in item.store.problems)
     if item.mark is not None:
@@ -274,5 +274,5 @@ def _asked(item: Asked) -> schema.Asked:
         serves=live is not None and live.serves,
         view=None if live is None or live.view is None else live.view.id,
         seq=None if live is None else live.seq,
-        peers=() if live is None else tuple(live.peers),
+        peers=() if live is None else tuple(sorted(live.peers)),
     )

@@ -39,6 +39,7 @@ from joinproto.recovery.history import chained
 from joinproto.recovery.own import NAMES, contents_of
 from joinproto.recovery.plan import STALE, Input, Plan, backup_name, forced_view
 from joinproto.recovery.words import shown
+from joinproto.store.after_crash import make_durable
 from joinproto.store.contents import Contents
 from joinproto.store.filesystem import REAL, FileSystem, let_go, reason, write_all
 from joinproto.store.handle import Store, open_store
@@ -342,12 +343,7 @@ def _make_durable(path: Path, files: FileSystem) -> None:
     # memory and says that it is done; then the power fails, and there is no mark.
     room = open_room(files, path)
     try:
-        file = files.open_to_read(room, CURRENT)
-        try:
-            files.sync(file)
-        finally:
-            let_go(files, file)
-        files.sync_directory(room)
+        make_durable(files, room)
     except OSError as error:
         raise StoreWriteFailed(
             f"{path / ROOM / CURRENT}: written, but perhaps not on the disk: {reason(error)}",

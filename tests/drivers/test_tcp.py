@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -511,3 +512,34 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 )
 def test_addresses_are_read_and_written(text: str, is_loopback: bool) -> None:
     assert (text, is_loopback) == (str(Address.parse(text)), Address.parse(text).is_loopback)
+
+
+def taken(door: socket.socket) -> int:
+    """Return how many have called since the last time."""
+    calls = 0
+    with suppress(BlockingIOError):
+        while True:
+            door.accept()[0].close()
+            calls += 1
+    return calls
+
+
+async def test_who_is_forgotten_is_called_no_more() -> None:
+    """And by one only, where he is found again."""
+    guest = evolve(two()[0], member="y", addresses={})
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        door.setblocking(False)
+        address = Address("127.0.0.1", door.getsockname()[1])
+        async with anyio.create_task_group() as tasks, running(tasks, guest) as (a,):
+            for _ in range(5):
+                a.transport.call("z", address)
+                a.transport.forget("z")
+            a.transport.call("z", address)
+            await anyio.sleep(1.0)
+            assert 1 == taken(door)
+
+            a.transport.forget("z")
+            await anyio.sleep(1.0)
+            taken(door)
+            await anyio.sleep(2.0)
+            assert 0 == taken(door)

@@ -105,7 +105,7 @@ def test_a_member_moves_to_another_address(fleet: Make) -> None:
     edit(three["c"], 'data = "c"', 'data = "c-moved"')
     edit(three["c"], "127.0.0.1:" + str(three["c"].port), f"127.0.0.1:{port}")
     for name in "ab":
-        edit(three[name], r'(?m)^c = ".*"', f'c = "127.0.0.1:{port}"')
+        edit(three[name], r'(?m)^"c" = ".*"', f'"c" = "127.0.0.1:{port}"')
         stop(three[name])
         three[name].start()
         until(lambda name=name: three[name].status().get("phase") is not None)  # type: ignore[misc]

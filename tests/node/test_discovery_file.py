@@ -89,6 +89,8 @@ def test_a_list_is_numbered_as_in_the_guide(tmp_path: Path) -> None:
         ("etcd.port = 2380", 'etcd.port = "many"', "etcd.port"),
         ("etcd.port = 2380", 'etcd.prot = "x"', "etcd.port"),
         ("etcd.port = 2380", "etcd.port = 2.5", "etcd.port is 2.5"),
+        ("expected = 3", 'expected = 3\nnameserver = "one:53"', "nameserver is 'one:53'"),
+        ("expected = 3", 'expected = 3\nregister = "consul"', "do not say where it is"),
         ("wait_for = 2", 'wait_for = 2\nelectors = ["a"]', "both say who founds"),
         ("wait_for = 2", "wait_for = 4", "would never be served"),
     ],
@@ -98,6 +100,28 @@ def test_what_is_wrong_is_named(tmp_path: Path, before: str, after: str, said: s
         read(tmp_path, GOOD.replace(before, after, 1))
 
     assert said in f"{raised.value.message} {raised.value.next}"
+
+
+@pytest.mark.parametrize(
+    ("backend", "settings", "said"),
+    [
+        ("dns", "", "dns.hostname is not set"),
+        ("dns", 'dns.hostname = "x y..z"', "'x y..z' is no name"),
+        ("config", "", "classic_config.nodes is not set"),
+        ("config", 'classic_config.nodes = ["n@a", "b"]', "'b' is not the name of a node"),
+        ("config", "classic_config.nodes.3 = 7", "'7' is not the name of a node"),
+        ("aws", 'aws.region = "eu-west-1"', "aws.instance_tags or"),
+    ],
+)
+def test_a_backend_that_could_name_nobody_is_refused_at_the_start(
+    tmp_path: Path, backend: str, settings: str, said: str
+) -> None:
+    """A node that waits for nothing that can come would say so for ever."""
+    table = f'[discovery]\nbackend = "{backend}"\nexpected = 3\n[discovery.settings]\n{settings}\n'
+    with pytest.raises(UsageProblem, match=said) as raised:
+        read(tmp_path, GOOD.partition("[discovery]")[0] + table)
+
+    assert 2 == raised.value.code
 
 
 def test_without_a_table_the_file_names_the_electors(tmp_path: Path) -> None:

@@ -11,14 +11,17 @@ from typing import Any
 
 import pytest
 
+from joinproto.errors import EnvironmentProblem
 from tools.faults.clients import Ledger
 from tools.faults.namespaces import missing
 from tools.faults.nodes import ROOT
+from tools.faults.register import KINDS as REGISTER_KINDS
 from tools.faults.storm import KINDS
 from tools.faults.verdict import compare
 
 
 def torture(*words: str) -> tuple[int, Any]:
+    """Return the code and what was printed; skips where the register's server is missing."""
     done = subprocess.run(
         [str(ROOT / "tools" / "torture"), "--json", "--quiet", *words],
         capture_output=True,
@@ -26,6 +29,8 @@ def torture(*words: str) -> tuple[int, Any]:
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
+    if done.returncode == EnvironmentProblem.default_code:
+        pytest.skip(done.stderr)
     return done.returncode, json.loads(done.stdout)
 
 
@@ -45,6 +50,38 @@ def test_a_short_storm_holds(network: str) -> None:
     assert found["writes"]["acknowledged"] > 10
     assert "holds" == found["validate"]["result"]
     assert found["validate"]["committed"] >= found["writes"]["acknowledged"]
+
+
+@pytest.mark.slow
+def test_two_members_whose_views_a_register_chooses_lose_nothing() -> None:
+    """Join protocol, 3.7: the register is killed, hung and cut off, too."""
+    code, found = torture("--minutes", "0.5", "--seed", "4", "--register", "etcd")
+
+    assert (0, "holds", []) == (code, found["result"], found["problems"])
+    assert (2, "etcd") == (found["members"], found["register"])
+    assert {*KINDS, *REGISTER_KINDS} == set(found["faults"])
+    assert sum(found["faults"].values()) >= 3
+    assert found["writes"]["acknowledged"] > 10
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--members", "2"), "needs --register"),
+        (("--register", "etcd", "--network", "namespaces"), "--network proxy"),
+    ],
+)
+def test_a_storm_that_cannot_be_is_refused(words: tuple[str, ...], says: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.torture", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 2 == done.returncode
+    assert says in done.stderr
 
 
 @pytest.mark.slow

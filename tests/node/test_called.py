@@ -1,0 +1,70 @@
+"""Whom a node that finds its peers calls: who is listed, and not without end."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from joinproto.discovery.answers import Answer, Failed, Listed
+from joinproto.drivers.addresses import Address
+from joinproto.node.discovering import CALLED_MAX, MISSED_MAX, Discovering
+
+
+class Transport:
+    """Notes who is called."""
+
+    def __init__(self) -> None:
+        self.called: frozenset[str] = frozenset()
+        self.peers: list[str] = []
+
+    def call(self, name: str, _: Address) -> None:
+        self.called |= {name}
+
+    def forget(self, name: str) -> None:
+        self.called -= {name}
+
+
+def calling(*answers: Answer) -> list[frozenset[str]]:
+    """Return who is called after each of these answers to a node without a view."""
+    about: Any = SimpleNamespace(
+        backend=SimpleNamespace(backend="config"),
+        expected=3,
+        address=lambda _: Address("127.0.0.1", 1),
+    )
+    port: Any = None
+    found, transport = Discovering(about, "n@me", port, None), Transport()
+    cluster: Any = SimpleNamespace(
+        engine=SimpleNamespace(member=SimpleNamespace(it=SimpleNamespace(view=None)))
+    )
+    seen = []
+    for answer in answers:
+        found._call(answer, cluster, transport)  # type: ignore[arg-type]
+        seen.append(transport.called)
+    return seen
+
+
+def many(number: int, of: str = "h") -> Listed:
+    return Listed(tuple(f"n@{of}{at}" for at in range(number)))
+
+
+def test_names_that_change_with_each_answer_are_not_called_without_end() -> None:
+    """A backend that lists others each time had all of them called for as long as the node ran."""
+    seen = calling(*(many(50, f"r{round_}-") for round_ in range(100)))
+
+    assert max(map(len, seen)) <= 50 * (MISSED_MAX + 2)
+
+
+def test_of_a_long_list_all_are_called_in_turn() -> None:
+    """A member may be anywhere in it."""
+    listed = many(20 * CALLED_MAX)
+    seen = calling(*[listed] * 21)
+
+    assert max(map(len, seen)) <= CALLED_MAX * (MISSED_MAX + 2)
+    assert {*listed.nodes} == frozenset().union(*seen)
+
+
+def test_an_answer_that_lacks_somebody_for_a_moment_ends_no_call() -> None:
+    """Nor does a failure."""
+    seen = calling(many(3), Listed(()), Failed("500"), many(3))
+
+    assert [frozenset(many(3).nodes)] * 4 == seen
