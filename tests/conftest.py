@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import pulse
+
 # One width of output for all: a terminal's, and that of xdist's workers, would be others.
 os.environ["COLUMNS"] = "100"
 
@@ -25,6 +27,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the expected output of scenarios again; commit only what you can explain",
     )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Let a long run say what runs; last, since pytest's own reporter is made here, too."""
+    pulse.watch(config)
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,8 @@ from tools.faults import namespaces
 from tools.faults.namespaces import Namespaces
 from tools.faults.network import Network
 from tools.faults.nodes import CLOCK, Fleet
-from tools.faults.storm import KINDS, Storm
+from tools.faults.register import Register
+from tools.faults.storm import Storm
 from tools.faults.verdict import Judged, judge
 
 NAMES = "abcde"
@@ -51,7 +52,12 @@ MUTANTS = (
 @click.command(epilog="Example: tools/torture --minutes 10 --seed 7")
 @click.option("--minutes", type=float, default=1.0, show_default=True, help="How long it storms.")
 @click.option("--seed", type=int, help="The same storm again; else one of the clock's.")
-@click.option("--members", type=click.IntRange(3, 5), default=3, show_default=True)
+@click.option("--members", type=click.IntRange(2, 5), help="Usual: 3; with --register 2.")
+@click.option(
+    "--register",
+    type=click.Choice(["etcd"]),
+    help="What chooses the views instead of the electors, and is cut off, killed and hung, too.",
+)
 @click.option(
     "--mutant", type=click.Choice(MUTANTS), help="A rule that no node keeps: the run must fail."
 )
@@ -68,7 +74,8 @@ MUTANTS = (
 def main(
     minutes: float,
     seed: int | None,
-    members: int,
+    members: int | None,
+    register: str | None,
     mutant: str | None,
     network: str,
     out: Path | None,
@@ -77,8 +84,13 @@ def main(
 ) -> None:
     """Let nodes run, and do to them what happens in a year."""
     seed = time.time_ns() % 1_000_000 if seed is None else seed
+    members = members or (2 if register else 3)
+    if members < 3 and not register:
+        raise click.UsageError("--members 2 needs --register: of two electors both must live")
+    if register and network == "namespaces":
+        raise click.UsageError("--register has links on loopback: --network proxy")
     try:
-        kind = namespaces.possible(network)
+        kind = namespaces.possible("proxy" if register else network)
         if kind == "namespaces" and not namespaces.is_inside():
             namespaces.begin_inside("tools.torture", sys.argv[1:])
     except EnvironmentProblem as error:
@@ -94,7 +106,9 @@ def main(
     # Whoever ends this ends the nodes, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        fleet = make_fleet(top, members, mutant, Namespaces if kind == "namespaces" else None)
+        outside = Register.start(top, NAMES[:members]) if register else None
+        between = Namespaces if kind == "namespaces" else None
+        fleet = make_fleet(top, members, mutant, between, outside)
     except EnvironmentProblem as error:
         _give_up(error)
     storm = Storm(fleet, seed, say=say)
@@ -127,15 +141,22 @@ def make_fleet(
     members: int,
     mutant: str | None,
     network: Callable[[Mapping[str, int]], Network] | None = None,
+    register: Register | None = None,
 ) -> Fleet:
     """Return the nodes of a storm: quick to suspect each other, with clocks that can jump.
 
     The last one leaves when it is stopped; the others stay members.
     """
-    tables = "[timing]\npatience = 0.4\nheartbeat = 0.2\nsilence = 1.5\n[testing]\n"
+    # A heartbeat is to be longer than a register takes to answer (join protocol, 3.7).
+    heard = (
+        "heartbeat = 0.2\nsilence = 1.5" if register is None else "heartbeat = 0.5\nsilence = 2.0"
+    )
+    tables = f"[timing]\npatience = 0.4\n{heard}\n[testing]\n"
     tables += f'clock_offset = "{CLOCK}"'
     names = NAMES[:members]
-    fleet = Fleet.make(top, names, leaves=names[-1], tables=tables, network=network)
+    fleet = Fleet.make(
+        top, names, leaves=names[-1], tables=tables, register=register, network=network
+    )
     for node in fleet.nodes.values():
         node.mutant = mutant
     return fleet
@@ -165,7 +186,9 @@ def _report(
             "result": "violated" if problems else "holds",
             "seed": seed,
             "network": kind,
-            "faults": {one: storm.counts[one] for one in KINDS},
+            "members": len(storm.names),
+            "register": "votes" if storm.fleet.register is None else "etcd",
+            "faults": {one: storm.counts[one] for one in storm.kinds},
             "recoveries": dict(storm.verdicts),
             "writes": {
                 "acknowledged": len(ledger.acknowledged),
@@ -178,7 +201,7 @@ def _report(
         }
         click.echo(json.dumps(tree))
         return
-    faults = ", ".join(f"{storm.counts[one]} {one.replace('_', ' ')}" for one in KINDS)
+    faults = ", ".join(f"{storm.counts[one]} {one.replace('_', ' ')}" for one in storm.kinds)
     click.echo(f"seed {seed}, {kind}: {storm.counts.total()} faults: {faults}")
     click.echo(f"recovered {sum(storm.verdicts.values())} times: {dict(storm.verdicts)}")
     click.echo(

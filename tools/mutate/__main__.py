@@ -26,6 +26,7 @@ WORK = Path(".mutate")
 @click.option("--sample", type=click.IntRange(min=1), help="So many, drawn at random.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the sample.")
 @click.option("--survivors", is_flag=True, help="Only those that survived in the results.")
+@click.option("--tests", is_flag=True, help="Ask tests alone; print what they let pass.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--results", type=click.Path(path_type=Path), default=WORK / "results.jsonl")
 @click.option("--list", "lists", is_flag=True, help="Print the names, and try nothing.")
@@ -37,6 +38,7 @@ def main(
     sample: int | None,
     seed: int,
     survivors: bool,
+    tests: bool,
     jobs: int,
     results: Path,
     lists: bool,
@@ -60,13 +62,13 @@ def main(
             for one in wanted:
                 click.echo(one.diff(source_of(one.path)) if show else one.name)
             raise SystemExit(0)
-        raise SystemExit(_run(wanted, jobs, results, draws=sample is not None))
+        raise SystemExit(_run(wanted, jobs, results, draws=sample is not None, tests=tests))
     except UsageProblem as error:
         click.echo(str(error), err=True)
         raise SystemExit(2) from None
 
 
-def _run(wanted: list[Mutation], jobs: int, results: Path, *, draws: bool) -> int:
+def _run(wanted: list[Mutation], jobs: int, results: Path, *, draws: bool, tests: bool) -> int:
     from tools.mutate.baseline import baseline, hash_of_catchers
     from tools.mutate.campaign import campaign, read, still_holds, write
     from tools.mutate.warm import warm_up
@@ -89,13 +91,16 @@ def _run(wanted: list[Mutation], jobs: int, results: Path, *, draws: bool) -> in
     if draws:
         random.Random(0).shuffle(todo)  # what is done of it, when it is stopped, is a sample, too
     click.echo(f"{len(wanted)} mutations, {len(wanted) - len(todo)} known", err=True)
-    for at, one in enumerate(campaign(todo, base, hashed, jobs), 1):
+    for at, one in enumerate(campaign(todo, base, hashed, jobs, tests_alone=tests), 1):
+        if tests and one.survived:  # no result: the other catchers were not asked
+            click.echo(f"{at}/{len(todo)} {one.seconds:.1f} s {one.name}: passes the tests")
+            continue
         write(results, one)
         known[one.name] = one
         said = f"{one.kind} {one.who}: {one.what}" if one.kind else f"SURVIVED {one.differs}"
         click.echo(f"{at}/{len(todo)} {one.seconds:.1f} s {one.name}: {said}")
         sys.stdout.flush()
-    here = [known[one.name] for one in wanted]
+    here = [known[one.name] for one in wanted if one.name in known]
     lived = [one.name for one in here if one.survived]
     bare = [name for name in lived if name not in reasons]
     click.echo(

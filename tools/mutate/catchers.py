@@ -21,7 +21,7 @@ LINKED = {"chain-register": (1_500, 0), "join-two": (1_500, 400), "join-votes": 
 """Steps of each world that are held against the relations: breadth first, and at random."""
 
 RUNS = range(200, 224)
-MORE_RUNS = range(1_000, 1_070)
+MORE_RUNS = range(1_000, 1_016)
 EVENTS_MOST = 8_000
 
 

@@ -103,6 +103,8 @@ class _Walk:
                 yield from self.expression(value)
             case ast.Assign(value=value) | ast.AugAssign(value=value) | ast.Expr(value=value):
                 yield from self.expression(value)
+            case ast.AnnAssign(annotation=ast.Name(id="TypeAlias")):
+                pass
             case ast.AnnAssign(value=value) if value is not None and self.bound:
                 yield from self.expression(value)
         self.bound |= {

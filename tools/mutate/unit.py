@@ -19,7 +19,8 @@ SECONDS_MOST = 4.0
 """Tests that take longer, with lines counted, are not asked."""
 
 _HAVE = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
-OPTIONS = ("-W", _HAVE, "-q", "-p", "no:cacheprovider", "--hypothesis-profile=mutate")
+_QUICK = ("--assert=plain", "-p", "no:cacheprovider", "--hypothesis-profile=mutate")
+OPTIONS = ("-W", _HAVE, "-q", *_QUICK)
 
 
 @define(eq=False)
