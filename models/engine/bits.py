@@ -1,4 +1,4 @@
-"""Bit tricks that numba does not offer: count of trailing zeros, a 64-bit mix."""
+"""What numba does not offer: count of trailing zeros, prefetching, a 64-bit mix."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
 
 @intrinsic
@@ -18,6 +20,29 @@ def trailing_zeros(typingctx: Any, value: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.uint64(types.uint64), codegen
+
+
+@intrinsic
+def prefetch(typingctx: Any, table: Any, at: Any) -> Any:
+    """Begin to read item `at` of a contiguous array (of rows: row `at`), without waiting for it.
+
+    A load would be waited for where the processor runs out of room for later instructions: with
+    this, looking up what is in no cache takes half the time.  `at` may lie anywhere: no fault.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = make_array(signature.args[0])(context, builder, args[0])
+        strides = builder.extract_value(array.strides, 0)
+        byte = ir.IntType(8).as_pointer()
+        place = builder.gep(builder.bitcast(array.data, byte), [builder.mul(args[1], strides)])
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        call = get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        # To be read, to be kept in all caches, data.
+        builder.call(call, [place, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(table, types.int64), codegen
 
 
 @njit(inline="always")

@@ -20,12 +20,12 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from models.engine.bits import mix
+from models.engine.bits import mix, prefetch
 from models.memory import Budget, TooMany
 
 Words = npt.NDArray[np.uint64]
 
-_BLOCK = 1024
+_BLOCK = 256
 _RECENT = 1 << 13
 
 _ALONE = 1 << 18
@@ -49,10 +49,9 @@ def _insert_single(
 ) -> Any:
     last = np.int64(table.size - 1)
     lately = np.uint64(recent.size - 1)
-    touched = np.uint64(0)
     at = 0
     while at < count:
-        end = min(at + 1024, count)
+        end = min(at + places.size, count)
         # Most duplicates follow soon after: those are known without waiting for memory.
         fresh = 0
         for i in range(at, end):
@@ -64,7 +63,7 @@ def _insert_single(
             fresh += recent[slot] != key
             recent[slot] = key
         for i in range(fresh):
-            touched ^= table[places[i]]
+            prefetch(table, places[i])
         for i in range(fresh):
             key = candidates[at + i, 0]
             place = places[i]
@@ -79,7 +78,7 @@ def _insert_single(
                     break
                 place = (place + 1) & last
         at = end
-    return filled, touched
+    return filled
 
 
 @njit(cache=True)
@@ -99,11 +98,10 @@ def _insert_wide(
     words = rows.shape[1]
     low = np.uint64(0xFFFFFFFF)
     high = np.uint64(32)
-    touched = np.uint64(0)
-    hashes = np.empty(256, np.uint64)
+    hashes = np.empty(places.size, np.uint64)
     at = 0
     while at < count:
-        end = min(at + 256, count)
+        end = min(at + places.size, count)
         for i in range(at, end):
             h = np.uint64(0)
             for w in range(words):
@@ -111,11 +109,11 @@ def _insert_wide(
             hashes[i - at] = h
             place = np.int64(h >> shift)
             places[i - at] = place
-            touched ^= table[place]
+            prefetch(table, place)
         for i in range(at, end):
             entry = table[places[i - at]]
             if entry != 0 and (entry >> high) == (hashes[i - at] >> high):
-                touched ^= rows[np.int64(entry & low) - 1, 0]
+                prefetch(rows, np.int64(entry & low) - 1)
         for i in range(at, end):
             h = hashes[i - at]
             tag = h >> high
@@ -143,7 +141,7 @@ def _insert_wide(
                         break
                 place = (place + 1) & last
         at = end
-    return filled, touched
+    return filled
 
 
 @njit(cache=True)
@@ -244,6 +242,7 @@ class RowSet:
     """`rows[:count]`: the rows in order of arrival.
 
     `is_direct`: the table holds the rows themselves.  `shift`: a hash without its place's bits.
+    `era`: counts how often rows went or were packed anew; a row once inserted is there in its era.
     `numbered`: `insert` returns each candidate's row number (always the wide form).
     `over`: calls what it is given with pieces of begin to end, by several threads or by one.
     `budget`: how much memory the process may take.  `room`: how many rows are expected;
@@ -255,6 +254,7 @@ class RowSet:
     ) -> None:
         self.words = words
         self.count = 0
+        self.era = 0
         self._budget = budget
         self._numbered = numbered
         self.is_direct = words == 1 and not numbered
@@ -367,7 +367,7 @@ class RowSet:
         """
         self.room_for(count)
         if self.is_direct:
-            self.count, _ = _insert_single(
+            self.count = _insert_single(
                 candidates,
                 count,
                 self.table,
@@ -379,7 +379,7 @@ class RowSet:
             )
             return self._none
         numbers = np.empty(count if self._numbered else 0, np.int64)
-        self.count, _ = _insert_wide(
+        self.count = _insert_wide(
             candidates,
             count,
             self.table,
@@ -404,6 +404,7 @@ class RowSet:
     def clear(self) -> None:
         """Forget all rows; the room for them is kept."""
         self.count = 0
+        self.era += 1
         self.table[:] = 0
         self._recent[:] = 0
 
@@ -421,6 +422,7 @@ class RowSet:
             fresh[:count] = rows[:count]
             self.rows = fresh
         self.count = count
+        self.era += 1
         self._recent[:] = 0
         self.table[:] = 0
         self._refill()

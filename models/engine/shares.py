@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from models.engine.bits import mix
+from models.engine.bits import mix, prefetch
+
+_BLOCK = 256
+"""Look-ups that are started together."""
 
 
 @njit(cache=True, nogil=True)
@@ -21,22 +24,24 @@ def sort_out_single(rows: Any, count: Any, shift: Any, recent: Any, keys: Any, c
     """List rows[:count], of one word, by the part of the table that they belong to.
 
     `keys[part, :counts[part]]`: the rows.  What is found in `recent` (by hash, a power of two)
-    is left out: most duplicates follow soon after.  `shift`: as in the table.
+    is left out: most duplicates follow soon after.  It stays from call to call, while the set
+    keeps its rows.  `shift`: as in the table.
     """
     lately = np.uint64(recent.size - 1)
     parts = len(counts)
     bits = np.int64(64) - np.int64(shift)
-    recent[:] = 0
-    counts[:] = 0
+    # Written for each row: of its own, for another worker's counts are next to these.
+    ends = np.zeros(parts, np.int64)
     for i in range(count):
         key = rows[i, 0]
         h = mix(key)
         slot = np.int64(h & lately)
         part = (np.int64(h >> shift) * parts) >> bits
-        at = counts[part]
+        at = ends[part]
         keys[part, at] = key
-        counts[part] = at + np.int64(recent[slot] != key)
+        ends[part] = at + np.int64(recent[slot] != key)
         recent[slot] = key
+    counts[:] = ends
 
 
 @njit(cache=True, nogil=True)
@@ -48,20 +53,19 @@ def insert_single(
     `end`: of the part, behind its last place; who would be put there or behind is listed at the
     beginning of `keys[0, part]`.  Returns (new rows, listed).
     """
-    touched = np.uint64(0)
-    places = np.empty(1024, np.int64)
+    places = np.empty(_BLOCK, np.int64)
     new = first
     aside = 0
     for worker in range(keys.shape[0]):
         n = counts[worker, part]
         at = 0
         while at < n:
-            upto = min(at + 1024, n)
+            upto = min(at + _BLOCK, n)
             # The look-ups of a block are started before the first is needed.
             for j in range(at, upto):
                 place = np.int64(mix(keys[worker, part, j]) >> shift)
                 places[j - at] = place
-                touched ^= table[place]
+                prefetch(table, place)
             for j in range(at, upto):
                 key = keys[worker, part, j]
                 place = places[j - at]
@@ -81,7 +85,7 @@ def insert_single(
                         break
                     place += 1
             at = upto
-    return new - first, aside, touched
+    return new - first, aside
 
 
 @njit(cache=True, nogil=True)
@@ -100,7 +104,7 @@ def sort_out_wide(
     parts = len(counts)
     bits = np.int64(64) - np.int64(shift)
     recent[:] = 0
-    counts[:] = 0
+    ends = np.zeros(parts, np.int64)
     for i in range(count):
         h = np.uint64(0)
         for w in range(words):
@@ -115,10 +119,11 @@ def sort_out_wide(
                 continue
         recent[slot] = np.uint64(i + 1)
         part = (np.int64(h >> shift) * parts) >> bits
-        at = counts[part]
+        at = ends[part]
         hashes[part, at] = h
         order[part, at] = i
-        counts[part] = at + 1
+        ends[part] = at + 1
+    counts[:] = ends
 
 
 @njit(cache=True, nogil=True)
@@ -144,21 +149,20 @@ def insert_wide(
     high = np.uint64(32)
     low = np.uint64(0xFFFFFFFF)
     words = rows.shape[1]
-    touched = np.uint64(0)
     new = first
     aside = 0
     for worker in range(out.shape[0]):
         n = counts[worker, part]
         at = 0
         while at < n:
-            upto = min(at + 256, n)
+            upto = min(at + _BLOCK, n)
             for j in range(at, upto):
-                touched ^= table[np.int64(hashes[worker, part, j] >> shift)]
+                prefetch(table, np.int64(hashes[worker, part, j] >> shift))
             for j in range(at, upto):
                 h = hashes[worker, part, j]
                 entry = table[np.int64(h >> shift)]
                 if entry != 0 and (entry >> high) == (h >> high):
-                    touched ^= rows[np.int64(entry & low) - 1, 0]
+                    prefetch(rows, np.int64(entry & low) - 1)
             for j in range(at, upto):
                 i = order[worker, part, j]
                 h = hashes[worker, part, j]
@@ -189,7 +193,7 @@ def insert_wide(
                             break
                     place += 1
             at = upto
-    return new - first, aside, touched
+    return new - first, aside
 
 
 @njit(cache=True, nogil=True)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from models.engine import expansion, shares
 from models.engine.rowset import RowSet
-from models.memory import Budget
+from models.memory import Budget, TooMany
 
 if TYPE_CHECKING:
     from models.engine.expander import Expander
@@ -25,13 +25,28 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Ints = npt.NDArray[np.int64]
 
-ROOM = 1 << 16
-"""Successors that one worker writes before all come together."""
+ROOM = 1 << 20
+"""Successors that one worker writes, at most, before all come together."""
+
+_ROOM_MIN = 1 << 16
+"""So many in any case; and where memory has no room for more."""
+
+_TODO = 1 << 14
+"""Steps of one row that are listed at most; who has more is expanded by one alone."""
+
+_LINE = 64
+"""Bytes that a processor writes at once: what two workers write is that far apart."""
 
 ROWS_MIN = 2048
 """Fewer rows are expanded by one alone."""
 
-_RECENT = 1 << 13
+_RECENT = 1 << 16
+
+
+def _apart(counters: Ints) -> Ints:
+    """Return zeros like these, in lines of memory that nothing else is in."""
+    around = _LINE // 8
+    return np.zeros(len(counters) + 2 * around, counters.dtype)[around:-around]
 
 
 def cores() -> int:
@@ -76,9 +91,11 @@ class Together:
         self._crew, self._expander, self._states = crew, expander, states
         self._step = ROOM // 16
         self._lookup: Any = None
+        self._lacks = False
         self._buffers()
 
     def _buffers(self) -> None:
+        self._era = self._states.era
         count, words = self._crew.count, self._states.words
         self._out = np.empty((count, ROOM, words), np.uint64)
         # Sorted by part: the rows themselves where they have one word.
@@ -88,13 +105,36 @@ class Together:
         self._recent = np.zeros((count, _RECENT), np.uint64)
         self._info = np.empty((count, ROOM), np.int64)
         self._source = np.empty((count, ROOM), np.int64)
-        self._todo = np.zeros((count, ROOM, 5), np.int64)
+        self._todo = np.zeros((count, _TODO, 5), np.int64)
         self._looped = np.zeros((count, ROOM), np.int64)
         self._redo = np.empty((count, ROOM), np.int64)
         self._places = np.empty((count, count * ROOM), np.int64)
         self._left = np.empty((count, count * ROOM, 2), np.int64)
         # Nobody asks: who lacks an answer only says which row that was.
         self._ask = np.empty((1, 4), np.int64)
+
+    def _renew(self) -> None:
+        """Begin anew where rows were packed anew."""
+        if self._states.words != self._out.shape[2]:
+            self._buffers()
+        elif self._states.era != self._era:
+            self._recent[:] = 0
+            self._era = self._states.era
+
+    def _room_for(self, level: int) -> int:
+        """Make room for what is found next; return how much, for each worker.
+
+        Few rows need no large table.  While answers are missing, many rows would lack the same.
+        """
+        least = min(ROOM, _ROOM_MIN)
+        most = ROOM if self._states.is_direct else ROOM // 4
+        room = least if self._lacks else max(least, min(most, level))
+        try:
+            self._states.room_for(self._crew.count * room)
+        except TooMany:
+            room = least
+            self._states.room_for(self._crew.count * room)
+        return room
 
     def _read(self) -> None:
         """Give each worker counters of its own."""
@@ -103,8 +143,8 @@ class Together:
         self._lookup = self._expander.lookup
         self._lookups = [
             self._lookup._replace(
-                taken=np.zeros_like(self._lookup.taken),
-                event_taken=np.zeros_like(self._lookup.event_taken),
+                taken=_apart(self._lookup.taken),
+                event_taken=_apart(self._lookup.event_taken),
             )
             for _ in range(self._crew.count)
         ]
@@ -121,9 +161,10 @@ class Together:
             if upto - at < ROWS_MIN:
                 yield from self._alone(np.arange(at, upto), begin, joint)
                 continue
-            if self._states.words != self._out.shape[2]:
-                self._buffers()
+            self._renew()
             self._read()
+            # Who sorts out must know how large the table is.
+            room = self._room_for(end - begin)
             step = min(self._step, (upto - at + crew.count - 1) // crew.count)
             bounds = [min(at + k * step, upto) for k in range(crew.count + 1)]
             if bounds[-1] < upto:
@@ -131,11 +172,8 @@ class Together:
             nothing = np.empty(0, np.int64)
             numbers = nothing if joint is None else joint
 
-            # Who sorts out must know how large the table is.
-            self._states.room_for(crew.count * ROOM)
-
             def work(k: int) -> tuple[int, int, int, int]:
-                return self._expand(k, bounds[k], bounds[k + 1], numbers, begin)  # noqa: B023
+                return self._expand(k, bounds[k], bounds[k + 1], numbers, begin, room)  # noqa: B023
 
             done = crew.each(work)
             pending += [
@@ -149,9 +187,10 @@ class Together:
             self._insert()
             yield found
             expanded = sum(after - first for (after, *_), first in zip(done, bounds, strict=False))
-            self._step = max(64, min(ROOM, int(0.8 * ROOM * expanded / max(found, expanded, 1))))
+            self._step = max(64, min(room, int(0.8 * room * expanded / max(found, expanded, 1))))
             redo = [self._redo[k, :redone] for k, (_, _, redone, _) in enumerate(done)]
             again = np.concatenate(redo)
+            self._lacks = len(again) > 0
             if expanded == 0:
                 # Not one fits: whoever is alone makes the room for it.
                 again = np.arange(at, at + 1)
@@ -160,7 +199,7 @@ class Together:
                 yield from self._alone(again, begin, joint)
 
     def _expand(
-        self, k: int, begin: int, end: int, joint: Ints, base: int
+        self, k: int, begin: int, end: int, joint: Ints, base: int, room: int
     ) -> tuple[int, int, int, int]:
         """Return (first row not done, successors, rows to redo, loops) of one worker."""
         expander, states = self._expander, self._states
@@ -176,7 +215,7 @@ class Together:
             end,
             joint,
             base,
-            self._out[k],
+            self._out[k, :room],
             self._info[k],
             self._source[k],
             self._ask,
@@ -237,10 +276,10 @@ class Together:
         states = self._states
         where = (self._counts, k, states.table, states.shift, end, states.rows, first)
         if states.is_direct:
-            new, aside, _ = shares.insert_single(self._hashes, *where)
+            new, aside = shares.insert_single(self._hashes, *where)
         else:
             found = (self._out, self._hashes, self._order)
-            new, aside, _ = shares.insert_wide(*found, *where, self._places[k], self._left[k])
+            new, aside = shares.insert_wide(*found, *where, self._places[k], self._left[k])
         return new, aside
 
     def _left_of(self, k: int, count: int) -> npt.NDArray[np.uint64]:
@@ -252,6 +291,7 @@ class Together:
 
     def take_in(self, found: list[npt.NDArray[np.uint64]]) -> None:
         """Insert rows that each worker is given."""
+        self._renew()
         self._states.room_for(sum(map(len, found)))
         for k, rows in enumerate(found):
             self._out[k, : len(rows)] = rows

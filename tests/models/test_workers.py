@@ -17,6 +17,7 @@ from models.engine import workers as room
 from models.engine.rowset import RowSet
 from models.engine.search import Search
 from models.engine.stopping import Limits
+from models.engine.workers import Crew, Together
 from models.memory import Budget
 from models.properties import always_each, always_pair
 from models.report import Report
@@ -91,12 +92,27 @@ def test_random_models_are_reported_alike(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("words", [1, 2])
+def test_what_was_found_before_rows_were_packed_anew_is_not_taken_for_known(words: int) -> None:
+    """A row of before may look as another state's does now."""
+    crew = Crew(2)
+    states = RowSet(words, Budget(1 << 40))
+    expander: Any = None
+    together = Together(crew, expander, states)
+    first = np.full((1, words), 1 << 63, np.uint64)
+    together.take_in([first, first])
+    states.replace(first | np.uint64(1), 1)
+
+    together.take_in([first, first])
+
+    assert 2 == states.count
+    crew.close()
+
+
+@pytest.mark.parametrize("words", [1, 2])
 def test_parts_of_a_table_hold_what_a_whole_one_holds(
     words: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every row once, each found again, where parts meet, too."""
-    from models.engine.workers import Crew, Together
-
     drawn = np.random.default_rng(7)
     monkeypatch.setattr(rowset, "_ALONE", 1 << 8)
     crew = Crew(3)
