@@ -1,22 +1,31 @@
 """Whether members that are said to be interchangeable are: asked of all code that a search runs.
 
-The code of the renamed member must give the renamed outcome, and choose among the renamed steps.
+The code of the renamed member must give the renamed outcome, choose among the renamed steps and
+show the renamed values; the monitor must take the renamed event as it takes the other one, and
+claims must say the same of both.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from models.engine.tables import Tables
 from models.freeze import freeze, rename, thaw
+from models.frozen import Frozen
 from models.local import LocalState, Outcome, rename_event, thaw_event
 from models.problems import ModelProblem
 from models.properties import ON_FAIR_RUNS
-from models.view import View
+from models.view import Seen, View
 from models.world import World
+
+if TYPE_CHECKING:
+    from models.engine.judge import Judge
 
 
 def refuse_claims_about_names(world: World, names: list[str]) -> None:
@@ -46,6 +55,14 @@ def refuse_claims_about_names(world: World, names: list[str]) -> None:
             )
 
 
+def changes(name: str) -> ModelProblem:
+    """Return what is wrong with a claim that tells interchangeable members apart."""
+    return ModelProblem(
+        f"property {name!r} changes when members are renamed",
+        next="make it the same for interchangeable members, or run with --no-symmetry",
+    )
+
+
 class Interchange:
     """What of the members' code was compared so far.
 
@@ -63,12 +80,89 @@ class Interchange:
         self.tables, self.names = tables, names
         self.maps, self.swap_field = maps, swap_field
         self._checked = 0
+        self._heard = 0
         self._chosen = [0] * tables.members
+        self._shown = [0] * (tables.members + (tables.monitor >= 0))
+        tables.interchange = self
 
     def check(self) -> None:
         """Compare what is new in the tables; raises `ModelProblem`."""
         self._check_code()
         self._check_choices()
+        self._check_monitor()
+
+    def check_shown(self) -> None:
+        """Compare what is shown of states and of their images, all of which have numbers."""
+        tables = self.tables
+        for field, checked in enumerate(self._shown):
+            values = tables.values[field].values
+            self._shown[field] = len(values)
+            for state in values[checked:]:
+                for j, names in enumerate(self.maps):
+                    to = int(self.swap_field[j, field])
+                    wanted = renamed_shown(self._shown_of(field, state), names)
+                    if self._shown_of(to, renamed_local(state, names)) != wanted:
+                        raise self._not_alike(field, j, "what they show is another thing")
+
+    def _shown_of(self, field: int, state: LocalState) -> Any:
+        tables = self.tables
+        at = tables.per_value.off[field] + tables.values[field].of[state]
+        return tables.shown[field].values[tables.per_value.arrays["shown"][at]]
+
+    def images(self, field: int, number: int) -> list[tuple[int, int]]:
+        """Return for each swap of neighbours whose observation, and which, the renamed one is."""
+        shown = self.tables.shown
+        found = []
+        for j, names in enumerate(self.maps):
+            to = int(self.swap_field[j, field])
+            found.append((to, shown[to].of[renamed_shown(shown[field].values[number], names)]))
+        return found
+
+    def check_claims(
+        self, judge: Judge, known: int, before: Sequence[int], counts: Sequence[int]
+    ) -> None:
+        """Refuse claims about one or two that say another thing of renamed members.
+
+        Asked of what is new, which is all of a state and its images or none of it: what was
+        found broken from number `known` on, and observations from `before` on.
+        """
+        broken = judge.broken
+        for (one, number, two, other), names in islice(broken.items(), known, None):
+            images = zip(self.images(one, number), self.images(two, other), strict=True)
+            for image in images:
+                for name in set(names).difference(broken.get((*image[0], *image[1]), ())):
+                    raise changes(name)
+        for claim in judge.local:
+            item = claim.property
+            for field in judge.fields_of(item) if item.kind == "sometimes" else ():
+                for number in range(before[field], counts[field]):
+                    wanted = judge.wants(item, field, number)
+                    if any(
+                        judge.wants(item, *image) != wanted for image in self.images(field, number)
+                    ):
+                        raise changes(item.name)
+
+    def _check_monitor(self) -> None:
+        tables = self.tables
+        for state, events, after in tables.heard[self._heard :]:
+            for j, names in enumerate(self.maps):
+                moved = tables.codes.after_hearing(
+                    renamed_local(state, names), rename(events, names)
+                )
+                if moved != renamed_local(after, names):
+                    raise self._not_alike(tables.monitor, j, "the monitor tells them apart")
+        self._heard = len(tables.heard)
+
+    def _not_alike(self, field: int, j: int, found: str) -> ModelProblem:
+        one, other = self.names[j], self.names[j + 1]
+        if field < self.tables.members:
+            one = self.tables.names[field]
+            other = self.tables.names[int(self.swap_field[j, field])]
+        return ModelProblem(
+            f"{one} and {other} are not interchangeable: {found} when {self.names[j]} and"
+            f" {self.names[j + 1]} are exchanged",
+            next="take them out of `interchangeable`, or run with --no-symmetry",
+        )
 
     def _check_choices(self) -> None:
         tables = self.tables
@@ -84,12 +178,7 @@ class Interchange:
                     theirs = other.choices(renamed_local(state, names))
                     renamed = {(rename_event(event, names), fair) for event, fair in own}
                     if {(choice.event, choice.fair) for choice in theirs} != renamed:
-                        raise ModelProblem(
-                            f"{code.name} and {other.name} are not interchangeable: they choose "
-                            f"among other steps when {self.names[j]} and {self.names[j + 1]} "
-                            "are exchanged",
-                            next="take them out of `interchangeable`, or run with --no-symmetry",
-                        )
+                        raise self._not_alike(field, j, "they choose among other steps")
 
     def _check_code(self) -> None:
         tables = self.tables
@@ -110,12 +199,7 @@ class Interchange:
                 wanted = [renamed_outcome(o, names) for o in tables.outcomes[first : last + 1]]
                 got = [self._comparable(o) for o in moved or ()]
                 if [self._comparable(o) for o in wanted] != got:
-                    raise ModelProblem(
-                        f"{tables.names[field]} and {code.name} are not interchangeable: "
-                        f"{thaw_event(event)} leads to something else when {self.names[j]} and "
-                        f"{self.names[j + 1]} are exchanged",
-                        next="take them out of `interchangeable`, or run with --no-symmetry",
-                    )
+                    raise self._not_alike(field, j, f"{thaw_event(event)} leads to something else")
 
     def _comparable(self, outcome: Outcome) -> tuple[Any, ...]:
         sent: Any = outcome.sent
@@ -123,23 +207,45 @@ class Interchange:
             sent = sorted(outcome.sent, key=repr)
         return outcome.after, list(sent), outcome.recorded, outcome.cost
 
-    def swapped_views(self, view: View) -> list[tuple[dict[str, str], View]]:
-        """Return the view with each two neighbours exchanged, and who is whom in it.
+    def swapped_views(
+        self, view: View, *, every: bool = False
+    ) -> Iterator[tuple[dict[str, str], Callable[[], View]]]:
+        """Yield every other renaming of the view, and who is whom in it.
 
-        A claim must say the same of it, and the joint steps be the renamed ones.
+        A claim must say the same of all, and the joint steps be the renamed ones; of the state
+        that is kept for a whole orbit, neighbours exchanged once say too little.  `every`: views
+        met again, too, in each way that swaps of neighbours lead there.
         """
-        views = []
-        for names in self.maps:
-            order = [self.tables.number_of[names.get(name, name)] for name in view]
-            shown = tuple(_renamed(view.values()[at], names) for at in order)
-            disks: tuple[Any, ...] = ()
-            if view.disk:
-                every = list(view.disk.values())
-                disks = tuple(_renamed(every[at], names) for at in order)
-            split, monitor = _renamed(view.split, names), _renamed(view.monitor, names)
-            other = View(tuple(view), shown, disks, monitor, split)
-            views.append((names, other))
-        return views
+        first = self._frozen(view)
+        known = {first}
+        waiting: list[tuple[dict[str, str], Any]] = [({name: name for name in self.names}, first)]
+        for names, image in waiting:
+            for swap in self.maps:
+                moved = self._swapped(image, swap)
+                whose = {name: swap.get(to, to) for name, to in names.items()}
+                is_new = moved not in known
+                if is_new:
+                    known.add(moved)
+                    waiting.append((whose, moved))
+                if is_new or every:
+                    yield whose, partial(self._view, moved, has_disks=bool(view.disk))
+
+    def _frozen(self, view: View) -> Any:
+        disks = [view.disk[name] for name in view] if view.disk else [None] * len(view)
+        pairs = zip(map(freeze, view.values()), map(freeze, disks), strict=True)
+        return tuple(pairs), freeze(view.split), freeze(view.monitor)
+
+    def _swapped(self, image: Any, swap: dict[str, str]) -> Any:
+        pairs, split, monitor = image
+        numbers = [self.tables.number_of[swap.get(name, name)] for name in self.tables.names]
+        moved = tuple(renamed_shown(pairs[at], swap) for at in numbers)
+        return moved, rename(split, swap), renamed_shown((monitor, None), swap)[0]
+
+    def _view(self, image: Any, *, has_disks: bool) -> View:
+        pairs, split, monitor = image
+        shown = tuple(thaw(one) for one, _ in pairs)
+        disks = tuple(thaw(disk) for _, disk in pairs) if has_disks else ()
+        return View(self.tables.names, shown, disks, thaw(monitor), thaw(split))
 
 
 def renamed_local(value: LocalState, names: dict[str, str]) -> LocalState:
@@ -158,5 +264,11 @@ def renamed_outcome(outcome: Outcome, names: dict[str, str]) -> Outcome:
     )
 
 
-def _renamed(value: Any, names: dict[str, str]) -> Any:
-    return thaw(rename(freeze(value), names))
+def renamed_shown(observation: tuple[Any, Any], names: dict[str, str]) -> tuple[Any, Any]:
+    """Return what is shown, and of the disk, renamed; attributes keep their own names."""
+    shown, disk = observation
+    if type(shown) is Frozen and shown.kind is Seen:
+        shown = Frozen(Seen, (tuple((key, rename(held, names)) for key, held in shown.parts[0]),))
+    else:
+        shown = rename(shown, names)
+    return shown, rename(disk, names)

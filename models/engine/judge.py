@@ -18,6 +18,7 @@ from attrs import define
 
 from models.asking import ask, guard, is_within
 from models.engine.combos import Combos
+from models.engine.interchange import changes
 from models.engine.pairs import Ids, Pairs, pairs_of
 from models.engine.tables import Tables
 from models.engine.watching import Fears, watch
@@ -50,6 +51,8 @@ class Claim:
 
 
 Ints = npt.NDArray[np.int64]
+Renamed = Callable[..., Iterable[tuple[dict[str, str], Callable[[], View]]]]
+"""A view under every renaming, as `Interchange.swapped_views` yields it."""
 
 
 def _listed(together: Callable[[View], Any], view: View) -> list[Any]:
@@ -87,17 +90,17 @@ def _deeds(steps: list[Together], names: dict[str, str]) -> set[Any]:
 def _is_within(
     within: Callable[[View], Any],
     view: View,
-    renamed: Callable[[View], list[tuple[dict[str, str], View]]] | None,
+    renamed: Renamed | None,
 ) -> bool:
     """Return what the world's bound says of a view, and of all its renamings."""
-    views = [view, *(other for _, other in (renamed(view) if renamed is not None else ()))]
-    said = {is_within(within, one) for one in views}
-    if len(said) > 1:
+    others = () if renamed is None else renamed(view)
+    said = is_within(within, view)
+    if any(is_within(within, other()) != said for _, other in others):
         raise ModelProblem(
             "within(view) changes when members are renamed",
             next="make it the same for interchangeable members, or run with --no-symmetry",
         )
-    return said.pop()
+    return said
 
 
 def _give_bits(claims: list[Claim]) -> int:
@@ -159,7 +162,7 @@ class Judge:
         self._seen_sets: list[set[int]] = [set() for _ in range(self.watched)]
         self._seen_now = np.zeros(1, np.bool_)
         self.crew: Crew | None = None
-        self.renamed: Callable[[View], list[tuple[dict[str, str], View]]] | None = None
+        self.renamed: Renamed | None = None
 
     @property
     def bytes_used(self) -> int:
@@ -174,22 +177,35 @@ class Judge:
         before, self._tables_for = self._tables_for, counts
         if counts == before:
             return
+        known = len(self.broken)
         for claim in self.local:
             if claim.property.kind == "always":
                 self._ask_about_new(claim.property, before, counts)
+        if tables.interchange is not None:
+            tables.interchange.check_claims(self, known, before, counts)
         self.fears = Fears.of(counts, self.broken)
+
+    def fields_of(self, item: Property) -> Iterable[int]:
+        """Return the watched fields that a claim about one is about."""
+        if item.scope == "monitor":
+            return range(self.tables.members, self.watched)
+        return self._among(item)
+
+    def wants(self, item: Property, field: int, number: int) -> bool:
+        """Return whether an observation is what a claim about one says."""
+        shown = self._shown(field, number)
+        return shown is not DOWN and ask(item, item.holds, shown)
 
     def _ask_about_new(self, item: Property, before: list[int], counts: list[int]) -> None:
         """Ask `item` about what is new, alone or beside all that is known."""
-        among = self._among(item)
-        monitor = range(self.tables.members, self.watched)
         if item.scope in ("each", "monitor"):
-            for field in among if item.scope == "each" else monitor:
+            for field in self.fields_of(item):
                 for number in range(before[field], counts[field]):
                     shown = self._shown(field, number)
                     if shown is not DOWN and not ask(item, item.holds, shown):
                         self._fear(item, (field, number, field, number))
             return
+        among, monitor = self._among(item), range(self.tables.members, self.watched)
         pairs = self._pairs.setdefault(item.name, Pairs(item, self._ids, self._budget))
         for field, other in pairs_of(item, among, monitor):
             for number, other_number in pairs.broken(field, other, before, counts):
@@ -221,10 +237,9 @@ class Judge:
     def reaches(self, claim: Claim, seen: Sequence[Iterable[int]]) -> bool:
         """Return whether something seen is what a claim about one member wants."""
         item = claim.property
-        monitor = range(self.tables.members, self.watched)
         return any(
-            (shown := self._shown(field, number)) is not DOWN and ask(item, item.holds, shown)
-            for field in (monitor if item.scope == "monitor" else self._among(item))
+            self.wants(item, field, number)
+            for field in self.fields_of(item)
             for number in seen[field]
         )
 
@@ -243,14 +258,12 @@ class Judge:
         """Return the rows just watched in which some member shows what `claim` wants."""
         item, tables, layout = claim.property, self.tables, self.tables.layout
         found = [np.empty(0, np.int64)]
-        monitor = range(tables.members, self.watched)
-        for member in monitor if item.scope == "monitor" else self._among(item):
+        for member in self.fields_of(item):
             wanted = [
                 number
                 for number in range(self._tables_for[member])
                 if self._seen_now[int(self.fears.base[member]) + number]
-                and (seen := self._shown(member, number)) is not DOWN
-                and ask(item, item.holds, seen)
+                and self.wants(item, member, number)
             ]
             if not wanted:
                 continue
@@ -394,16 +407,11 @@ class Judge:
                     claim.premise_met = True
                 if item.meanwhile is not None and ask(item, item.meanwhile, view):
                     flags |= 1 << claim.meanwhile_bit
-                for _, other in self.renamed(view) if self.renamed is not None else ():
-                    if bool(ask(item, item.holds, other)) != bool(flags >> claim.bit & 1):
-                        raise ModelProblem(
-                            f"property {item.name!r} changes when members are renamed",
-                            next="make it the same for interchangeable members, "
-                            "or run with --no-symmetry",
-                        )
             for claim in self.implementing:
                 if claim.is_mapped(self.view(number)):
                     flags |= 1 << claim.bit
+            if self.renamed is not None and self.whole:
+                self._refuse_names(self.renamed(self.view(number)), flags)
             within = self.tables.world.within
             if within is not None and _is_within(within, self.view(number), self.renamed):
                 flags |= 1 << self.within_bit
@@ -411,11 +419,22 @@ class Judge:
             if together is not None and not (fixed and self.renamed is None):
                 steps = guard("together(view)", partial(_listed, listed, view))
                 self.tables.add_joint(steps)
-                for names, other in self.renamed(view) if self.renamed is not None else ():
-                    moved = guard("together(view)", partial(_listed, listed, other))
+                for names, other in self.renamed(view, every=True) if self.renamed else ():
+                    moved = guard("together(view)", partial(_listed, listed, other()))
                     if _deeds(steps, names) != _deeds(moved, {}):
                         raise ModelProblem(
                             "together(view) gives other joint steps when members are renamed",
                             next="treat interchangeable members alike, or run with --no-symmetry",
                         )
         self._known = count
+
+    def _refuse_names(
+        self, views: Iterable[tuple[dict[str, str], Callable[[], View]]], flags: int
+    ) -> None:
+        """Refuse claims about the whole world that say another thing of a renamed view."""
+        for _, other in views:
+            for claim in self.whole:
+                item = claim.property
+                for part, bit in ((item.holds, claim.bit), (item.premise, claim.premise_bit)):
+                    if part is not None and ask(item, part, other()) != bool(flags >> bit & 1):
+                        raise changes(item.name)
