@@ -81,6 +81,7 @@ class Interchange:
         self.maps, self.swap_field = maps, swap_field
         self._checked = 0
         self._heard = 0
+        self._compared: set[Any] = set()
         self._chosen = [0] * tables.members
         self._shown = [0] * (tables.members + (tables.monitor >= 0))
         tables.interchange = self
@@ -145,12 +146,18 @@ class Interchange:
     def _check_monitor(self) -> None:
         tables = self.tables
         for state, events, after in tables.heard[self._heard :]:
-            for j, names in enumerate(self.maps):
-                moved = tables.codes.after_hearing(
-                    renamed_local(state, names), rename(events, names)
-                )
-                if moved != renamed_local(after, names):
-                    raise self._not_alike(tables.monitor, j, "the monitor tells them apart")
+            other = self._unlike(
+                (state, events),
+                after,
+                lambda cell, j: (
+                    renamed_local(cell[0], self.maps[j]),
+                    rename(cell[1], self.maps[j]),
+                ),
+                lambda cell: tables.codes.after_hearing(*cell),
+                renamed_local,
+            )
+            if other is not None:
+                raise self._not_alike(tables.monitor, other[1], "the monitor tells them apart")
         self._heard = len(tables.heard)
 
     def _not_alike(self, field: int, j: int, found: str) -> ModelProblem:
@@ -193,19 +200,60 @@ class Interchange:
                 continue
             state = tables.values[field].values[local]
             event = tables.columns[field].values[column]
-            for j, names in enumerate(self.maps):
-                code = tables.codes.members[int(self.swap_field[j, field])]
-                moved = code.run(renamed_local(state, names), rename_event(event, names))
-                wanted = [renamed_outcome(o, names) for o in tables.outcomes[first : last + 1]]
-                got = [self._comparable(o) for o in moved or ()]
-                if [self._comparable(o) for o in wanted] != got:
-                    raise self._not_alike(field, j, f"{thaw_event(event)} leads to something else")
+            other = self._unlike(
+                (field, state, event),
+                tuple(tables.outcomes[first : last + 1]),
+                self._image,
+                lambda cell: tables.codes.members[cell[0]].run(*cell[1:]) or (),
+                lambda outcomes, names: tuple(renamed_outcome(o, names) for o in outcomes),
+            )
+            if other is not None:
+                (field, _, event), j = other
+                found = f"{thaw_event(event)} leads to something else"
+                raise self._not_alike(field, j, found)
 
-    def _comparable(self, outcome: Outcome) -> tuple[Any, ...]:
-        sent: Any = outcome.sent
-        if not self.tables.fifo:
-            sent = sorted(outcome.sent, key=repr)
-        return outcome.after, list(sent), outcome.recorded, outcome.cost
+    def _image(self, cell: Any, j: int) -> Any:
+        (field, state, event), names = cell, self.maps[j]
+        to = int(self.swap_field[j, field])
+        return to, renamed_local(state, names), rename_event(event, names)
+
+    def _unlike(
+        self,
+        cell: Any,
+        answer: Any,
+        image: Callable[[Any, int], Any],
+        ask: Callable[[Any], Any],
+        renamed: Callable[[Any, dict[str, str]], Any],
+    ) -> tuple[Any, int] | None:
+        """Return which renaming of a question is not answered so, and by which swap, or None.
+
+        All of its orbit are asked: the search itself asks of one state for each renaming.
+        """
+        if cell in self._compared:
+            return None
+        answers = {cell: answer}
+        waiting = [cell]
+        for one in waiting:
+            for j, names in enumerate(self.maps):
+                other = image(one, j)
+                if other not in answers:
+                    answers[other] = ask(other)
+                    waiting.append(other)
+                wanted = renamed(answers[one], names)
+                if self._comparable(answers[other]) != self._comparable(wanted):
+                    return one, j
+        self._compared.update(answers)
+        return None
+
+    def _comparable(self, answer: Any) -> Any:
+        """Return what counts of outcomes, or of a monitor's state."""
+        if isinstance(answer, LocalState):
+            return answer
+        found = []
+        for one in answer:
+            sent = one.sent if self.tables.fifo else sorted(one.sent, key=repr)
+            found.append((one.after, list(sent), one.recorded, one.cost))
+        return found
 
     def swapped_views(
         self, view: View, *, every: bool = False

@@ -119,6 +119,48 @@ def test_a_monitor_that_tells_names_apart_is_refused(who: str) -> None:
 
 
 @pytest.mark.parametrize("who", NAMES)
+def test_code_that_tells_a_member_apart_in_a_state_that_is_not_kept_is_refused(who: str) -> None:
+    """c is elected in the state that was kept, and only its neighbour was asked for the same."""
+
+    class Odd(Leader):
+        def choices(self) -> list[str]:
+            return ["go"] if self.led == 1 else []
+
+        def receive(self, event: Any) -> Any:
+            if event == "lead":
+                return super().receive(event)
+            self.led = 3 if self.name == who else 2  # type: ignore[assignment]
+            return [Record("go")]
+
+    class Hears(First):
+        def receive(self, event: str) -> None:
+            self.name = ("bad" if self.name == who else self.name) if event == "go" else event
+
+    class Even(Odd):
+        def receive(self, event: Any) -> Any:
+            found = super().receive(event)
+            self.led = min(self.led, 2)  # type: ignore[assignment]
+            return found
+
+    odd = world(always_each("x", lambda shown: shown.led != 3), Odd)
+    bad = world(always_monitor("x", lambda heard: heard.name != "bad"), Even, Hears)
+
+    assert "go leads to something else when" in refused(odd)
+    assert "the monitor tells them apart when" in refused(bad)
+
+
+@pytest.mark.parametrize("who", NAMES)
+def test_a_claim_about_the_world_that_names_a_member_is_refused(who: str) -> None:
+    """Neighbours were exchanged once, so a claim about the member furthest away was kept."""
+    claim = always("x", lambda view: not view[who].led)
+    bound = world(always("y", lambda view: True), within=lambda view: not view[who].led)
+
+    assert "property 'x' changes when members are renamed" == refused(world(claim))
+    with pytest.raises(ModelProblem, match=r"within\(view\) changes when members are renamed"):
+        check(bound, symmetry=True)
+
+
+@pytest.mark.parametrize("who", NAMES)
 def test_a_monitor_that_shows_one_name_only_is_refused(who: str) -> None:
     class Shows(First):
         def shows(self) -> Any:
