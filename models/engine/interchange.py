@@ -18,7 +18,7 @@ import numpy.typing as npt
 from models.engine.tables import Tables
 from models.freeze import freeze, rename, thaw
 from models.frozen import Frozen
-from models.local import LocalState, Outcome, rename_event, thaw_event
+from models.local import LocalState, Outcome, freeze_event, rename_event, thaw_event
 from models.problems import ModelProblem
 from models.properties import ON_FAIR_RUNS
 from models.view import Seen, View
@@ -55,6 +55,13 @@ def refuse_claims_about_names(world: World, names: list[str]) -> None:
             )
 
 
+def _ordered(what: str) -> ModelProblem:
+    return ModelProblem(
+        f"{what} depends on the order of the members of a joint step",
+        next="let the order make no difference, or run with --no-symmetry",
+    )
+
+
 def changes(name: str) -> ModelProblem:
     """Return what is wrong with a claim that tells interchangeable members apart."""
     return ModelProblem(
@@ -82,6 +89,9 @@ class Interchange:
         self._checked = 0
         self._heard = 0
         self._compared: set[Any] = set()
+        self._joint_seen = 0
+        self._joint: set[tuple[int, int]] = set()
+        self._orders: set[Any] = set()
         self._chosen = [0] * tables.members
         self._shown = [0] * (tables.members + (tables.monitor >= 0))
         tables.interchange = self
@@ -91,6 +101,7 @@ class Interchange:
         self._check_code()
         self._check_choices()
         self._check_monitor()
+        self._check_order()
 
     def check_shown(self) -> None:
         """Compare what is shown of states and of their images, all of which have numbers."""
@@ -159,6 +170,36 @@ class Interchange:
             if other is not None:
                 raise self._not_alike(tables.monitor, other[1], "the monitor tells them apart")
         self._heard = len(tables.heard)
+
+    def _check_order(self) -> None:
+        """Refuse joint steps whose order counts: members of a renamed one go in another order."""
+        tables = self.tables
+        for step in tables.joint_steps[self._joint_seen :]:
+            alike = [name for name in step.events if name in self.names]
+            for name in alike if len(alike) > 1 else ():
+                field = tables.number_of[name]
+                self._joint.add((field, tables.columns[field].of[freeze_event(step.events[name])]))
+        self._joint_seen = len(tables.joint_steps)
+        if not self._joint:
+            return
+        joint = [
+            outcome
+            for outcome, (field, _, column) in zip(
+                tables.outcomes, tables.outcome_cell, strict=True
+            )
+            if (field, column) in self._joint
+        ]
+        if tables.fifo and any(one.cost for one in joint) and any(one.sent for one in joint):
+            raise _ordered("what a member that crashes in it loses of what others send it in it")
+        recorded = {one.recorded for one in joint if one.recorded}
+        heard = {(state, events): after for state, events, after in tables.heard}
+        hear = tables.codes.after_hearing
+        for (state, one), after in heard.items():
+            for other in recorded if one in recorded else ():
+                if (after, other) in heard and (state, one, other) not in self._orders:
+                    self._orders.add((state, one, other))
+                    if hear(hear(state, other), one) != heard[after, other]:
+                        raise _ordered("what the monitor makes of what they record")
 
     def _not_alike(self, field: int, j: int, found: str) -> ModelProblem:
         one, other = self.names[j], self.names[j + 1]

@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 
 from models import (
+    DOWN,
+    Broadcast,
+    Faults,
+    FifoLinks,
     ModelProblem,
     Property,
     Record,
@@ -229,3 +233,76 @@ def test_attributes_keep_their_names_when_members_are_renamed() -> None:
     report = check(votes, symmetry=True)
 
     assert ("holds", 3) == (report.result, report.distinct)
+
+
+class Worker:
+    """Works once; says in a joint step of all whether it did."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.worked = False
+
+    def choices(self) -> list[str]:
+        return [] if self.worked else ["work"]
+
+    def receive(self, event: str) -> Any:
+        if event == "say":
+            return [Record(self.worked)]
+        self.worked = True
+        return None
+
+
+class Last:
+    def __init__(self) -> None:
+        self.heard: Any = None
+
+    def receive(self, event: bool) -> None:
+        self.heard = event
+
+
+class Some(Last):
+    def receive(self, event: bool) -> None:
+        self.heard = bool(self.heard) or event
+
+
+def all_say(view: View) -> Iterator[Together]:
+    yield Together("all say", dict.fromkeys(view, "say"))
+
+
+def test_a_monitor_that_hears_members_of_a_joint_step_in_order_is_refused() -> None:
+    """In the state that was kept another one came last: `min() arg is an empty sequence`."""
+
+    def alone(view: View) -> bool:
+        return not (view.monitor.heard and sum(one.worked for one in view.values()) == 1)
+
+    claim = always("x", alone)
+    found = refused(world(claim, Worker, Last, together=all_say))
+
+    assert "what the monitor makes of what they record depends on the order" in found
+    some = world(claim, Worker, Some, together=all_say)
+    assert results(check(some)) == results(check(some, symmetry=True))
+
+
+class Talker(Worker):
+    def receive(self, event: str) -> Any:
+        said = super().receive(event)
+        return [Broadcast(self.worked), *said] if event == "say" else said
+
+
+def test_a_crash_in_a_joint_step_of_queues_is_refused() -> None:
+    """Whether it loses what another one sends it in that step is a question of who comes first."""
+
+    def still(view: View) -> Any:
+        return all_say(view) if all(s is not DOWN for s in view.values()) else ()
+
+    queues = world(
+        always("x", lambda view: True),
+        Talker,
+        Some,
+        together=still,
+        network=FifoLinks(capacity=1, when_full="lose"),
+        faults=Faults(crashes=1),
+    )
+
+    with pytest.raises(ModelProblem, match="depends on the order of the members of a joint step"):
+        check(queues, symmetry=True)

@@ -383,6 +383,14 @@ def test_the_help_shows_a_real_example(run: Run) -> None:
     assert "  joinproto check two-phase-commit --members 7\n" in done.out
 
 
+def test_the_help_names_every_exit_code(run: Run) -> None:
+    """What a script must know of `check`: a search that ends early is neither 0 nor 1."""
+    said = " ".join(run("--help").out.split())
+
+    assert "Exit code 0: all hold; 1: violated" in said
+    assert all(f"; {code}: " in said for code in (1, 2, 3, 4))
+
+
 def test_an_estimate_is_given_when_asked_for(run: Run) -> None:
     """2^8 + 4^8 + 6^8 = 1,745,408 states; 3, 4 and so on members tell it within a fifth."""
     done = run("two-phase-commit", "--members", "8", "--estimate", "--max-states", "1000")
