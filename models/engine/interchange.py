@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from models.asking import ask
 from models.engine.tables import Tables
 from models.freeze import freeze, rename, thaw
 from models.frozen import Frozen
@@ -25,7 +26,7 @@ from models.view import Seen, View
 from models.world import World
 
 if TYPE_CHECKING:
-    from models.engine.judge import Judge
+    from models.engine.judge import Claim, Judge
 
 
 def refuse_claims_about_names(world: World, names: list[str]) -> None:
@@ -129,6 +130,15 @@ class Interchange:
             to = int(self.swap_field[j, field])
             found.append((to, shown[to].of[renamed_shown(shown[field].values[number], names)]))
         return found
+
+    def check_whole(self, claims: Sequence[Claim], view: View, flags: int) -> None:
+        """Refuse claims about the whole world that say another thing of a renamed view."""
+        for _, other in self.swapped_views(view):
+            for claim in claims:
+                item = claim.property
+                for part, bit in ((item.holds, claim.bit), (item.premise, claim.premise_bit)):
+                    if part is not None and ask(item, part, other()) != bool(flags >> bit & 1):
+                        raise changes(item.name)
 
     def check_claims(
         self, judge: Judge, known: int, before: Sequence[int], counts: Sequence[int]

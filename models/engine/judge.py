@@ -18,7 +18,6 @@ from attrs import define
 
 from models.asking import ask, guard, is_within
 from models.engine.combos import Combos
-from models.engine.interchange import changes
 from models.engine.pairs import Ids, Pairs, pairs_of
 from models.engine.tables import Tables
 from models.engine.watching import Fears, watch
@@ -187,9 +186,8 @@ class Judge:
 
     def fields_of(self, item: Property) -> Iterable[int]:
         """Return the watched fields that a claim about one is about."""
-        if item.scope == "monitor":
-            return range(self.tables.members, self.watched)
-        return self._among(item)
+        monitor = range(self.tables.members, self.watched)
+        return monitor if item.scope == "monitor" else self._among(item)
 
     def wants(self, item: Property, field: int, number: int) -> bool:
         """Return whether an observation is what a claim about one says."""
@@ -237,11 +235,8 @@ class Judge:
     def reaches(self, claim: Claim, seen: Sequence[Iterable[int]]) -> bool:
         """Return whether something seen is what a claim about one member wants."""
         item = claim.property
-        return any(
-            self.wants(item, field, number)
-            for field in self.fields_of(item)
-            for number in seen[field]
-        )
+        here = ((field, number) for field in self.fields_of(item) for number in seen[field])
+        return any(self.wants(item, *one) for one in here)
 
     @property
     def seen_numbers(self) -> list[set[int]]:
@@ -303,13 +298,12 @@ class Judge:
             return [value for value in values if value is not DOWN]
 
         members, monitor = here(self._among(item)), here(range(tables.members, self.watched))
-        match item.scope:
-            case "each" | "monitor":
-                alone = members if item.scope == "each" else monitor
-                return any(not ask(item, item.holds, value) for value in alone)
-            case "beside":
-                pairs = itertools.product(members, monitor)
-                return any(not ask(item, item.holds, *pair) for pair in pairs)
+        if item.scope in ("each", "monitor"):
+            alone = members if item.scope == "each" else monitor
+            return any(not ask(item, item.holds, value) for value in alone)
+        if item.scope == "beside":
+            pairs = itertools.product(members, monitor)
+            return any(not ask(item, item.holds, *pair) for pair in pairs)
         return any(
             i != j and not ask(item, item.holds, one, other)
             for i, one in enumerate(members)
@@ -410,8 +404,8 @@ class Judge:
             for claim in self.implementing:
                 if claim.is_mapped(self.view(number)):
                     flags |= 1 << claim.bit
-            if self.renamed is not None and self.whole:
-                self._refuse_names(self.renamed(self.view(number)), flags)
+            if self.tables.interchange is not None and self.whole:
+                self.tables.interchange.check_whole(self.whole, self.view(number), flags)
             within = self.tables.world.within
             if within is not None and _is_within(within, self.view(number), self.renamed):
                 flags |= 1 << self.within_bit
@@ -427,14 +421,3 @@ class Judge:
                             next="treat interchangeable members alike, or run with --no-symmetry",
                         )
         self._known = count
-
-    def _refuse_names(
-        self, views: Iterable[tuple[dict[str, str], Callable[[], View]]], flags: int
-    ) -> None:
-        """Refuse claims about the whole world that say another thing of a renamed view."""
-        for _, other in views:
-            for claim in self.whole:
-                item = claim.property
-                for part, bit in ((item.holds, claim.bit), (item.premise, claim.premise_bit)):
-                    if part is not None and ask(item, part, other()) != bool(flags >> bit & 1):
-                        raise changes(item.name)
