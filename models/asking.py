@@ -17,6 +17,11 @@ _OF_STEPS = (
     " event) and the view after; stopped members show DOWN (see view.up)"
 )
 
+_NO_MONITOR = (
+    "view.monitor is None where the world has no monitor, or it shows None:"
+    " give it one, World(monitor=...)"
+)
+
 
 def ask(item: Property, call: Callable[..., Any], *shown: Any) -> bool:
     """Return what `call`, the claim or its premise, answers."""
@@ -83,4 +88,14 @@ def guard(what: str, call: Callable[[], Any], *, hint: str = _OF_STATES) -> Any:
         said = f"{what} raised {type(error).__name__}: {error}"
         if isinstance(error, NoMember):
             said, hint = f"{what} asks for {error.name!r}, which is not a member", error.next
+        elif "NoneType" in str(error) and "monitor" in _named_by(error):
+            hint = _NO_MONITOR
         raise ModelProblem(said, next=hint, place=raised_at(error)) from error
+
+
+def _named_by(error: Exception) -> tuple[str, ...]:
+    """Return the attributes and names that the function which raised `error` speaks of."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return () if at is None else at.tb_frame.f_code.co_names

@@ -5,7 +5,7 @@ What a step does is `member_steps.py`, how an object is made of values `member_o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from attrs import evolve, field, frozen
@@ -288,6 +288,15 @@ class Codes:
 
         for one in self.world.beginnings or ({},):
             yield tuple(begun(code, one.get(code.name, {})) for code in self.members)
+
+    def after_hearing(self, monitor: LocalState, events: Iterable[Hashable]) -> LocalState:
+        """Return the monitor's state after it heard these events."""
+        assert self.monitor is not None
+        for event in events:
+            outcomes = self.monitor.run(monitor, event)
+            if outcomes is not None:
+                monitor = outcomes[0].after
+        return monitor
 
     def ask_again(self) -> None:
         """Put the first questions to every member once more, after a search.

@@ -1,22 +1,32 @@
 """Whether members that are said to be interchangeable are: asked of all code that a search runs.
 
-The code of the renamed member must give the renamed outcome, and choose among the renamed steps.
+The code of the renamed member must give the renamed outcome, choose among the renamed steps and
+show the renamed values; the monitor must take the renamed event as it takes the other one, and
+claims must say the same of both.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from models.asking import ask
 from models.engine.tables import Tables
 from models.freeze import freeze, rename, thaw
-from models.local import LocalState, Outcome, rename_event, thaw_event
+from models.frozen import Frozen
+from models.local import LocalState, Outcome, freeze_event, rename_event, thaw_event
 from models.problems import ModelProblem
 from models.properties import ON_FAIR_RUNS
-from models.view import View
+from models.view import Seen, View
 from models.world import World
+
+if TYPE_CHECKING:
+    from models.engine.judge import Claim, Judge
 
 
 def refuse_claims_about_names(world: World, names: list[str]) -> None:
@@ -46,6 +56,21 @@ def refuse_claims_about_names(world: World, names: list[str]) -> None:
             )
 
 
+def _ordered(what: str) -> ModelProblem:
+    return ModelProblem(
+        f"{what} depends on the order of the members of a joint step",
+        next="let the order make no difference, or run with --no-symmetry",
+    )
+
+
+def changes(name: str) -> ModelProblem:
+    """Return what is wrong with a claim that tells interchangeable members apart."""
+    return ModelProblem(
+        f"property {name!r} changes when members are renamed",
+        next="make it the same for interchangeable members, or run with --no-symmetry",
+    )
+
+
 class Interchange:
     """What of the members' code was compared so far.
 
@@ -63,12 +88,139 @@ class Interchange:
         self.tables, self.names = tables, names
         self.maps, self.swap_field = maps, swap_field
         self._checked = 0
+        self._heard = 0
+        self._compared: set[Any] = set()
+        self._joint_seen = 0
+        self._joint: set[tuple[int, int]] = set()
+        self._orders: set[Any] = set()
         self._chosen = [0] * tables.members
+        self._shown = [0] * (tables.members + (tables.monitor >= 0))
+        tables.interchange = self
 
     def check(self) -> None:
         """Compare what is new in the tables; raises `ModelProblem`."""
         self._check_code()
         self._check_choices()
+        self._check_monitor()
+        self._check_order()
+
+    def check_shown(self) -> None:
+        """Compare what is shown of states and of their images, all of which have numbers."""
+        tables = self.tables
+        for field, checked in enumerate(self._shown):
+            values = tables.values[field].values
+            self._shown[field] = len(values)
+            for state in values[checked:]:
+                for j, names in enumerate(self.maps):
+                    to = int(self.swap_field[j, field])
+                    wanted = renamed_shown(self._shown_of(field, state), names)
+                    if self._shown_of(to, renamed_local(state, names)) != wanted:
+                        raise self._not_alike(field, j, "what they show is another thing")
+
+    def _shown_of(self, field: int, state: LocalState) -> Any:
+        tables = self.tables
+        at = tables.per_value.off[field] + tables.values[field].of[state]
+        return tables.shown[field].values[tables.per_value.arrays["shown"][at]]
+
+    def images(self, field: int, number: int) -> list[tuple[int, int]]:
+        """Return for each swap of neighbours whose observation, and which, the renamed one is."""
+        shown = self.tables.shown
+        found = []
+        for j, names in enumerate(self.maps):
+            to = int(self.swap_field[j, field])
+            found.append((to, shown[to].of[renamed_shown(shown[field].values[number], names)]))
+        return found
+
+    def check_whole(self, claims: Sequence[Claim], view: View, flags: int) -> None:
+        """Refuse claims about the whole world that say another thing of a renamed view."""
+        for _, other in self.swapped_views(view):
+            for claim in claims:
+                item = claim.property
+                for part, bit in ((item.holds, claim.bit), (item.premise, claim.premise_bit)):
+                    if part is not None and ask(item, part, other()) != bool(flags >> bit & 1):
+                        raise changes(item.name)
+
+    def check_claims(
+        self, judge: Judge, known: int, before: Sequence[int], counts: Sequence[int]
+    ) -> None:
+        """Refuse claims about one or two that say another thing of renamed members.
+
+        Asked of what is new, which is all of a state and its images or none of it: what was
+        found broken from number `known` on, and observations from `before` on.
+        """
+        broken = judge.broken
+        for (one, number, two, other), names in islice(broken.items(), known, None):
+            images = zip(self.images(one, number), self.images(two, other), strict=True)
+            for image in images:
+                for name in set(names).difference(broken.get((*image[0], *image[1]), ())):
+                    raise changes(name)
+        for claim in judge.local:
+            item = claim.property
+            for field in judge.fields_of(item) if item.kind == "sometimes" else ():
+                for number in range(before[field], counts[field]):
+                    wanted = judge.wants(item, field, number)
+                    if any(
+                        judge.wants(item, *image) != wanted for image in self.images(field, number)
+                    ):
+                        raise changes(item.name)
+
+    def _check_monitor(self) -> None:
+        tables = self.tables
+        for state, events, after in tables.heard[self._heard :]:
+            other = self._unlike(
+                (state, events),
+                after,
+                lambda cell, j: (
+                    renamed_local(cell[0], self.maps[j]),
+                    rename(cell[1], self.maps[j]),
+                ),
+                lambda cell: tables.codes.after_hearing(*cell),
+                renamed_local,
+            )
+            if other is not None:
+                raise self._not_alike(tables.monitor, other[1], "the monitor tells them apart")
+        self._heard = len(tables.heard)
+
+    def _check_order(self) -> None:
+        """Refuse joint steps whose order counts: members of a renamed one go in another order."""
+        tables = self.tables
+        for step in tables.joint_steps[self._joint_seen :]:
+            alike = [name for name in step.events if name in self.names]
+            for name in alike if len(alike) > 1 else ():
+                field = tables.number_of[name]
+                self._joint.add((field, tables.columns[field].of[freeze_event(step.events[name])]))
+        self._joint_seen = len(tables.joint_steps)
+        if not self._joint:
+            return
+        joint = [
+            outcome
+            for outcome, (field, _, column) in zip(
+                tables.outcomes, tables.outcome_cell, strict=True
+            )
+            if (field, column) in self._joint
+        ]
+        if tables.fifo and any(one.cost for one in joint) and any(one.sent for one in joint):
+            raise _ordered("what a member that crashes in it loses of what others send it in it")
+        recorded = {one.recorded for one in joint if one.recorded}
+        heard = {(state, events): after for state, events, after in tables.heard}
+        hear = tables.codes.after_hearing
+        for (state, one), after in heard.items():
+            for other in recorded if one in recorded else ():
+                if (after, other) in heard and (state, one, other) not in self._orders:
+                    self._orders.add((state, one, other))
+                    if hear(hear(state, other), one) != heard[after, other]:
+                        raise _ordered("what the monitor makes of what they record")
+
+    def _not_alike(self, field: int, j: int, found: str) -> ModelProblem:
+        one, other = self.names[j], self.names[j + 1]
+        if field < self.tables.members:
+            one = self.tables.names[field]
+            other = self.tables.names[int(self.swap_field[j, field])]
+        return ModelProblem(
+            f"{one} and {other} are not interchangeable: {found} when {self.names[j]} and"
+            f" {self.names[j + 1]} are exchanged",
+            next="take them out of `interchangeable`, or run with --no-symmetry",
+        )
 
     def _check_choices(self) -> None:
         tables = self.tables
@@ -84,12 +236,7 @@ class Interchange:
                     theirs = other.choices(renamed_local(state, names))
                     renamed = {(rename_event(event, names), fair) for event, fair in own}
                     if {(choice.event, choice.fair) for choice in theirs} != renamed:
-                        raise ModelProblem(
-                            f"{code.name} and {other.name} are not interchangeable: they choose "
-                            f"among other steps when {self.names[j]} and {self.names[j + 1]} "
-                            "are exchanged",
-                            next="take them out of `interchangeable`, or run with --no-symmetry",
-                        )
+                        raise self._not_alike(field, j, "they choose among other steps")
 
     def _check_code(self) -> None:
         tables = self.tables
@@ -104,42 +251,100 @@ class Interchange:
                 continue
             state = tables.values[field].values[local]
             event = tables.columns[field].values[column]
-            for j, names in enumerate(self.maps):
-                code = tables.codes.members[int(self.swap_field[j, field])]
-                moved = code.run(renamed_local(state, names), rename_event(event, names))
-                wanted = [renamed_outcome(o, names) for o in tables.outcomes[first : last + 1]]
-                got = [self._comparable(o) for o in moved or ()]
-                if [self._comparable(o) for o in wanted] != got:
-                    raise ModelProblem(
-                        f"{tables.names[field]} and {code.name} are not interchangeable: "
-                        f"{thaw_event(event)} leads to something else when {self.names[j]} and "
-                        f"{self.names[j + 1]} are exchanged",
-                        next="take them out of `interchangeable`, or run with --no-symmetry",
-                    )
+            other = self._unlike(
+                (field, state, event),
+                tuple(tables.outcomes[first : last + 1]),
+                self._image,
+                lambda cell: tables.codes.members[cell[0]].run(*cell[1:]) or (),
+                lambda outcomes, names: tuple(renamed_outcome(o, names) for o in outcomes),
+            )
+            if other is not None:
+                (field, _, event), j = other
+                found = f"{thaw_event(event)} leads to something else"
+                raise self._not_alike(field, j, found)
 
-    def _comparable(self, outcome: Outcome) -> tuple[Any, ...]:
-        sent: Any = outcome.sent
-        if not self.tables.fifo:
-            sent = sorted(outcome.sent, key=repr)
-        return outcome.after, list(sent), outcome.recorded, outcome.cost
+    def _image(self, cell: Any, j: int) -> Any:
+        (field, state, event), names = cell, self.maps[j]
+        to = int(self.swap_field[j, field])
+        return to, renamed_local(state, names), rename_event(event, names)
 
-    def swapped_views(self, view: View) -> list[tuple[dict[str, str], View]]:
-        """Return the view with each two neighbours exchanged, and who is whom in it.
+    def _unlike(
+        self,
+        cell: Any,
+        answer: Any,
+        image: Callable[[Any, int], Any],
+        ask: Callable[[Any], Any],
+        renamed: Callable[[Any, dict[str, str]], Any],
+    ) -> tuple[Any, int] | None:
+        """Return which renaming of a question is not answered so, and by which swap, or None.
 
-        A claim must say the same of it, and the joint steps be the renamed ones.
+        All of its orbit are asked: the search itself asks of one state for each renaming.
         """
-        views = []
-        for names in self.maps:
-            order = [self.tables.number_of[names.get(name, name)] for name in view]
-            shown = tuple(_renamed(view.values()[at], names) for at in order)
-            disks: tuple[Any, ...] = ()
-            if view.disk:
-                every = list(view.disk.values())
-                disks = tuple(_renamed(every[at], names) for at in order)
-            split, monitor = _renamed(view.split, names), _renamed(view.monitor, names)
-            other = View(tuple(view), shown, disks, monitor, split)
-            views.append((names, other))
-        return views
+        if cell in self._compared:
+            return None
+        answers = {cell: answer}
+        waiting = [cell]
+        for one in waiting:
+            for j, names in enumerate(self.maps):
+                other = image(one, j)
+                if other not in answers:
+                    answers[other] = ask(other)
+                    waiting.append(other)
+                wanted = renamed(answers[one], names)
+                if self._comparable(answers[other]) != self._comparable(wanted):
+                    return one, j
+        self._compared.update(answers)
+        return None
+
+    def _comparable(self, answer: Any) -> Any:
+        """Return what counts of outcomes, or of a monitor's state."""
+        if isinstance(answer, LocalState):
+            return answer
+        found = []
+        for one in answer:
+            sent = one.sent if self.tables.fifo else sorted(one.sent, key=repr)
+            found.append((one.after, list(sent), one.recorded, one.cost))
+        return found
+
+    def swapped_views(
+        self, view: View, *, every: bool = False
+    ) -> Iterator[tuple[dict[str, str], Callable[[], View]]]:
+        """Yield every other renaming of the view, and who is whom in it.
+
+        A claim must say the same of all, and the joint steps be the renamed ones; of the state
+        that is kept for a whole orbit, neighbours exchanged once say too little.  `every`: views
+        met again, too, in each way that swaps of neighbours lead there.
+        """
+        first = self._frozen(view)
+        known = {first}
+        waiting: list[tuple[dict[str, str], Any]] = [({name: name for name in self.names}, first)]
+        for names, image in waiting:
+            for swap in self.maps:
+                moved = self._swapped(image, swap)
+                whose = {name: swap.get(to, to) for name, to in names.items()}
+                is_new = moved not in known
+                if is_new:
+                    known.add(moved)
+                    waiting.append((whose, moved))
+                if is_new or every:
+                    yield whose, partial(self._view, moved, has_disks=bool(view.disk))
+
+    def _frozen(self, view: View) -> Any:
+        disks = [view.disk[name] for name in view] if view.disk else [None] * len(view)
+        pairs = zip(map(freeze, view.values()), map(freeze, disks), strict=True)
+        return tuple(pairs), freeze(view.split), freeze(view.monitor)
+
+    def _swapped(self, image: Any, swap: dict[str, str]) -> Any:
+        pairs, split, monitor = image
+        numbers = [self.tables.number_of[swap.get(name, name)] for name in self.tables.names]
+        moved = tuple(renamed_shown(pairs[at], swap) for at in numbers)
+        return moved, rename(split, swap), renamed_shown((monitor, None), swap)[0]
+
+    def _view(self, image: Any, *, has_disks: bool) -> View:
+        pairs, split, monitor = image
+        shown = tuple(thaw(one) for one, _ in pairs)
+        disks = tuple(thaw(disk) for _, disk in pairs) if has_disks else ()
+        return View(self.tables.names, shown, disks, thaw(monitor), thaw(split))
 
 
 def renamed_local(value: LocalState, names: dict[str, str]) -> LocalState:
@@ -158,5 +363,11 @@ def renamed_outcome(outcome: Outcome, names: dict[str, str]) -> Outcome:
     )
 
 
-def _renamed(value: Any, names: dict[str, str]) -> Any:
-    return thaw(rename(freeze(value), names))
+def renamed_shown(observation: tuple[Any, Any], names: dict[str, str]) -> tuple[Any, Any]:
+    """Return what is shown, and of the disk, renamed; attributes keep their own names."""
+    shown, disk = observation
+    if type(shown) is Frozen and shown.kind is Seen:
+        shown = Frozen(Seen, (tuple((key, rename(held, names)) for key, held in shown.parts[0]),))
+    else:
+        shown = rename(shown, names)
+    return shown, rename(disk, names)

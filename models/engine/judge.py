@@ -50,6 +50,8 @@ class Claim:
 
 
 Ints = npt.NDArray[np.int64]
+Renamed = Callable[..., Iterable[tuple[dict[str, str], Callable[[], View]]]]
+"""A view under every renaming, as `Interchange.swapped_views` yields it."""
 
 
 def _listed(together: Callable[[View], Any], view: View) -> list[Any]:
@@ -87,17 +89,17 @@ def _deeds(steps: list[Together], names: dict[str, str]) -> set[Any]:
 def _is_within(
     within: Callable[[View], Any],
     view: View,
-    renamed: Callable[[View], list[tuple[dict[str, str], View]]] | None,
+    renamed: Renamed | None,
 ) -> bool:
     """Return what the world's bound says of a view, and of all its renamings."""
-    views = [view, *(other for _, other in (renamed(view) if renamed is not None else ()))]
-    said = {is_within(within, one) for one in views}
-    if len(said) > 1:
+    others = () if renamed is None else renamed(view)
+    said = is_within(within, view)
+    if any(is_within(within, other()) != said for _, other in others):
         raise ModelProblem(
             "within(view) changes when members are renamed",
             next="make it the same for interchangeable members, or run with --no-symmetry",
         )
-    return said.pop()
+    return said
 
 
 def _give_bits(claims: list[Claim]) -> int:
@@ -159,7 +161,7 @@ class Judge:
         self._seen_sets: list[set[int]] = [set() for _ in range(self.watched)]
         self._seen_now = np.zeros(1, np.bool_)
         self.crew: Crew | None = None
-        self.renamed: Callable[[View], list[tuple[dict[str, str], View]]] | None = None
+        self.renamed: Renamed | None = None
 
     @property
     def bytes_used(self) -> int:
@@ -174,22 +176,34 @@ class Judge:
         before, self._tables_for = self._tables_for, counts
         if counts == before:
             return
+        known = len(self.broken)
         for claim in self.local:
             if claim.property.kind == "always":
                 self._ask_about_new(claim.property, before, counts)
+        if tables.interchange is not None:
+            tables.interchange.check_claims(self, known, before, counts)
         self.fears = Fears.of(counts, self.broken)
+
+    def fields_of(self, item: Property) -> Iterable[int]:
+        """Return the watched fields that a claim about one is about."""
+        monitor = range(self.tables.members, self.watched)
+        return monitor if item.scope == "monitor" else self._among(item)
+
+    def wants(self, item: Property, field: int, number: int) -> bool:
+        """Return whether an observation is what a claim about one says."""
+        shown = self._shown(field, number)
+        return shown is not DOWN and ask(item, item.holds, shown)
 
     def _ask_about_new(self, item: Property, before: list[int], counts: list[int]) -> None:
         """Ask `item` about what is new, alone or beside all that is known."""
-        among = self._among(item)
-        monitor = range(self.tables.members, self.watched)
         if item.scope in ("each", "monitor"):
-            for field in among if item.scope == "each" else monitor:
+            for field in self.fields_of(item):
                 for number in range(before[field], counts[field]):
                     shown = self._shown(field, number)
                     if shown is not DOWN and not ask(item, item.holds, shown):
                         self._fear(item, (field, number, field, number))
             return
+        among, monitor = self._among(item), range(self.tables.members, self.watched)
         pairs = self._pairs.setdefault(item.name, Pairs(item, self._ids, self._budget))
         for field, other in pairs_of(item, among, monitor):
             for number, other_number in pairs.broken(field, other, before, counts):
@@ -221,12 +235,8 @@ class Judge:
     def reaches(self, claim: Claim, seen: Sequence[Iterable[int]]) -> bool:
         """Return whether something seen is what a claim about one member wants."""
         item = claim.property
-        monitor = range(self.tables.members, self.watched)
-        return any(
-            (shown := self._shown(field, number)) is not DOWN and ask(item, item.holds, shown)
-            for field in (monitor if item.scope == "monitor" else self._among(item))
-            for number in seen[field]
-        )
+        here = ((field, number) for field in self.fields_of(item) for number in seen[field])
+        return any(self.wants(item, *one) for one in here)
 
     @property
     def seen_numbers(self) -> list[set[int]]:
@@ -243,14 +253,12 @@ class Judge:
         """Return the rows just watched in which some member shows what `claim` wants."""
         item, tables, layout = claim.property, self.tables, self.tables.layout
         found = [np.empty(0, np.int64)]
-        monitor = range(tables.members, self.watched)
-        for member in monitor if item.scope == "monitor" else self._among(item):
+        for member in self.fields_of(item):
             wanted = [
                 number
                 for number in range(self._tables_for[member])
                 if self._seen_now[int(self.fears.base[member]) + number]
-                and (seen := self._shown(member, number)) is not DOWN
-                and ask(item, item.holds, seen)
+                and self.wants(item, member, number)
             ]
             if not wanted:
                 continue
@@ -290,13 +298,12 @@ class Judge:
             return [value for value in values if value is not DOWN]
 
         members, monitor = here(self._among(item)), here(range(tables.members, self.watched))
-        match item.scope:
-            case "each" | "monitor":
-                alone = members if item.scope == "each" else monitor
-                return any(not ask(item, item.holds, value) for value in alone)
-            case "beside":
-                pairs = itertools.product(members, monitor)
-                return any(not ask(item, item.holds, *pair) for pair in pairs)
+        if item.scope in ("each", "monitor"):
+            alone = members if item.scope == "each" else monitor
+            return any(not ask(item, item.holds, value) for value in alone)
+        if item.scope == "beside":
+            pairs = itertools.product(members, monitor)
+            return any(not ask(item, item.holds, *pair) for pair in pairs)
         return any(
             i != j and not ask(item, item.holds, one, other)
             for i, one in enumerate(members)
@@ -394,16 +401,11 @@ class Judge:
                     claim.premise_met = True
                 if item.meanwhile is not None and ask(item, item.meanwhile, view):
                     flags |= 1 << claim.meanwhile_bit
-                for _, other in self.renamed(view) if self.renamed is not None else ():
-                    if bool(ask(item, item.holds, other)) != bool(flags >> claim.bit & 1):
-                        raise ModelProblem(
-                            f"property {item.name!r} changes when members are renamed",
-                            next="make it the same for interchangeable members, "
-                            "or run with --no-symmetry",
-                        )
             for claim in self.implementing:
                 if claim.is_mapped(self.view(number)):
                     flags |= 1 << claim.bit
+            if self.tables.interchange is not None and self.whole:
+                self.tables.interchange.check_whole(self.whole, self.view(number), flags)
             within = self.tables.world.within
             if within is not None and _is_within(within, self.view(number), self.renamed):
                 flags |= 1 << self.within_bit
@@ -411,8 +413,8 @@ class Judge:
             if together is not None and not (fixed and self.renamed is None):
                 steps = guard("together(view)", partial(_listed, listed, view))
                 self.tables.add_joint(steps)
-                for names, other in self.renamed(view) if self.renamed is not None else ():
-                    moved = guard("together(view)", partial(_listed, listed, other))
+                for names, other in self.renamed(view, every=True) if self.renamed else ():
+                    moved = guard("together(view)", partial(_listed, listed, other()))
                     if _deeds(steps, names) != _deeds(moved, {}):
                         raise ModelProblem(
                             "together(view) gives other joint steps when members are renamed",

@@ -165,6 +165,7 @@ class Symmetry:
             if not again:
                 break
             grew = True
+        self.interchange.check_shown()
         if grew and self.sorted_form:
             self._colour_values()
         return grew

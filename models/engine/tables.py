@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ from models.member import Codes
 from models.network import FifoLinks, MessageSet
 from models.problems import ModelProblem
 from models.world import Together, World
+
+if TYPE_CHECKING:
+    from models.engine.interchange import Interchange
 
 MAX_MESSAGES = 1 << 20
 
@@ -82,6 +85,9 @@ class Tables(Arrays):
         self.take_queue: list[int] = []
         self.joint_steps: list[Together] = []
         self.shown = [Observations() for _ in range(self.fields)]
+        # What the monitor heard: its state, what was recorded, and its state then.
+        self.heard: list[tuple[LocalState, Any, LocalState]] = []
+        self.interchange: Interchange | None = None  # where members are renamed
         self._initial: list[tuple[list[int], list[int]]] = []
         # Cells whose question went wrong, as if there were no such step; None: it is raised.
         self.failing: dict[tuple[int, int, int], ModelProblem] | None = None
@@ -127,14 +133,11 @@ class Tables(Arrays):
         if known is not None:
             return known
         # Whatever may go wrong is asked before anything gets a number.
-        shows: tuple[Hashable, Hashable]
-        choices: tuple[Choice, ...]
-        if field == self.monitor:
-            assert self.codes.monitor is not None
-            shows, choices, horizon = (self.codes.monitor.shows(state), None), (), 0
-        else:
+        shows, horizon = self._shows(field, state), 0
+        choices: tuple[Choice, ...] = ()
+        if field != self.monitor:
             code = self.codes.members[field]
-            shows, choices = (code.shows(state), code.shows_disk(state)), code.choices(state)
+            choices = code.choices(state)
             horizon = self.expiry.horizon(code.horizon(state))
         number, _ = self.values[field].add(state)
         self.per_value.make_room(field, number + 1)
@@ -153,6 +156,13 @@ class Tables(Arrays):
         arrays["choice_count"][at] = len(choices)
         arrays["horizon"][at] = horizon
         return number
+
+    def _shows(self, field: int, state: LocalState) -> tuple[Hashable, Hashable]:
+        if field == self.monitor:
+            assert self.codes.monitor is not None
+            return self.codes.monitor.shows(state), None
+        code = self.codes.members[field]
+        return code.shows(state), code.shows_disk(state)
 
     def set_message(self, sender: str | None, to: str | None, content: Hashable) -> int:
         number, new = self.messages.add((sender, to, content))
@@ -220,14 +230,11 @@ class Tables(Arrays):
             return kernel.REFUSED
         return self._add_outcomes(field, local, column, outcomes)
 
-    def _monitor_cell(self, field: int, state: LocalState, event: Any) -> int:
-        code = self.codes.monitor
-        assert code is not None
-        for recorded in event:
-            outcomes = code.run(state, recorded)
-            if outcomes is not None:
-                state = outcomes[0].after
-        return self._add_outcomes(field, -1, -1, (Outcome(state),))
+    def _monitor_cell(self, field: int, state: LocalState, events: Any) -> int:
+        after = self.codes.after_hearing(state, events)
+        if self.interchange is not None:
+            self.heard.append((state, events, after))
+        return self._add_outcomes(field, -1, -1, (Outcome(after),))
 
     def _add_outcomes(
         self, field: int, local: int, column: int, outcomes: tuple[Outcome, ...]

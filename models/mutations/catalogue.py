@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from models.mutations.choosing import ANSWERING, CHOOSING
-from models.mutations.clusterer import CLUSTERER
-from models.mutations.discovering import DISCOVERING
-from models.mutations.note import NOTE
-from models.mutations.picking import LOGGING, PICKING
-from models.mutations.promoting import PROMOTING
-from models.mutations.reconciling import RECONCILING
+from models.mutations.named import every
+from models.mutations.picking import PICKING
 from models.mutations.standing import PHASES, WRITING
 from models.mutations.succeeding import SUCCEEDING
 
@@ -18,20 +14,4 @@ OF_THE_MEMBER = tuple(one.name for one in (*CHOOSING, *ANSWERING, *SUCCEEDING, *
 OF_THE_CHOICE = tuple(one.name for one in CHOOSING)
 OF_PICK = tuple(one.name for one in PICKING)
 
-MUTATIONS = {
-    one.name: one
-    for one in (
-        *CHOOSING,
-        *ANSWERING,
-        *SUCCEEDING,
-        *PHASES,
-        *WRITING,
-        *PICKING,
-        *LOGGING,
-        *DISCOVERING,
-        *PROMOTING,
-        *NOTE,
-        *CLUSTERER,
-        *RECONCILING,
-    )
-}
+MUTATIONS = {one.name: one for one in every()}

@@ -444,6 +444,22 @@ def test_a_monitor_without_receive_is_refused() -> None:
     assert "member monitor: DeafMonitor has no method receive(event)" in problem.message
 
 
+@pytest.mark.parametrize(
+    "claim",
+    [
+        lambda view: view.monitor.heard < 3,
+        lambda view: view.monitor < 3,
+        lambda view: 3 in view.monitor,
+    ],
+)
+def test_a_claim_that_asks_a_monitor_that_is_not_there_is_told_so(claim: Any) -> None:
+    """It was told that a NoneType has no attribute, and that stopped members show DOWN."""
+    problem = problem_of(world(Quiet, always("heard", claim)))
+
+    assert "NoneType" in problem.message
+    assert "give it one, World(monitor=...)" in problem.next
+
+
 # -- symmetry --------------------------------------------------------------------------
 
 

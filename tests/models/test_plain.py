@@ -97,3 +97,19 @@ def test_a_small_world_loads_no_compiled_loops() -> None:
 
     assert "[]" == done.stderr.strip()
     assert '"distinct": 114' in done.stdout
+
+
+def test_a_mutant_of_one_system_loads_no_other_one() -> None:
+    """All systems take longer to load than the search, and a mutant's mutation is of one."""
+    program = (
+        "import sys; from joinproto.__main__ import main;"
+        "code = main(['check', 'note-options', '--mutant', 'without-I2', '--json']);"
+        "rooms = ('join', 'clusterer', 'standby', 'reconcile', 'discovery');"
+        "loaded = [room for room in rooms if f'joinproto.{room}' in sys.modules];"
+        "print(code, loaded, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert "1 []" == done.stderr.strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 Run = Callable[..., "Done"]
 
+_PROGRESS = re.compile(r"compiling the search|level \d+: .* distinct of ")
+
 
 @frozen
 class Done:
@@ -31,6 +34,12 @@ class Done:
     def object(self) -> Any:
         """Return the one object on standard output."""
         return json.loads(self.out)
+
+    @property
+    def remarks(self) -> str:
+        """Return what standard error says, but for what a slow search says of its progress."""
+        lines = self.err.splitlines(keepends=True)
+        return "".join(line for line in lines if not _PROGRESS.match(line))
 
     @property
     def error(self) -> Any:

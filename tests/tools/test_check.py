@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from models import catalogue
-from tests.tools.running import FUNCTION, ROOT, Run, model, run_apart, run_here
+from models.engine.progress import Tick
+from tests.tools.running import FUNCTION, ROOT, Done, Run, model, run_apart, run_here
+from tools.show.progress import Progress
 
 BROKEN = ("two-phase-commit", "--mutant", "one-vote-short")
 
@@ -32,8 +35,17 @@ def test_a_world_that_holds_exits_0(run: Run) -> None:
     assert 0 == done.code
     assert "8,832 distinct" in done.out
     assert "everything" in done.out
-    # Nothing else, on a machine that compiles now, too.
-    assert done.err in ("", "compiling the search, once: up to half a minute\n")
+    assert "" == done.remarks
+
+
+def test_a_slow_search_may_say_how_far_it_is() -> None:
+    """In a log a line every ten seconds: no remark, as a warning or an error is one."""
+    log = StringIO()
+    Progress(log)(Tick(17, 8_830, 40_000, 120, 1 << 28, 10.2))
+    said = f"compiling the search, once: up to half a minute\n{log.getvalue()}wrote run.html\n"
+
+    assert "distinct" in log.getvalue()
+    assert "wrote run.html\n" == Done(0, "", said).remarks
 
 
 def test_a_violated_world_exits_1_and_shows_its_run(run: Run) -> None:
@@ -239,7 +251,7 @@ def test_the_run_is_written_in_the_format_of_its_name(run: Run, tmp_path: Path, 
 
     assert 1 == done.code
     assert "consistent" in (tmp_path / name).read_text(encoding="utf-8")
-    assert f"wrote {tmp_path / name}\n" == done.err
+    assert f"wrote {tmp_path / name}\n" == done.remarks
 
 
 def test_without_a_run_a_test_is_not_written(run: Run, tmp_path: Path) -> None:
@@ -270,7 +282,7 @@ def test_without_a_run_the_report_is_written_and_that_is_said(
     done = run("two-phase-commit", "--trace", str(tmp_path / name))
 
     assert 0 == done.code
-    assert f"wrote {tmp_path / name}: the report, for there is no run to show\n" == done.err
+    assert f"wrote {tmp_path / name}: the report, for there is no run to show\n" == done.remarks
 
 
 def test_a_violation_that_options_avoid_is_expected_of_the_default_options(run: Run) -> None:
@@ -371,6 +383,14 @@ def test_the_help_shows_a_real_example(run: Run) -> None:
     assert "  joinproto check two-phase-commit --members 7\n" in done.out
 
 
+def test_the_help_names_every_exit_code(run: Run) -> None:
+    """What a script must know of `check`: a search that ends early is neither 0 nor 1."""
+    said = " ".join(run("--help").out.split())
+
+    assert "Exit code 0: all hold; 1: violated" in said
+    assert all(f"; {code}: " in said for code in (1, 2, 3, 4))
+
+
 def test_an_estimate_is_given_when_asked_for(run: Run) -> None:
     """2^8 + 4^8 + 6^8 = 1,745,408 states; 3, 4 and so on members tell it within a fifth."""
     done = run("two-phase-commit", "--members", "8", "--estimate", "--max-states", "1000")
@@ -387,4 +407,4 @@ def test_no_estimate_is_said_where_there_is_none(run: Run, tmp_path: Path) -> No
     path = model(tmp_path)
 
     assert "estimate: none" in run(path, "--estimate").err
-    assert "" == run(path).err
+    assert "" == run(path).remarks

@@ -1,7 +1,7 @@
 """`joinproto check`: search a world, or a model of one's own, and judge its claims.
 
-    0  all hold                               3  stopped at a limit before the end
-    1  violated, a `sometimes` not reached       or by the first Ctrl-C
+    0  all hold                               3  open: stopped at a limit, by the first
+    1  violated, a `sometimes` not reached       Ctrl-C, or states were left out
     2  usage, a bad model (file:line)         4  the machine lacks something
 
 With `--tier`, 0 and 1 say whether every world ends as the catalogue expects.
@@ -125,7 +125,9 @@ def check(
     """Search a world breadth first, and judge its claims in every state.
 
     WORLD is one of those that `joinproto models` lists, FILE.py a model of your own.  The
-    shortest run that breaks a claim is shown.  Exit code 0: all hold; 1: violated.
+    shortest run that breaks a claim is shown.  Exit code 0: all hold; 1: violated, or a
+    `sometimes` not reached; 2: wrong words, or a bad model; 3: open, for it stopped at a limit,
+    or states were left out; 4: the machine lacks something.
     """
     options = loading.given(arguments)
     if max_seconds is not None and math.isnan(max_seconds):
@@ -322,9 +324,6 @@ def _say_not_written(path: Path) -> None:
         " report, too",
         err=True,
     )
-
-
-# -- engines ---------------------------------------------------------------------------
 
 
 # -- a tier ----------------------------------------------------------------------------
