@@ -253,6 +253,7 @@ def test_a_greeting_that_is_none_ends_only_its_own_connection(pair: Manager) -> 
     hello = {"kind": "hello", "version": 1, "broker": "b", "cluster": "storm"}
     greetings = [
         {**hello, "public": "nowhere"},
+        {**hello, "public": f"here:{'1' * 5_000}"},
         {**hello, "public": None},
         {**hello, "broker": ["b"]},
         {**hello, "version": {}},
