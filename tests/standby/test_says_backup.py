@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
@@ -44,7 +44,7 @@ def _leading(it: Cluster) -> Leading:
 
 def _nexts(it: Cluster) -> Iterator[Cluster]:
     """Yield what may follow: a delivery, a copy, a view on the disk, a client, the link's end."""
-    deeds = [
+    deeds: list[Callable[[Cluster], None]] = [
         partial(Cluster.pass_on, sender=one, to=to) for (one, to), had in it.links.items() if had
     ]
     for backup, one in _leading(it).followers.items():

@@ -102,9 +102,7 @@ def test_it_is_made_shorter_though_each_run_writes_little(store: Path) -> None:
     for first in range(1, 400, 10):
         with open_disk(store, "a") as disk:
             assert [*live(disk, first, first + 9)]
-            size = disk.journal.size
-
-    assert size < 20_000
+            assert disk.journal.size < 20_000
 
 
 def test_what_is_done_before_its_first_piece_is_not_left_out(store: Path) -> None:

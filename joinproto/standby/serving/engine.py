@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from abc import ABC, abstractmethod
 
 from attrs import define, field
 from proton import Collector, Connection, Event, ProtonException, Transport
@@ -20,7 +21,7 @@ TICK_SECONDS = 5.0
 
 
 @define(eq=False)
-class EnginePort(asyncio.Protocol):
+class EnginePort(asyncio.Protocol, ABC):
     """The bytes; `_see` is told what they say."""
 
     container: str
@@ -35,9 +36,9 @@ class EnginePort(asyncio.Protocol):
         """Return whether the connection stands."""
         return self._wire is not None
 
+    @abstractmethod
     def _see(self, event: Event) -> None:
         """Do what an event means."""
-        raise NotImplementedError
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
