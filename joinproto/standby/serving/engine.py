@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 FRAME_BYTES_MAX = 1 << 16
 IDLE_SECONDS = 30.0
 TICK_SECONDS = 5.0
+BROKEN = (ProtonException, UnicodeError, RecursionError)
+"""What Proton raises of bytes: also of text that is no UTF-8, and of lists in lists without end."""
 
 
 @define(eq=False)
@@ -64,7 +66,7 @@ class EnginePort(asyncio.Protocol, ABC):
                 self._engine.push(data[:room])
                 data = data[room:]
                 self._obey()
-        except ProtonException as error:
+        except BROKEN as error:
             log.warning("a client broke the protocol: %s", error)
             self._end()
             return
@@ -94,7 +96,7 @@ class EnginePort(asyncio.Protocol, ABC):
                 self._wire.write(data)
                 self._engine.pop(len(data))
                 self._obey()
-        except ProtonException as error:
+        except BROKEN as error:
             log.warning("a client broke the protocol: %s", error)
             self._end()
             return
