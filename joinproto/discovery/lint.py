@@ -87,7 +87,8 @@ def lint(text: str | bytes, given: Given) -> Linted:
         if not _is_ours(line.parts):
             continue
         if last[line.parts] is not line:
-            problems.append(_twice(line, last[line.parts]))
+            why = f"line {last[line.parts].number} sets it again, and the last one holds"
+            problems.append(_one_of_two(line.number, line.key, why))
             continue
         setting = setting_of(line.parts)
         one = _judged(line, setting, given)
@@ -113,12 +114,12 @@ def _is_ours(parts: tuple[str, ...]) -> bool:
     return parts[0] == PREFIX or setting_of(parts) is not None
 
 
-def _twice(line: conf.Line, last: conf.Line) -> Problem:
+def _one_of_two(line: int, key: str, why: str) -> Problem:
     return Problem(
         severity=Severity.WARNING,
-        line=line.number,
-        key=line.key,
-        why=f"line {last.number} sets it again, and the last one holds",
+        line=line,
+        key=key,
+        why=why,
         next="keep one of the two",
         rule="D6",
     )
@@ -128,13 +129,11 @@ def _disabled(about: Configuration, given: Given) -> Iterator[Problem]:
     """Yield that the backend's plugin is not enabled."""
     owner = next((one for one in Owner if one.value == about.backend.replace(*_PLUGIN, 1)), None)
     if owner is not None and not given.knows(owner):
-        yield Problem(
-            severity=Severity.UNSAFE,
-            line=about.line("peer_discovery_backend"),
-            key=f"{PREFIX}.peer_discovery_backend",
-            why=f"the backend belongs to {owner.value}, which is not enabled: nobody can be asked",
-            next=f"rabbitmq-plugins --offline enable {owner.value}",
-            rule="D6",
+        yield about.unsafe(
+            "peer_discovery_backend",
+            f"the backend belongs to {owner.value}, which is not enabled: nobody can be asked",
+            f"rabbitmq-plugins --offline enable {owner.value}",
+            "D6",
         )
 
 
@@ -143,14 +142,7 @@ def _overridden(found: list[Found], overriding: tuple[Found, ...]) -> Iterator[P
     names = {one.key: one.why for one in overriding}
     for one in found:
         if one.status is Said.ACCEPTED and one.key in names:
-            yield Problem(
-                severity=Severity.WARNING,
-                line=one.line,
-                key=one.key,
-                why=f"{names[one.key]} is taken instead",
-                next="keep one of the two",
-                rule="D6",
-            )
+            yield _one_of_two(one.line, one.key, f"{names[one.key]} is taken instead")
 
 
 def _judged(line: conf.Line, setting: Setting | None, given: Given) -> Found:

@@ -1,4 +1,4 @@
-"""Names of nodes: a prefix and a host, `rabbit@host`.
+"""Names of nodes: a prefix and a host, `rabbit@host`; and the port behind a host.
 
 Source: discovery, D1.
 """
@@ -27,6 +27,12 @@ def is_name_in_dns(text: str) -> bool:
     text = text.removesuffix(".")
     labels = text.split(".")
     return len(text) <= _NAME_MAX and all(_LABEL.fullmatch(label) for label in labels)
+
+
+def port_of(text: str) -> int | None:
+    """Return the port that this text is, None if it is none."""
+    is_number = len(text) < 6 and text.isascii() and text.isdigit()
+    return int(text) if is_number and 0 < int(text) < 65_536 else None
 
 
 def node_of(prefix: str, host: str, *, long_names: bool) -> str:

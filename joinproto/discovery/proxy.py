@@ -16,6 +16,7 @@ from attrs import frozen
 
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Refused, netloc
+from joinproto.discovery.names import port_of
 
 METADATA_IPV6 = "fd00:ec2::254"
 """What an instance of AWS asks of itself, beside a link-local address of IPv4."""
@@ -91,11 +92,12 @@ def address(text: str) -> str:
     rest = rest.removesuffix("/")
     if "@" in rest:
         user, _, rest = rest.rpartition("@")
-    host, port = _parts(rest)
-    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port[:6]) < 65536:
+    host, said = _parts(rest)
+    port = port_of(said)
+    if not host or port is None:
         # The text may hold a password: it is not repeated.
         raise Refused("the proxy cannot be read: write HOST, HOST:PORT or http://HOST:PORT")
-    return f"http://{f'{user}@' if user else ''}{netloc(host, int(port))}"
+    return f"http://{f'{user}@' if user else ''}{netloc(host, port)}"
 
 
 def _parts(text: str) -> tuple[str, str]:

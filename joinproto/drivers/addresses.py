@@ -27,7 +27,8 @@ class Address:
             host = host[1:-1]
         elif ":" in host:
             colon = ""  # an IPv6 address without brackets: which colon is it?
-        is_port = port.isascii() and port.isdigit() and int(port) <= 65_535
+        # So short first: Python reads no number of 5,000 digits.
+        is_port = len(port) < 6 and port.isascii() and port.isdigit() and int(port) <= 65_535
         if not (colon and host and is_port):
             raise UsageProblem(
                 f"{text!r} is not an address", next="write HOST:PORT, or [IPV6]:PORT"

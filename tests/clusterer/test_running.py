@@ -131,6 +131,7 @@ def test_what_is_not_a_node_is_refused_and_hurts_nobody(fleet: Fleet) -> None:
     port = fleet.ports["a"]
     hello = wire.hello(wire.Hello(node="b", release=Release.SEED))
     other = wire.hello(wire.Hello(node="c", release=Release.SEED))
+    nowhere = wire.Hello(node="d", release=Release.SEED, listen=f"h:{'1' * 5_000}")
     for said in (
         b"GET / HTTP/1.0\r\n\r\n",
         b"\0\0\0\x10half",
@@ -139,6 +140,7 @@ def test_what_is_not_a_node_is_refused_and_hurts_nobody(fleet: Fleet) -> None:
         bytes(range(256)) * 40,
         ("a", hello),
         ("b", other),
+        ("d", wire.hello(nowhere)),
         ("b", hello, b'{"kind":9}'),
         ("b", hello, wire.put(AskLock(1)), b"[]"),
     ):

@@ -8,12 +8,15 @@ from pathlib import Path
 import anyio
 import pytest
 
+from joinproto.discovery import proxy
 from joinproto.discovery.chosen import Chosen, chosen
+from joinproto.discovery.clients import opened as opening
 from joinproto.discovery.clients.conformance import server_of
 from joinproto.discovery.clients.listing import Listing, list_file
 from joinproto.discovery.clients.opened import nic_address, opened, tls_context
 from joinproto.discovery.clients.port import Port
 from joinproto.discovery.contract import Done, Variant
+from joinproto.discovery.exchange import Refused
 from joinproto.discovery.lint import Given
 from joinproto.discovery.releases import release
 from joinproto.errors import UsageProblem
@@ -210,12 +213,30 @@ def test_an_interface_has_its_address() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["", "http://h:1", "consul+ftp://h", "x+http://h:1", "consul+http://h:0", "etcd3+http://"],
+    [
+        "",
+        "http://h:1",
+        "consul+ftp://h",
+        "x+http://h:1",
+        "consul+http://h:0",
+        "etcd3+http://",
+        "consul+http://h:²",
+        f"consul+http://h:{'1' * 5_000}",
+    ],
 )
 def test_what_is_no_server_is_refused(url: str) -> None:
     """KIND+http://HOST:PORT."""
     with pytest.raises(UsageProblem, match="not a server"):
         server_of(url)
+
+
+@pytest.mark.parametrize("port", ["", "0", "²", "70000", "1" * 5_000])
+def test_what_is_no_port_is_refused(port: str) -> None:
+    """Neither is a number: one is none to Python, the other is too long for it."""
+    with pytest.raises(UsageProblem, match="is not an address"):
+        opening._address(f"etcd1:{port}")
+    with pytest.raises(Refused, match="cannot be read"):
+        proxy.address(f"proxy:{port or 0}")
 
 
 def test_a_server_is_read_from_its_address() -> None:

@@ -500,7 +500,9 @@ def test_exactly_one_of_two_members_calls() -> None:
     assert dials("d", "a", "abc"), "a newcomer calls an elector, which need not know it"
 
 
-@pytest.mark.parametrize("text", ["", "host", "host:", ":1", "host:x", "::1:80", "h:70000"])
+@pytest.mark.parametrize(
+    "text", ["", "host", "host:", ":1", "host:x", "::1:80", "h:70000", f"h:{'1' * 5_000}"]
+)
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(UsageProblem, match="is not an address"):
         Address.parse(text)

@@ -1,16 +1,14 @@
 """kill -9 at every step of a snapshot and of the dropping of frames: nothing is lost.
 
-The process is real, and so is its end: a child that sends itself SIGKILL before a call of the
-system that changes the disk, or in the middle of a write.  What a killed process wrote stays; what
-a loss of power would take is looked at by the order of writes, syncs and renames.
+What a killed process wrote stays (`kills.py`); what a loss of power would take is looked at by the
+order of writes, syncs and renames.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import signal
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +23,9 @@ from joinproto.log.journal import FILE, Frame
 from joinproto.log.keeper import Keeper, Keeping
 from joinproto.log.snapshot import FILE as SNAPSHOT
 from tests.log.engines import Applied
+from tests.log.kills import counted, told_until_killed
 from tests.log.test_disk import MET, lived
 
-CHANGES = (
-    *("pwrite", "write", "fdatasync", "fsync", "rename", "unlink", "link", "ftruncate"),
-    *("open", "close"),
-)
 FRAMES = 24
 
 
@@ -75,60 +70,18 @@ class Life:
         self.disk.close()
 
 
-def counted(patch: pytest.MonkeyPatch, each: Callable[[str, Any], None]) -> None:
-    """Have `each` called before the calls of the system that change the disk."""
-
-    def make(name: str) -> Callable[..., Any]:
-        plain = getattr(os, name)
-
-        def call(*args: Any, **more: Any) -> Any:
-            if name != "open" or args[1] & os.O_CREAT:
-                each(name, args)
-            return plain(*args, **more)
-
-        return call
-
-    for name in CHANGES:
-        patch.setattr(os, name, make(name))
-
-
 def killed_at(path: Path, step: int, *, half: bool) -> int:
     """Live in a child until it kills itself at this step; return the last frame it was sure of.
 
     -1: it came to its end.
     """
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        tell = os.write
-        try:
-            life = Life(path)
-            left = step
 
-            def each(name: str, args: Any) -> None:
-                nonlocal left
-                left -= 1
-                if left < 0:
-                    if half and name == "pwrite":
-                        plain(args[0], bytes(args[1])[: len(args[1]) // 2], args[2])
-                    os.kill(os.getpid(), signal.SIGKILL)
+    def begin() -> Iterator[int]:
+        life = Life(path)
+        return (life.write() for _ in range(FRAMES))
 
-            plain = os.pwrite
-            with pytest.MonkeyPatch.context() as patch:
-                counted(patch, each)
-                for _ in range(FRAMES):
-                    tell(write_end, b"%d\n" % life.write())
-            tell(write_end, b"end\n")
-        finally:
-            os._exit(0)
-    os.close(write_end)
-    with os.fdopen(read_end) as pipe:
-        said = pipe.read().split()
-    _, status = os.waitpid(child, 0)
-    if said and said[-1] == "end":
-        return -1
-    assert os.WIFSIGNALED(status), said
-    return int(said[-1]) if said else 3
+    told, is_end = told_until_killed(begin, step, half=half)
+    return -1 if is_end else told or 3
 
 
 @pytest.fixture(scope="module")

@@ -5,14 +5,21 @@ Source: hot standby, H2 to H4.
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from attrs import evolve
 
 from joinproto.errors import UsageProblem
+from joinproto.log import entry
+from joinproto.log.journal import Frame
 from joinproto.standby.chain import follows, may_promote, promoted, turn
+from joinproto.standby.keeping.views import packed
 from joinproto.standby.messages import View
+from joinproto.standby.serving import managing as serving
 from joinproto.standby.serving.copying import Pace
 from joinproto.standby.serving.settings import read_settings
 from tools.failover.manager import Manager
@@ -32,6 +39,28 @@ def test_of_two_promotions_at_once_the_second_does_not_fit_any_more() -> None:
     # Behind the first one it is another view, of a younger generation.
     assert View(generation=5, number=1, primary="c", members=("c",)) == promoted(first, "c")
     assert follows(first, promoted(first, "c"))
+
+
+def test_a_view_that_came_with_the_state_of_the_log_is_written() -> None:
+    """H4: its own copy, submitted again, stands behind itself; before, it waited for ever."""
+    written: list[View] = []
+    core = SimpleNamespace(
+        serves=True,
+        state=SimpleNamespace(view=LAST),
+        view_written=written.append,
+        settings=SimpleNamespace(brokers={}),
+    )
+
+    async def again() -> None:
+        manager = serving.Manager(cast("Any", core), chain=LAST)
+        manager.write(GONE_ON)
+        manager.restore(packed(GONE_ON))
+        manager.apply(Frame("0" * 64, 1, entry.packed("a", 2, packed(GONE_ON))))
+        await asyncio.sleep(0)
+
+    asyncio.run(again())
+
+    assert [GONE_ON] == written
 
 
 def test_an_old_primary_drops_nobody_behind_a_promotion() -> None:

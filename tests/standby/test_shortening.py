@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from joinproto.standby.keeping import disk as keeping
 from joinproto.standby.keeping import shortening
 from joinproto.standby.keeping.disk import Disk, open_disk
 from joinproto.standby.keeping.form import Deed, Taken
-from tests.log.test_snapshot_kills import counted
+from tests.log.kills import counted, told_until_killed
 from tests.standby.test_kept import LIFE, QUEUE, ids, put
 
 WRITES = 60
@@ -97,38 +97,30 @@ def test_it_goes_on_where_nothing_is_written(store: Path) -> None:
         assert disk.journal.size < before
 
 
-def killed_at(path: Path, step: int, *, half: bool) -> tuple[int, bool]:
-    """Return how many writes were told of, by a child that kills itself at this step; its end."""
-    read_end, write_end = os.pipe()
-    child = os.fork()
-    if child == 0:
-        tell, plain, left = os.write, os.pwrite, step
+def test_it_is_made_shorter_though_each_run_writes_little(store: Path) -> None:
+    """Who is restarted before the journal has doubled keeps no more than who runs on."""
+    for first in range(1, 400, 10):
+        with open_disk(store, "a") as disk:
+            assert [*live(disk, first, first + 9)]
+            assert disk.journal.size < 20_000
 
-        def each(name: str, args: Any) -> None:
-            nonlocal left
-            left -= 1
-            if left < 0:
-                if half and name == "pwrite":
-                    plain(args[0], bytes(args[1])[: len(args[1]) // 2], args[2])
-                os.kill(os.getpid(), signal.SIGKILL)
 
-        try:
-            disk = open_disk(path, "a")
-            with pytest.MonkeyPatch.context() as patch:
-                counted(patch, each)
-                for number in live(disk):
-                    tell(write_end, b"%d\n" % number)
-            tell(write_end, b"end\n")
-        finally:
-            os._exit(0)
-    os.close(write_end)
-    with os.fdopen(read_end) as pipe:
-        said = pipe.read().split()
-    _, status = os.waitpid(child, 0)
-    if said and said[-1] == "end":
-        return WRITES, True
-    assert os.WIFSIGNALED(status), said
-    return (int(said[-1]) if said else 0), False
+def test_what_is_done_before_its_first_piece_is_not_left_out(store: Path) -> None:
+    with open_disk(store, "a") as disk:
+        assert [*live(disk, last=40)]
+        while disk.go_on():
+            pass
+        work = shortening.shortening(store, disk.journal, disk.queues)
+        assert [*live(disk, 41, 42)]
+        for each in work:
+            each()
+
+    with open_disk(store, "a") as again:
+        assert there(42) == ids(again)
+
+
+def _lives(path: Path) -> Iterator[int]:
+    return live(open_disk(path, "a"))
 
 
 @pytest.mark.slow
@@ -137,7 +129,8 @@ def test_killed_at_any_step_nothing_is_lost(store: Path, tmp_path: Path, half: b
     """What was told is there, whole; and it goes on, and is made shorter again."""
     for step in range(10_000):
         path = Path(shutil.copytree(store, tmp_path / f"{step}"))
-        told, is_end = killed_at(path, step, half=half)
+        begin = partial(_lives, path)
+        told, is_end = told_until_killed(begin, step, half=half)
         with open_disk(path, "a") as disk:
             shortening.clear(path)
             assert ids(disk) in (there(told), there(told + 1)), step

@@ -147,6 +147,15 @@ class Manager:
         """Wait until a broker has this role."""
         return self.agent(name)._until(lambda: self.status(name).get("role") == role, seconds)
 
+    def until_in_view(self, primary: str, names: str, seconds: float = 20.0) -> bool:
+        """Wait until the last view that a primary has written is of these, and of nobody else.
+
+        Whoever comes says `backup` a moment before: the view is on its own disk first (H4).
+        """
+        return self.agent(primary)._until(
+            lambda: self.status(primary).get("up_to_date") == [*names], seconds
+        )
+
     def url(self, name: str) -> str:
         """Return where clients find this broker."""
         return str(read_settings(self.files[name]).clients)

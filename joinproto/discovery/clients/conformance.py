@@ -26,6 +26,7 @@ from joinproto.discovery.etcd2 import Etcd2, Etcd2Backend
 from joinproto.discovery.etcd3 import Etcd3Backend
 from joinproto.discovery.etcd3_settings import Etcd3, after, key
 from joinproto.discovery.exchange import Broken, Request, Response, arguments
+from joinproto.discovery.names import port_of
 from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register, Stands
 from joinproto.errors import EnvironmentProblem, UsageProblem
 
@@ -204,17 +205,18 @@ def server_of(url: str) -> Server:
     """Return the server; raises `UsageProblem` for another address."""
     kind, plus, rest = url.partition("+")
     scheme, slashes, place = rest.partition("://")
-    host, _, port = place.rstrip("/").rpartition(":")
+    host, _, said = place.rstrip("/").rpartition(":")
     if not host:
-        host, port = port, str(PORTS.get(kind, 0))
+        host, said = said, str(PORTS.get(kind, 0))
+    port = port_of(said)
     host = host.strip("[]")
     fits = plus and slashes and kind in PORTS and scheme in ("http", "https")
-    if not fits or not host or not port.isdigit() or not 0 < int(port) < 65536 or "/" in place:
+    if not fits or not host or port is None or "/" in place:
         raise UsageProblem(
             f"{url!r} is not a server that can be asked",
             next=f"write KIND+http://HOST:PORT, with KIND {', '.join(PORTS)}",
         )
-    return Server(kind, scheme, host, int(port))
+    return Server(kind, scheme, host, port)
 
 
 def _backends(server: Server, cluster: str) -> tuple[Callable[[str], Backend], Register | None]:

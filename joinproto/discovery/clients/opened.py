@@ -32,6 +32,7 @@ from joinproto.discovery.etcd2 import NONCE_LENGTH, Etcd2Backend
 from joinproto.discovery.etcd3 import Etcd3Backend
 from joinproto.discovery.exchange import Broken, Header, Request, Response, Signing
 from joinproto.discovery.k8s import EndpointsBackend, PodBackend
+from joinproto.discovery.names import port_of
 from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register
 from joinproto.discovery.releases import Release
 from joinproto.errors import UsageProblem
@@ -153,13 +154,14 @@ def _aws(chosen: Chosen, metadata: Metadata | None, endpoint: Endpoint | None) -
 
 
 def _address(text: str) -> Address:
-    host, _, port = text.rpartition(":")
+    host, _, said = text.rpartition(":")
+    port = port_of(said)
     host = host.removeprefix("http://").removeprefix("https://").strip("[]")
-    if not host or not port.isdigit() or not 0 < int(port) < 65_536:
+    if not host or port is None:
         raise UsageProblem(
             f"etcd.endpoints: {text!r} is not an address", next="write HOST:PORT, as etcd1:2379"
         )
-    return Address(host, int(port))
+    return Address(host, port)
 
 
 def _content(path: str) -> str:

@@ -79,7 +79,9 @@ class Disk:
     _lock: int = -1
     _raw: bytes = b""
     _ended: str = ""
-    _looked_at: int = 0  # its size when it was last to be made shorter, or had been
+    # Its size when it was last to be made shorter, or had been; 0 anew at each start: else a
+    # broker that is restarted before the journal has doubled would keep all for ever.
+    _looked_at: int = 0
     _chore: Iterator[Callable[[], None]] | None = None
     _is_open: bool = False  # the last deeds in the journal lack some that belong to them
 
@@ -256,7 +258,6 @@ def open_disk(
             disk = Disk(path, found, read.queues, journal, files=files, room=room, lock=lock)
             disk._is_open = read.is_open
             disk.writes, disk._raw = slots.current.writes, slots.current.raw
-            disk._looked_at = journal.size
             wanted = evolve(
                 found, brokers=tuple(brokers) or found.brokers, name=cluster or found.name
             )

@@ -11,13 +11,14 @@ Source: recovery, "The metadata on disk".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from joinproto.log.dropping import dropping
 from joinproto.log.journal import Journal
 from joinproto.log.keeper import LEFTOVERS
+from joinproto.log.records import Run
 from joinproto.log.snapshot import FILE, FLOOR, making
 from joinproto.standby.keeping.form import Deed, Queues, as_bytes, deeds_of
 
@@ -30,13 +31,16 @@ AT_ONCE = 1_000
 def shortening(path: Path, journal: Journal, queues: Queues) -> Iterator[Callable[[], None]]:
     """Return the pieces of work, if a quarter of the journal would say the same.
 
-    `queues`: as they are behind the journal's last frame; they may change before the first piece.
+    `queues`: as they are behind the journal's last frame; both may change before the first piece.
     """
-    return _pieces(path, journal, deeds_of(queues))
+    # Both now: frames behind these queues are not in what stands for the runs.
+    return _pieces(path, journal, journal.runs, deeds_of(queues))
 
 
-def _pieces(path: Path, journal: Journal, deeds: list[Deed]) -> Iterator[Callable[[], None]]:
-    runs, left = journal.runs, journal.size // 4
+def _pieces(
+    path: Path, journal: Journal, runs: Sequence[Run], deeds: list[Deed]
+) -> Iterator[Callable[[], None]]:
+    left = journal.size // 4
     for first in range(0, len(deeds), AT_ONCE):
         some = deeds[first : first + AT_ONCE]
         left -= sum(len(as_bytes(deed)) + LENGTH_BYTES for deed in some)

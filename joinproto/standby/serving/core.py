@@ -112,8 +112,8 @@ class Core:
         self.keep(clean=False)
         self._was_clean = kept.clean
 
-    def fail_to_start(self) -> None:
-        """Leave the store as it was found, if this broker has been nothing but started."""
+    def leave_as_found(self) -> None:
+        """Leave the store clean if it was, where this broker has been nothing but started."""
         if self._was_clean and self.failure is None:
             with suppress(JoinprotoError):
                 self.keep(clean=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from abc import ABC, abstractmethod
 
 from attrs import define, field
 from proton import Collector, Connection, Event, ProtonException, Transport
@@ -17,10 +18,12 @@ log = logging.getLogger(__name__)
 FRAME_BYTES_MAX = 1 << 16
 IDLE_SECONDS = 30.0
 TICK_SECONDS = 5.0
+BROKEN = (ProtonException, UnicodeError, RecursionError)
+"""What Proton raises of bytes: also of text that is no UTF-8, and of lists in lists without end."""
 
 
 @define(eq=False)
-class EnginePort(asyncio.Protocol):
+class EnginePort(asyncio.Protocol, ABC):
     """The bytes; `_see` is told what they say."""
 
     container: str
@@ -35,9 +38,9 @@ class EnginePort(asyncio.Protocol):
         """Return whether the connection stands."""
         return self._wire is not None
 
+    @abstractmethod
     def _see(self, event: Event) -> None:
         """Do what an event means."""
-        raise NotImplementedError
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -63,7 +66,7 @@ class EnginePort(asyncio.Protocol):
                 self._engine.push(data[:room])
                 data = data[room:]
                 self._obey()
-        except ProtonException as error:
+        except BROKEN as error:
             log.warning("a client broke the protocol: %s", error)
             self._end()
             return
@@ -93,7 +96,7 @@ class EnginePort(asyncio.Protocol):
                 self._wire.write(data)
                 self._engine.pop(len(data))
                 self._obey()
-        except ProtonException as error:
+        except BROKEN as error:
             log.warning("a client broke the protocol: %s", error)
             self._end()
             return

@@ -141,7 +141,8 @@ class Manager:
         fits = follows(self.chain, view)
         if fits:
             self.chain = view
-        self._decided.append((view, fits))
+        # A copy, submitted again, of what a state brought along: it is in the chain as well.
+        self._decided.append((view, fits or view == self.chain))
         self._soon()
 
     def state(self) -> Iterator[bytes]:

@@ -78,11 +78,8 @@ class Process:
 
                 core.manager = Manager(core)
             core.start()
-            try:
-                await self._serve(core)
-            except BaseException:
-                core.fail_to_start()
-                raise
+            stack.callback(core.leave_as_found)
+            await self._serve(core)
 
     async def _serve(self, core: Core) -> None:
         async with AsyncExitStack() as stack:

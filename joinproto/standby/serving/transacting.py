@@ -172,7 +172,7 @@ def _request(body: bytes) -> tuple[int, Any] | None:
     message = Message()
     try:
         message.decode(body)
-    except (ProtonException, ValueError):
+    except (ProtonException, ValueError, RecursionError):
         return None
     found = message.body
     if not isinstance(found, Described) or not isinstance(found.value, list):

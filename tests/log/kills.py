@@ -1,0 +1,74 @@
+"""kill -9 at a step: a child that ends itself where a call of the system would change the disk.
+
+The process is real, and so is its end: SIGKILL before the call, or in the middle of a write.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+CHANGES = (
+    *("pwrite", "write", "fdatasync", "fsync", "rename", "unlink", "link", "ftruncate"),
+    *("open", "close"),
+)
+
+
+def counted(patch: pytest.MonkeyPatch, each: Callable[[str, Any], None]) -> None:
+    """Have `each` called before the calls of the system that change the disk."""
+
+    def make(name: str) -> Callable[..., Any]:
+        plain = getattr(os, name)
+
+        def call(*args: Any, **more: Any) -> Any:
+            if name != "open" or args[1] & os.O_CREAT:
+                each(name, args)
+            return plain(*args, **more)
+
+        return call
+
+    for name in CHANGES:
+        patch.setattr(os, name, make(name))
+
+
+def told_until_killed(
+    begin: Callable[[], Iterator[int]], step: int, *, half: bool
+) -> tuple[int, bool]:
+    """Return the last number a child told of, 0 for none, and whether it came to its end.
+
+    `begin`: is called in the child, and not killed; what it returns is, at this step.
+    """
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        tell, plain, left = os.write, os.pwrite, step
+
+        def each(name: str, args: Any) -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                if half and name == "pwrite":
+                    plain(args[0], bytes(args[1])[: len(args[1]) // 2], args[2])
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            numbers = begin()
+            with pytest.MonkeyPatch.context() as patch:
+                counted(patch, each)
+                for number in numbers:
+                    tell(write_end, b"%d\n" % number)
+            tell(write_end, b"end\n")
+        finally:
+            os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read_end) as pipe:
+        said = pipe.read().split()
+    _, status = os.waitpid(child, 0)
+    is_end = said[-1:] == ["end"]
+    assert is_end or os.WIFSIGNALED(status), said
+    told = [int(each) for each in said if each != "end"]
+    return (told[-1] if told else 0), is_end
