@@ -41,6 +41,16 @@ def test_others_have_their_turns_first_for_so_long(
     assert not _yields(m, now, STAYS, view, nothing)
 
 
+def test_an_elector_that_is_no_member_has_its_turn_too() -> None:
+    """3.4: of the three electors two are members; it may be in a majority that hears each other."""
+    *_, view = views("F C:ab C2").values()
+    m = draft("F C:ab", pace=Pace(holder="", since=10.0, turns=1))
+    nothing: Any = None
+
+    assert _yields(m, 15.9, YIELDS, view, nothing)
+    assert not _yields(m, 16.0, YIELDS, view, nothing)
+
+
 def test_who_founds_waits_for_nobody() -> None:
     """3.4: there are no electors yet that could be a majority."""
     nothing: Any = None
