@@ -41,14 +41,16 @@ def test_others_have_their_turns_first_for_so_long(
     assert not _yields(m, now, STAYS, view, nothing)
 
 
-def test_an_elector_that_is_no_member_has_its_turn_too() -> None:
-    """3.4: of the three electors two are members; it may be in a majority that hears each other."""
-    *_, view = views("F C:ab C2").values()
-    m = draft("F C:ab", pace=Pace(holder="", since=10.0, turns=1))
+@pytest.mark.parametrize(("members", "until"), [("ab", 16.0), ("abcd", 18.0)])
+def test_members_and_electors_have_a_turn_each(members: str, until: float) -> None:
+    """3.4: a, b and c are the electors; each may be in a majority that hears each other."""
+    chain = f"F C:{members}"
+    *_, view = views(f"{chain} C2").values()
+    m = draft(chain, pace=Pace(holder="", since=10.0, turns=1))
     nothing: Any = None
 
-    assert _yields(m, 15.9, YIELDS, view, nothing)
-    assert not _yields(m, 16.0, YIELDS, view, nothing)
+    assert _yields(m, until - 0.1, YIELDS, view, nothing)
+    assert not _yields(m, until, YIELDS, view, nothing)
 
 
 def test_who_founds_waits_for_nobody() -> None:
