@@ -44,7 +44,7 @@ def behind(tip: View, members: str, electors: str) -> View:
 
 
 def test_members_and_electors_are_asked() -> None:
-    """3.3: members say what they have, electors choose; founders are configured, and may be gone."""
+    """3.3: members say what they have, electors choose; who founded may be gone."""
     asks = evolve(choice("a"), record=StoreRecord(store_id="a'", lineage=parted()))
 
     assert ["b", "c", "d", "e"] == [to for to, _ in sent(asks.begin())]

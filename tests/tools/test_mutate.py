@@ -294,9 +294,7 @@ def test_what_was_noticed_stays_so_where_other_catchers_come_to_it(
     assert not still_holds(None, source, hashes, {"t.py::kept"})
 
 
-def test_tests_alone_need_no_other_catcher(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_tests_alone_need_no_other_catcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A baseline of a part is made whole later, and the part is not made again."""
     file, said = tmp_path / "baseline.json", []
     one, two = Asked("unit", "t", 0.1, {}), Asked("link", "join-two", 1.0, {})
