@@ -105,6 +105,7 @@ def test_every_row_is_for_somebody_else() -> None:
     """A row that no member meets would be a row too many: `For` has one for each."""
     assert set(For) == {case.outcome for case in awaiting().cases}
     assert For.MAJORITY is awaiting().choose((Wait(),), 0).outcome
+    assert For.MORE is awaiting().choose((Wait(has_n=False, votes=False),), 0).outcome
 
 
 def test_who_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() -> None:

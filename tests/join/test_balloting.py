@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
+from joinproto.join import balloting
 from joinproto.join.answers import Answer
 from joinproto.join.balloting import (
     _tell_of_the_end,
@@ -19,9 +20,11 @@ from joinproto.join.chooser import Step
 from joinproto.join.draft import Draft
 from joinproto.join.heard import Heard
 from joinproto.join.lineage import Lineage
-from joinproto.join.malformed import Malformed
+from joinproto.join.malformed import Malformed, Said
+from joinproto.join.messages import Waiting
 from joinproto.join.phases import Phase
 from joinproto.join.store import Ballot
+from joinproto.join.turns import pause
 from joinproto.join.view import Seat
 from tests.join.bus import config
 from tests.join.drafts import draft, sends
@@ -159,3 +162,54 @@ def test_who_ends_with_the_cluster_tells_all_that_it_hears(
     _tell_of_the_end(m, m.view)
 
     assert (["b", "d"] if tells else []) == [to for to, _ in sends(m)]
+
+
+@pytest.mark.parametrize(("ready", "expected"), [(False, "restarted"), (True, None)])
+def test_who_was_ready_before_it_was_stopped_has_a_new_view_chosen(
+    ready: bool, expected: str | None
+) -> None:
+    """P1: it goes on only through a new view; who was not ready yet becomes so in this one."""
+    heard = Heard(in_reach=frozenset("bc"))
+    m = draft("F C", held=TIP.id, ready_in=TIP.id if ready else None, heard=heard)
+    m.phase = Phase.READY
+
+    assert expected == reason_to_begin(m)
+    assert reason_to_begin(draft("F C", phase=Phase.UPDATING, heard=heard)) is None
+
+
+def test_an_answer_to_a_ballot_whose_view_is_proposed_is_not_collected() -> None:
+    """3.3: what is proposed does not change; another attempt asks again."""
+    m = asking()
+    assert m.choice.attempt is not None
+    m.choice = evolve(m.choice, attempt=evolve(m.choice.attempt, proposed=views("F C C2")["C2"]))
+
+    hear_choice(m, 1.5, "b", promised())
+
+    assert set() == m.heard.answers
+
+
+def test_who_waits_for_the_rest_of_the_answers_does_so_twice_its_patience() -> None:
+    """3.3: a majority has answered; c may still."""
+    m = asking(heard=Heard(in_reach=frozenset("bc")), phase=Phase.FROZEN)
+
+    hear_choice(m, 1.5, "b", promised())
+
+    assert m.choice.is_free
+    assert 1.5 + 2 * pause(m) == m.patience_until
+
+
+def test_what_stores_say_that_cannot_be_is_told_to_the_operator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    m = asking()
+    m.choice = m.choice.receive("b", promised()).choice
+
+    def impossible(*_: object) -> None:
+        raise Malformed("positions of two sources", Said("a beside b"), "one behind the other")
+
+    monkeypatch.setattr(balloting, "proposal", impossible)
+    consider(m, 2.0, is_patient=False)
+
+    (said,) = m.events
+    assert isinstance(said, Waiting)
+    assert "a beside b" in said.detail

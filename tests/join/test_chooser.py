@@ -6,10 +6,18 @@ import pytest
 from attrs import evolve
 
 from joinproto.errors import MisuseError
-from joinproto.join.choice_messages import Accept, Chosen, Nack, SendTo, Voted
+from joinproto.join.choice_messages import (
+    Accept,
+    Chosen,
+    Nack,
+    PersistRecord,
+    Promise,
+    SendTo,
+    Voted,
+)
 from joinproto.join.lineage import Lineage
 from joinproto.join.malformed import Malformed
-from joinproto.join.outside import OutsideChoice
+from joinproto.join.outside import ONE, OutsideChoice
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import View, change
 from tests.join.pictures import seats, views
@@ -126,3 +134,49 @@ def test_the_members_of_a_chosen_view_hear_of_it_who_votes_or_not() -> None:
 
     told = [item.to for item in step.effects if isinstance(item, SendTo)]
     assert ["b", "c", "d", "e", "f"] == told
+
+
+def test_a_promise_that_comes_after_a_register_was_asked_changes_nothing() -> None:
+    chain = parted()
+    assert chain.tip is not None
+    asks = outside("a", chain).begin().choice
+    assert isinstance(asks, OutsideChoice)
+    proposed = asks.propose(behind(chain.tip, "abc", "cde")).choice
+
+    step = proposed.receive("b", Promise(chain.tip.id, ONE, next(iter(seats("b"))), None))
+
+    assert (proposed, ()) == (step.choice, step.effects)
+
+
+def test_the_freeze_is_durable_before_a_register_is_asked() -> None:
+    """3.7: whoever is started again has answered, too."""
+    step = outside("a", parted()).begin()
+
+    assert step.choice.is_frozen
+    assert PersistRecord(step.choice.record) == step.effects[0]
+    again = step.choice.begin()
+    assert not [item for item in again.effects if isinstance(item, PersistRecord)]
+
+
+def test_a_proposer_without_a_vote_proposes_nothing_that_does_not_fit() -> None:
+    """Its own acceptance would show it; without one nothing else does."""
+    record = StoreRecord(store_id="a'", lineage=parted())
+    asks = evolve(choice("a"), record=record).begin().choice
+    tip = record.tip
+    assert tip is not None
+    for name in "cd":
+        asks = asks.receive(
+            name, Promise(tip.id, ballot("1a"), next(iter(seats(name))), None)
+        ).choice
+    assert asks.is_free
+
+    with pytest.raises(Malformed, match="parent"):
+        asks.propose(A)
+
+
+@pytest.mark.parametrize(("names", "expected"), [("ab", True), ("ax", False)])
+def test_only_founders_found(names: str, expected: bool) -> None:
+    """I3: two of three; x is none of them."""
+    founding = evolve(outside("a"), found_with=2)
+
+    assert expected is founding._founders_answered(seats(names))

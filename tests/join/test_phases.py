@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from joinproto.join.phases import Facts, Phase, standing
 
@@ -19,3 +20,12 @@ def test_the_first_case_counts(facts: Facts, phase: Phase, name: str) -> None:
     case = standing().choose((facts,), 0)
 
     assert (phase, name) == (case.outcome, case.name)
+
+
+def test_who_is_one_of_fewer_than_n_is_ready_and_does_not_serve() -> None:
+    """W1: until N were active once, whoever waits for them serves nobody."""
+    row = Facts(has_tip=True, is_open=True, is_member=True, has_data=True, is_ready=True)
+    few = evolve(row, has_options=True, all_ready=True, hears_majority=True)
+
+    assert Phase.READY is standing().choose((few,), 0).outcome
+    assert Phase.ACTIVE is standing().choose((evolve(few, has_n=True),), 0).outcome

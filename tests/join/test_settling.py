@@ -51,6 +51,18 @@ def test_who_waits_for_nothing_has_no_patience_to_lose() -> None:
     settle(m, 0.0)
 
     assert m.patience_until is None
+    assert m.says_at is None
     m.heard = evolve(HEARD, in_reach=frozenset("b"))  # c is to be given up
     settle(m, 1.0)
     assert 1.0 < (m.patience_until or 0.0)
+
+
+@pytest.mark.parametrize(("options", "expected"), [({}, False), ({"heartbeat": 0.0}, True)])
+def test_without_heartbeats_nobody_asks_the_register_again(
+    options: dict[str, object], expected: bool
+) -> None:
+    """3.7: no answer is awaited, so a member that hears none serves on."""
+    m = draft("F C", options={"outside": True, **options})
+
+    assert expected is facts(m).hears_majority
+    assert facts(draft("F C", options={"outside": True}, free_until=1.0)).hears_majority
