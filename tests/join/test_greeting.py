@@ -39,7 +39,7 @@ def test_who_serves_has_a_newcomer_updated(phase: Phase, expected: bool) -> None
 
 
 @pytest.mark.parametrize(
-    ("chain", "hears", "kept"), [("F C", "ac", False), ("F C", "abc", True), ("F X", "ac", True)]
+    ("chain", "hears", "kept"), [("F C", "ac", False), ("F C", "abc", True), ("F X", "abc", True)]
 )
 def test_a_guest_that_does_not_hear_all_is_none_any_more(
     chain: str, hears: str, kept: bool
