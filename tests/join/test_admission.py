@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from joinproto.join.admission import COPY, FORGOTTEN, Newcomer, admission, newcomer
+from joinproto.join.admission import (
+    BRANCH,
+    COPY,
+    FORGOTTEN,
+    Newcomer,
+    admission,
+    mismatch,
+    newcomer,
+)
 from joinproto.join.answers import Answer
+from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Hello
 from joinproto.join.view import Seat
 from tests.join.bus import config
@@ -67,3 +76,14 @@ def test_a_view_that_we_do_not_know_yet_has_not_diverged() -> None:
     row = newcomer(evolve(hello(), number=0, tip=None), CHAIN, config("a"), is_active=True)
 
     assert (False, True) == (row.has_diverged, row.is_behind)
+
+
+def test_a_refusal_says_what_was_expected() -> None:
+    """Of a store that is too old, no view is known here that it could have."""
+    late = Lineage(CHAIN.views[1:], CHAIN.initial)
+
+    found, expected = mismatch(FORGOTTEN, hello(), late, config("a"))
+
+    assert "a view after number 1" == expected
+    assert found.startswith("view 2 is ")
+    assert "a view after number 1" != mismatch(BRANCH, hello(), late, config("a"))[1]

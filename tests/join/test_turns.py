@@ -39,3 +39,11 @@ def test_without_heartbeats_every_ballot_is_heard(heartbeat: float, expected: bo
     m.pace = Pace().given_to(10.0, "b")
 
     assert expected is is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(2, "c'")))
+
+
+def test_who_is_gone_is_no_starter_and_holds_nobody() -> None:
+    """Whoever comes back says anew whether it was started."""
+    held = Pace(holder="b", starters=frozenset("bc"))
+
+    assert Pace(holder="", starters=frozenset("c")) == held.without("b")
+    assert Pace(holder="b", starters=frozenset("b")) == held.without("c")
