@@ -213,3 +213,14 @@ def test_what_stores_say_that_cannot_be_is_told_to_the_operator(
     (said,) = m.events
     assert isinstance(said, Waiting)
     assert "a beside b" in said.detail
+
+
+def test_an_answer_about_no_view_tells_nothing_of_the_tip() -> None:
+    """Only where a rule is left out: a store with a tip speaks as if it were empty."""
+    m = draft("F C", held=TIP.id)
+
+    take(m, 0.0, Step(m.choice, (SendTo("b", Promise(None, Ballot(1, "b'"), m.seat, None)),)))
+
+    ((_, message),) = sends(m)
+    assert isinstance(message, Promise)
+    assert Answer(seat=m.seat, options=m.config.digest) == message.answer

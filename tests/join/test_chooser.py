@@ -180,3 +180,10 @@ def test_only_founders_found(names: str, expected: bool) -> None:
     founding = evolve(outside("a"), found_with=2)
 
     assert expected is founding._founders_answered(seats(names))
+
+
+def test_a_view_right_behind_the_tip_is_added_to_what_is_known() -> None:
+    """3.2: the initial signature is for a store from which the first views are forgotten."""
+    step = choice("a").receive("b", Chosen(V.id, (A,), V.id))
+
+    assert (V, A) == step.choice.record.lineage.views
