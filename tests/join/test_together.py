@@ -221,3 +221,18 @@ def test_before_n_were_active_a_group_of_n_goes_first(was_active: bool, members:
     best = Together(tip, them, False).best(there, [], was_active=was_active)
 
     assert set(members) == {seat.member for seat in best}
+
+
+def test_a_store_that_leaves_is_no_need_of_those_that_keep_nothing() -> None:
+    """3.4: nobody had a store when the cluster was founded; c is cut off, and e leaves."""
+    tip = tip_of("abce", "abc")
+    nothing = {
+        name: evolve(answer, transient=True)
+        for name, answer in zip("abc", answered(tip, "abc").answers, strict=True)
+    }
+    (leaver,) = answered(tip, "e").answers
+    evidence = answered(tip, "abce", **nothing, e=evolve(leaver, leaves=True))
+
+    view = proposer("a", apart("ac", "bc")).view(Kind.CHANGE, evidence)
+
+    assert {"a", "b"} == {seat.member for seat in view.members}
