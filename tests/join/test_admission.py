@@ -32,6 +32,7 @@ D = Seat("d", "d'")
         (Newcomer(is_copy=True, is_behind=True), COPY),
         (Newcomer(is_member=True), "no open view"),
         (Newcomer(is_open=True, is_member=True, leaves=True), "a member"),
+        (Newcomer(is_open=True, is_near=True), "has the data of the view"),
     ],
 )
 def test_of_two_reasons_the_first_one_is_told(row: Newcomer, name: str) -> None:

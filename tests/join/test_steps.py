@@ -195,3 +195,13 @@ def test_who_is_stopped_hears_of_no_register() -> None:
 
     assert (None, chain["F"]) == (m.free_until, m.view)
     assert chain["F"] == votes.view
+
+
+def test_what_is_on_the_disk_already_is_not_written() -> None:
+    """A write takes the time of a disk, and all that is said waits for it."""
+    m = draft("F")
+
+    m.write(m.record)
+    assert m.persist is None
+    m.write(evolve(m.record, update_unfinished=True))
+    assert m.record == m.persist

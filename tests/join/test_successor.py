@@ -8,6 +8,7 @@ from attrs import evolve
 from joinproto.join.answers import Answer, Evidence
 from joinproto.join.config import Config
 from joinproto.join.lineage import Lineage
+from joinproto.join.succession import Next
 from joinproto.join.together import Apart
 from joinproto.join.view import Kind, Position, View, close
 from models.mutations.mutation import applied
@@ -117,10 +118,6 @@ def seq_of(view: View) -> int:
     return 0 if view.position is None else view.position.seq
 
 
-OUT: dict[str, object] = {"update_unfinished": True}
-"""Of one whose data is not what its position says."""
-
-
 def test_a_close_starts_where_a_store_ends() -> None:
     """S2: what a member without a store has beyond it is gone with its process."""
     tip = tip_of("abc", "abc")
@@ -165,9 +162,9 @@ def test_stores_that_are_behind_come_in_where_no_other_one_stays() -> None:
     answers = [
         says(tip, "d", 1, transient=True),
         says(tip, "a", 1, leaves=True),
-        says(tip, "b", **OUT),
-        says(tip, "e", transient=True, **OUT),
-        says(tip, "c", leaves=True, **OUT),
+        says(tip, "b", update_unfinished=True),
+        says(tip, "e", transient=True, update_unfinished=True),
+        says(tip, "c", leaves=True, update_unfinished=True),
     ]
 
     assert "bd" == names_of(proposer("a", Apart()).view(Kind.CHANGE, of(tip, *answers)))
@@ -201,7 +198,7 @@ def test_the_last_clean_store_does_not_leave() -> None:
     ],
 )
 def test_without_a_clean_store_the_last_one_that_has_all_does_not_leave(kept: Answer) -> None:
-    view = closed(says(TIP, "a", 1, leaves=True), kept, says(TIP, "c", **OUT))
+    view = closed(says(TIP, "a", 1, leaves=True), kept, says(TIP, "c", update_unfinished=True))
 
     assert "abc" == names_of(view)
 
@@ -256,3 +253,12 @@ def test_members_without_a_vote_are_no_majority_of_the_voters() -> None:
     view = proposes.view(Kind.CHANGE, of(tip, says(tip, "a"), says(tip, "e"), leaver))
 
     assert "a" == electors(view)
+
+
+def test_a_member_that_is_silent_and_does_not_vote_is_seen() -> None:
+    """S2: a CLOSE waits for it: it may still acknowledge."""
+    tip = tip_of("abcd", "abc")
+    proposes = evolve(proposer("a", Apart()), closes=True)
+
+    assert Next.CHANGE is proposes.decide(answered(tip, "abc"))[1].outcome
+    assert Next.CLOSE is proposes.decide(answered(tip, "abcd"))[1].outcome
