@@ -296,7 +296,8 @@ def test_what_was_noticed_stays_so_where_other_catchers_come_to_it(
 
 def test_tests_alone_need_no_other_catcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A baseline of a part is made whole later, and the part is not made again."""
-    file, said = tmp_path / "baseline.json", []
+    file = tmp_path / "baseline.json"
+    said: list[str] = []
     one, two = Asked("unit", "t", 0.1, {}), Asked("link", "join-two", 1.0, {})
     monkeypatch.setattr(baseline, "_tests", lambda: [one])
     monkeypatch.setattr(baseline, "_world", lambda name: [])
