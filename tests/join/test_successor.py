@@ -243,7 +243,7 @@ def test_a_guest_that_keeps_nothing_does_not_vote_though_it_is_configured() -> N
 
 
 def test_members_without_a_vote_are_no_majority_of_the_voters() -> None:
-    """3.4: a and c would vote without d, which leaves; c is away, and e, which is here, votes not."""
+    """3.4: a and c would vote without d, which leaves; c is away, and e has no vote."""
     tip = tip_of("acde", "acd")
 
     view = next_view_of(tip, says(tip, "a"), says(tip, "e"), says(tip, "d", leaves=True))
