@@ -79,6 +79,7 @@ def test_an_answer_shows_how_long_messages_take() -> None:
     hear_choice(m, 1.5, "b", promised())
 
     assert (0.5, 0.25) == (m.pace.trip, m.pace.spread)
+    assert "" == m.pace.holder  # who answers asks for no time of its own
 
 
 @pytest.mark.parametrize("by", [Seat("b", "b2"), C])

@@ -57,7 +57,13 @@ def test_the_groups_are_all_that_hear_each_other_and_that_nobody_else_may_join(
 
 @pytest.mark.parametrize(
     ("pairs", "groups"),
-    [("ab bc", "ac b"), ("ab bc cd", "ac ad bd"), ("ab bc ca", "a b c"), ("ab cd", "ac ad bc bd")],
+    [
+        ("ab bc", "ac b"),
+        ("ab bc cd", "ac ad bd"),
+        ("ab bc ca", "a b c"),
+        ("ab cd", "ac ad bc bd"),
+        ("ab bc cd ad", "ac bd"),
+    ],
 )
 def test_the_groups_of_a_few(pairs: str, groups: str) -> None:
     """Each once, and none within another one."""

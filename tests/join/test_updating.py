@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from joinproto.join.heard import Heard
+from joinproto.join.member import Member
 from joinproto.join.messages import StartUpdate, WantUpdate, Welcome
 from joinproto.join.phases import Phase
+from joinproto.join.store import StoreRecord
 from joinproto.join.updating import find_source, hear_welcome
+from tests.join.bus import config
 from tests.join.drafts import draft, sends
-from tests.join.pictures import seats, views
+from tests.join.pictures import lineage, position, seats, views
 
 CHAIN = "F C@F.5"
 TIP = views(CHAIN)["C"]
@@ -52,3 +55,13 @@ def test_a_welcome_to_another_view_means_nothing(chain: str) -> None:
 
     assert not m.saw_it_run
     assert [] == m.actions
+
+
+def test_an_update_that_goes_frame_by_frame_is_written_down_on_its_way() -> None:
+    """I7: the data is at each moment what its position says."""
+    record = StoreRecord(store_id="a'", lineage=lineage(CHAIN), position=position("F.3", CHAIN))
+    member = Member.start(0.0, config("a"), record, seed="s")
+
+    member.update_progress(0.0, position("F.4", CHAIN))
+
+    assert position("F.4", CHAIN) == member.record.position
