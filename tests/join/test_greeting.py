@@ -80,7 +80,7 @@ def test_a_newcomer_stops_only_if_no_elector_is_left_that_may_take_it_in() -> No
         nonce="-",
         time=0,
     )
-    m = draft(CHAIN.append(tip), options={"electors": "bcd"})
+    m = draft(CHAIN.append(tip))
     m.heard = Heard(in_reach=frozenset("bc"))
     m.setup = evolve(m.setup, config=evolve(m.config, electors=frozenset("d")))
 
@@ -93,3 +93,13 @@ def test_a_newcomer_stops_only_if_no_elector_is_left_that_may_take_it_in() -> No
     other.setup = evolve(m.setup, config=evolve(m.config, electors=frozenset("d")))
     hear_refused(other, "x", Refused(Reason.WRONG_STORE, "x", "y"))
     assert other.verdict is None
+
+
+def test_an_elector_that_is_no_member_is_a_stranger_too() -> None:
+    """3.4: its vote is missed, whoever is configured."""
+    m = draft("F C:ab")
+    m.setup = evolve(m.setup, config=evolve(m.config, electors=frozenset("ab")))
+
+    hear_refused(m, "c", Refused(Reason.WRONG_STORE, "x", "y"))
+
+    assert {"c"} == m.heard.strangers

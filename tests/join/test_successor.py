@@ -263,3 +263,12 @@ def test_a_member_that_is_silent_and_does_not_vote_is_seen() -> None:
 
     assert Next.CHANGE is proposes.decide(answered(tip, "abc"))[1].outcome
     assert Next.CLOSE is proposes.decide(answered(tip, "abcd"))[1].outcome
+
+
+def test_where_nobody_leaves_a_guest_that_has_not_answered_votes() -> None:
+    """3.4: d is away; that b may have gone, too, matters only where a vote is given up."""
+    tip = tip_of("ade", "ad")
+    config = Config(member="a", electors=frozenset("ab"), wait_for=3)
+    proposes = evolve(proposer("a", Apart()), config=config, guests=frozenset({SEATS["b"]}))
+
+    assert "abd" == electors(proposes.view(Kind.CHANGE, answered(tip, "ae")))

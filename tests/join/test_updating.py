@@ -65,3 +65,11 @@ def test_an_update_that_goes_frame_by_frame_is_written_down_on_its_way() -> None
     member.update_progress(0.0, position("F.4", CHAIN))
 
     assert position("F.4", CHAIN) == member.record.position
+
+
+def test_who_is_active_is_not_updated_for_a_late_welcome() -> None:
+    m = draft(CHAIN, phase=Phase.ACTIVE)
+
+    hear_welcome(m, "b", Welcome(TIP.id))
+
+    assert [] == m.actions
