@@ -88,3 +88,9 @@ def test_a_refusal_says_what_was_expected() -> None:
     assert "a view after number 1" == expected
     assert found.startswith("view 2 is ")
     assert "a view after number 1" != mismatch(BRANCH, hello(), late, config("a"))[1]
+
+
+def test_an_empty_store_hears_no_member_of_a_view() -> None:
+    row = newcomer(hello(), Lineage(), config("a"), is_active=False, in_reach=frozenset("b"))
+
+    assert (False, True) == (row.is_apart, row.is_ahead)

@@ -66,3 +66,14 @@ def test_without_heartbeats_nobody_asks_the_register_again(
 
     assert expected is facts(m).hears_majority
     assert facts(draft("F C", options={"outside": True}, free_until=1.0)).hears_majority
+
+
+def test_who_is_patient_says_nothing_until_that_has_ended() -> None:
+    """It hears nobody, and is to give b and c up: what keeps it from that it says then."""
+    assert OURS.tip is not None
+    m = draft(OURS, phase=Phase.ACTIVE, ready_in=OURS.tip.id, heard=Heard(ready=seats("bc")))
+
+    settle(m, 0.0)
+
+    assert (Phase.SUSPENDED, None) == (m.phase, m.says_at)
+    assert m.patience_until is not None
