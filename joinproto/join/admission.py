@@ -165,7 +165,7 @@ def newcomer(
     """
     tip, status, at = own.tip, hello.status, hello.status.position
     is_within = 0 < hello.number <= own.length
-    known = own.id_at(hello.number) if is_within else None
+    known = own.id_at(hello.number)
     others = set() if tip is None else {seat.member for seat in tip.members} & in_reach
     return Newcomer(
         is_foreign=hello.cluster_name != config.cluster_name or _is_founded_apart(hello, own),

@@ -126,7 +126,7 @@ def hear_choice(m: Draft, now: float, peer: str, message: ChoiceMessage) -> None
         m.pace = m.pace.answered(now, message.ballot)
     if isinstance(message, Promise) and _collects(m, message):
         answer = message.answer
-        if answer is None or answer.seat != message.voter or answer.seat.member != peer:
+        if answer is None or answer.seat != message.voter:
             raise Malformed("answer", Said(str(answer)), f"the status of {peer}, who sent it")
         m.heard = m.heard.answered(answer, message.misses)
     take(m, now, step)

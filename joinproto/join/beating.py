@@ -23,8 +23,7 @@ def heartbeat(it: Known) -> Heartbeat:
 def hear_heartbeat(m: Draft, peer: str, beat: Heartbeat) -> None:
     m.notice(beat.seat)
     lineage = m.record.lineage
-    known = lineage.id_at(beat.number) if beat.number else None
-    if beat.number > lineage.length or (beat.number and known != beat.tip):
+    if lineage.id_at(beat.number) != beat.tip:
         m.heard = m.heard.with_beyond(beat.seat)
         m.send(peer, hello(m))
     elif beat.number < lineage.length:

@@ -62,7 +62,7 @@ class OutsideChoice(Chooser):
         return Step(begun, (*persisted, *asked)).then(begun._free())
 
     def propose(self, view: View) -> Step:
-        if self.attempt is None or not self.is_free:
+        if not self.is_free:
             raise MisuseError(
                 f"{self.member} proposes {view} in no attempt that is free for it",
                 next="begin, and wait for Free",

@@ -258,7 +258,7 @@ def _admitted(given: Given, at: int, me: int) -> Case[Admit]:
     case = admission().choose((newcomer(hello, lineage, config, is_active=True),), 0)
     if case.outcome is Admit.TELL:
         # It learns the views, and says hello again.
-        hello = evolve(_hello(given, me, own), status=hello.status)
+        hello = _hello(given, me, own)
         case = admission().choose((newcomer(hello, lineage, config, is_active=True),), 0)
     return case
 

@@ -111,12 +111,11 @@ def _do(m: Draft, deed: Deed) -> None:
 def _arm(m: Draft, now: float) -> None:
     """Wait no longer than patience allows, where there is something to wait for."""
     waits = m.choice.is_free or reason_to_begin(m) is not None
-    if m.phase not in RUNNING or not waits:
+    if not waits:
         m.patience_until = None
     elif m.patience_until is None:
         m.patience_until = now + patience(m)
-    is_served = m.phase not in RUNNING or m.phase is Phase.ACTIVE
-    if is_served or m.patience_until is not None or m.source is not None:
+    if m.phase is Phase.ACTIVE or m.patience_until is not None or m.source is not None:
         m.says_at = None
     elif m.says_at is None:
         m.says_at = now + pause(m)

@@ -115,8 +115,7 @@ def peer_up(m: Draft, now: float, peer: str) -> None:
     m.tries = 0
     m.pace = evolve(m.pace, asked=())
     if m.phase in RUNNING:
-        if m.patience_until is not None:
-            m.wait_until(now + patience(m))
+        m.wait_until(now + patience(m))
         m.send(peer, hello(m))
         settle(m, now)
 

@@ -319,7 +319,7 @@ def verify_successor(parent: View, view: View) -> None:
     require(
         "number", view.number == parent.number + 1, view.number, f"{parent.number + 1}, the next"
     )
-    may_follow = kind is not Kind.FOUND and (parent.is_open or kind is Kind.RESTART)
+    may_follow = parent.is_open or kind is Kind.RESTART
     require(f"kind behind a {parent.kind.name}", may_follow, Said(kind.name), _followers(parent))
     _require_kept("cluster_name", parent, view)
     _require_known(view.electors, parent.electors | view.members)

@@ -44,6 +44,7 @@ def heard(names: str = "", **more: object) -> Heard:
             For.FOUNDING,
             "the electors are b, c",
         ),
+        (NO_TIP, heard("bc"), None, CONFIG, For.FOUNDING, "the electors are b, c"),
         (evolve(STANDS, is_member=False), heard(), TIP, CONFIG, For.VIEW, "not here: a with"),
         (
             evolve(STANDS, is_member=False),
@@ -80,6 +81,14 @@ def heard(names: str = "", **more: object) -> Heard:
             For.MAJORITY,
             "not heard, or on the way to another view: b, c",
         ),
+        (
+            ALL_READY,
+            heard("b"),
+            TIP,
+            CONFIG,
+            For.MAJORITY,
+            "not heard, or on the way to another view: c",
+        ),
     ],
 )
 def test_who_waits_names_for_whom(
@@ -96,6 +105,7 @@ def test_every_row_is_for_somebody_else() -> None:
     """A row that no member meets would be a row too many: `For` has one for each."""
     assert set(For) == {case.outcome for case in awaiting().cases}
     assert For.MAJORITY is awaiting().choose((Wait(),), 0).outcome
+    assert For.MORE is awaiting().choose((Wait(has_n=False, votes=False),), 0).outcome
 
 
 def test_who_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() -> None:
@@ -108,6 +118,8 @@ def test_who_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() ->
     assert "no answer from c; no vote from b with store b'" == unanswered(
         one, {"b"}, strange, *asked
     )
+    voted = Heard(in_reach=frozenset("b")).answered(Answer(seat=B))
+    assert "no answer from c" == unanswered(one, {"b"}, voted, *asked)
     proposed = evolve(one, proposed=TIP, voted=frozenset({A, C}))
     assert "no vote from b" == unanswered(proposed, set(), heard("bc"), *asked)
     outside = (TIP, evolve(CONFIG, outside=True), A)

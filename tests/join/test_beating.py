@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from joinproto.join.balloting import read_register
-from joinproto.join.beating import hear_heartbeat
+from joinproto.join.beating import hear_heartbeat, heartbeat
 from joinproto.join.choice_messages import Chosen
 from joinproto.join.heard import Heard
 from joinproto.join.messages import Heartbeat, Hello, ReadRegister
 from joinproto.join.phases import Phase
+from joinproto.join.store import Ballot
 from joinproto.join.view import Seat
 from tests.join.drafts import draft, sends
 from tests.join.pictures import seats, views
@@ -41,6 +42,16 @@ def test_who_still_waits_for_an_answer_says_hello_again(
 
     assert expected is bool(sends(m))
     assert set() == m.heard.beyond
+
+
+@pytest.mark.parametrize("promised", [None, Ballot(1, "b'")])
+def test_a_heartbeat_says_where_its_member_is_and_whether_it_is_frozen(
+    promised: Ballot | None,
+) -> None:
+    """3.5: the tip and its number, the seat, and whether a ballot about the tip was answered."""
+    m = draft("F C", promised=promised)
+
+    assert Heartbeat(views("F C")["C"].id, 2, m.seat, promised is not None) == heartbeat(m)
 
 
 def test_who_is_behind_is_told_and_has_not_gone_on() -> None:

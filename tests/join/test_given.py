@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
-from joinproto.join.given import ChainStatus, told_path
+from joinproto.join.given import At, ChainStatus, Given, ids_of, told_path
+from joinproto.join.view import Position
 from joinproto.tables.vocabulary import Status, Store
 
 
@@ -34,3 +36,15 @@ def test_what_is_told_is_a_way_from_the_founding_on(
 def test_nothing_is_told_of_a_store_without_an_initial_signature() -> None:
     assert () == told_path(ChainStatus("a", Store.EMPTY, lineage=("V",)))
     assert () == told_path(Status("a", Store.DIRTY, initial="X"))
+
+
+def test_a_frame_is_in_the_view_of_the_way_that_was_told() -> None:
+    """A view that is named elsewhere is another one, whatever its name."""
+    status = ChainStatus(
+        "a", Store.DIRTY, initial="X", lineage=("X", "V"), position=At("X", 3), has_position=True
+    )
+    here = Given.of((status,))
+    elsewhere = Given.of((evolve(status, position=At("W", 3)),))
+
+    assert Position(ids_of(("X",))[0], 3) == here.answer(0, None).position
+    assert elsewhere.answer(0, None).position not in (None, here.answer(0, None).position)

@@ -133,3 +133,21 @@ def test_an_elector_that_is_away_is_no_copy_of_itself(tip: View) -> None:
     assert C in without.electors
     assert not heard.is_copy(C, without, A)
     assert heard.is_copy(Seat("e", C.store_id), without, A)
+
+
+def test_who_is_no_guest_any_more_is_no_transient_one() -> None:
+    assert Heard() == Heard().with_guest(D, transient=True).without_guest(D)
+
+
+def test_a_member_is_cut_off_by_electors_of_the_view_that_are_not_configured(tip: View) -> None:
+    """3.4: a joined later, and is configured with itself and d; b and c would never answer."""
+    config = Config(member="a", electors=frozenset("ad"), wait_for=2)
+
+    assert Heard().with_stranger("b").with_stranger("c").is_cut_off(tip, A, config)
+
+
+def test_a_member_that_does_not_vote_is_missed(tip: View) -> None:
+    """3.4: in a view with it each would have to hear it."""
+    more = evolve(tip, members=tip.members | {D})
+
+    assert set("bcd") == Heard().misses(more, A)

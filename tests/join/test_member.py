@@ -1071,6 +1071,7 @@ def test_a_transient_member_joins_keeps_nothing_and_returns_as_another() -> None
         ({"wait_for": 0}, "wait_for"),
         ({"electors": ""}, "electors"),
         ({"options": ""}, "options"),
+        ({"cluster_name": ""}, "cluster_name"),
     ],
 )
 def test_a_configuration_that_could_split_is_refused(options: dict[str, object], why: str) -> None:

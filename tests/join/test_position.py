@@ -111,3 +111,12 @@ def test_a_forgotten_view_that_was_never_met_leaves_it_unknown() -> None:
     found = compare_positions(position("C1.4", chain), position("F.1", short), lineages)
 
     assert UNKNOWN is found
+
+
+def test_a_view_that_is_forgotten_is_not_taken_for_the_beginning() -> None:
+    """3.2: C starts where F may have ended; nobody knows any more."""
+    chain = "F C"
+    one, other = position("C.1", chain), position("F.1", chain)
+
+    assert UNKNOWN is compare_positions(one, other, [lineage(chain, keep=1)])
+    assert UNKNOWN is compare_positions(other, one, [lineage(chain, keep=1)])

@@ -6,11 +6,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from attrs import evolve
 
+from joinproto.join import proposing
+from joinproto.join.heard import Heard
+from joinproto.join.messages import Waiting
 from joinproto.join.pace import Pace
 from joinproto.join.proposing import _yields
+from joinproto.join.view import Seat
+from tests.join.bus import config
 from tests.join.drafts import draft
-from tests.join.pictures import views
+from tests.join.pictures import lineage, views
 
 YIELDS: Any = SimpleNamespace(yields=lambda *_: True)
 STAYS: Any = SimpleNamespace(yields=lambda *_: False)
@@ -41,8 +47,64 @@ def test_others_have_their_turns_first_for_so_long(
     assert not _yields(m, now, STAYS, view, nothing)
 
 
+@pytest.mark.parametrize(("members", "until"), [("ab", 16.0), ("abcd", 18.0)])
+def test_members_and_electors_have_a_turn_each(members: str, until: float) -> None:
+    """3.4: a, b and c are the electors; each may be in a majority that hears each other."""
+    chain = f"F C:{members}"
+    *_, view = views(f"{chain} C2").values()
+    m = draft(chain, pace=Pace(holder="", since=10.0, turns=1))
+    nothing: Any = None
+
+    assert _yields(m, until - 0.1, YIELDS, view, nothing)
+    assert not _yields(m, until, YIELDS, view, nothing)
+
+
 def test_who_founds_waits_for_nobody() -> None:
     """3.4: there are no electors yet that could be a majority."""
     nothing: Any = None
 
     assert not _yields(draft(), 0.0, YIELDS, views("F")["F"], nothing)
+
+
+@pytest.mark.parametrize(
+    ("chain", "ready_in", "expected"),
+    [("", "", "bcx"), ("F C:abd", "", "bcdx"), ("F C:abd", "C", "x")],
+)
+def test_who_may_come_back_is_worth_waiting_for_where_this_member_was_started(
+    chain: str, ready_in: str, expected: str
+) -> None:
+    """3.4: the more answer, the more data is there; a, b and c are the electors."""
+    found = views(chain).get(ready_in)
+    m = draft(chain, heard=Heard(in_reach=frozenset("x")), ready_in=found and found.id)
+
+    assert set(expected) == proposing.expected(m)
+
+
+def test_a_copy_of_a_store_proves_nothing() -> None:
+    """3.6: `x` and the guest `y` have copies of the store of `b`."""
+    chain = lineage("F C", options=config("a").digest)
+    tip = chain.tip
+    assert tip is not None
+    m = draft(chain, ready_in=tip.id, held=tip.id, was_active=True)
+    answers = [evolve(m.status, seat=Seat(name, "b'")) for name in "bx"]
+    heard = Heard(in_reach=frozenset("bxy"), answers=frozenset(answers))
+    m.heard = evolve(heard, guests=frozenset({Seat("y", "b'")}))
+
+    view = proposing.proposal(m, 0.0)
+
+    assert view is not None
+    assert {"a", "b"} == {seat.member for seat in view.members}
+
+
+def test_who_leaves_others_their_turns_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = lineage("F C", options=config("a").digest)
+    tip = chain.tip
+    assert tip is not None
+    m = draft(chain, ready_in=tip.id, held=tip.id, was_active=True)
+    monkeypatch.setattr(proposing, "_yields", lambda *_: True)
+
+    assert proposing.proposal(m, 0.0) is None
+
+    (said,) = m.events
+    assert isinstance(said, Waiting)
+    assert (proposing.BETTER, "this one would be a alone") == (said.case, said.detail)

@@ -274,6 +274,29 @@ def test_a_view_is_named_by_its_whole_way() -> None:
     assert {"wrong-store"} == reasons(told("oX oX", "X V W", "X U W"))
 
 
+@pytest.mark.parametrize("electors", ["a x", "a b"])
+def test_whoever_is_away_or_has_an_empty_store_is_waited_for_as_an_elector(electors: str) -> None:
+    """3.4: one of two electors is no majority, whoever else is there."""
+    others = "e" if "b" in electors else "t"
+
+    assert "wait I1; wait I1" == short(told(f"cXF {others}", electors=electors))
+    assert "active I8; update I7 from a" == short(told(f"cXF {others}", electors="a"))
+
+
+def test_clean_stores_that_differ_are_named_before_others() -> None:
+    """I5: c is on a branch, too, and its operator has to look at the clean ones first."""
+    case = CHAIN_RULES.choose(members("cXF cXG", 1), 0)
+
+    assert case is not None
+    assert "clean stores differ" == case.name
+    assert "abort I5; abort I5; abort I5" == short(told("cXF cXG oX", "", "", "X W"))
+
+
+def test_a_restart_starts_where_what_was_closed_ends() -> None:
+    """I5: nothing was written since, so who has all that was closed has the data of the view."""
+    assert "unaffected -; update J2 from a" == short(told("*oX cXF", "X F R", "X F"))
+
+
 names = st.sampled_from(["X", "Y", "V", "W", "F", "G", "", "\x00", "\ud800", "new"])
 
 

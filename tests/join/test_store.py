@@ -127,6 +127,7 @@ ONE, TWO = Ballot(1, "s"), Ballot(2, "s")
         ("F1", {"promised": ONE, "accepted": Accepted(ONE, CHAIN["X"])}, "parent: found"),
         ("", {"promised": ONE, "accepted": Accepted(ONE, CHAIN["C"])}, "accepted: found CHANGE"),
         ("F1", {"promised": "x"}, "promised: found 'x', expected Ballot or None"),
+        ("F1", {"accepted": "x"}, "accepted: found 'x', expected Accepted or None"),
     ],
 )
 def test_a_record_that_no_member_writes_cannot_be_made(

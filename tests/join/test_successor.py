@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from attrs import evolve
 
 from joinproto.join.answers import Answer, Evidence
+from joinproto.join.config import Config
 from joinproto.join.lineage import Lineage
+from joinproto.join.succession import Next
 from joinproto.join.together import Apart
 from joinproto.join.view import Kind, Position, View, close
 from models.mutations.mutation import applied
@@ -91,3 +94,181 @@ def test_one_store_is_enough_for_the_others_to_leave() -> None:
     view = proposer("a", Apart()).view(Kind.CHANGE, answered(tip, "abcd", c=nothing, d=leaver))
 
     assert {"a", "b", "c"} == {seat.member for seat in view.members}
+
+
+# -- who stays, and where the view starts ----------------------------------------------------------
+
+
+def says(tip: View, name: str, seq: int | None = None, **more: object) -> Answer:
+    """Return what one says that ran on, at the frame `seq` of the tip."""
+    at = None if seq is None else Position(tip.id, seq)
+    ran: dict[str, object] = {"held": tip.id, "ran_on": True, "was_active": True, **more}
+    return Answer(seat=SEATS[name], position=at, options=OPTIONS, **ran)  # type: ignore[arg-type]
+
+
+def of(tip: View, *answers: Answer) -> Evidence:
+    return Evidence.of(Lineage().append(tip), answers)
+
+
+def names_of(view: View) -> str:
+    return "".join(sorted(seat.member for seat in view.members))
+
+
+def seq_of(view: View) -> int:
+    return 0 if view.position is None else view.position.seq
+
+
+def test_a_close_starts_where_a_store_ends() -> None:
+    """S2: what a member without a store has beyond it is gone with its process."""
+    tip = tip_of("abc", "abc")
+
+    view = proposer("a", Apart()).view(
+        Kind.CLOSE, of(tip, says(tip, "a", 1), says(tip, "b", 2, transient=True), says(tip, "c", 1))
+    )
+
+    assert 1 == seq_of(view)
+
+
+def test_a_view_starts_where_one_of_its_members_ends() -> None:
+    """3.4: a has more than the others, and they do not hear it; members alone feed each other."""
+    tip = tip_of("abcde", "abcde")
+    alone = Apart(frozenset(("a", other) for other in "bcde"))
+
+    view = proposer("b", alone).view(
+        Kind.CHANGE, of(tip, says(tip, "a", 2), *(says(tip, name, 1) for name in "bcde"))
+    )
+
+    assert ("bcde", 1) == (names_of(view), seq_of(view))
+
+
+def test_one_source_that_stays_is_enough_for_another_one_to_leave() -> None:
+    tip = tip_of("abc", "abc")
+    answers = [says(tip, "a", 1), says(tip, "b", 1, ran_on=False), says(tip, "c", 1, leaves=True)]
+
+    assert "ab" == names_of(proposer("a", Apart()).view(Kind.CHANGE, of(tip, *answers)))
+
+
+def test_the_last_store_does_not_leave() -> None:
+    """3.4: what is acknowledged in a view without one is gone with its processes."""
+    tip = tip_of("abc", "abc")
+    answers = [says(tip, "d", 1, transient=True), says(tip, "a", 1, leaves=True)]
+
+    assert "ad" == names_of(proposer("a", Apart()).view(Kind.CHANGE, of(tip, *answers)))
+
+
+def test_stores_that_are_behind_come_in_where_no_other_one_stays() -> None:
+    """3.4: they are fed in the view, before anybody is served; who keeps nothing is no help."""
+    tip = tip_of("abc", "abc")
+    answers = [
+        says(tip, "d", 1, transient=True),
+        says(tip, "a", 1, leaves=True),
+        says(tip, "b", update_unfinished=True),
+        says(tip, "e", transient=True, update_unfinished=True),
+        says(tip, "c", leaves=True, update_unfinished=True),
+    ]
+
+    assert "bd" == names_of(proposer("a", Apart()).view(Kind.CHANGE, of(tip, *answers)))
+
+
+def closed(*answers: Answer, at: int = 2) -> View:
+    """Return the restart behind a CLOSE at this frame, of a cluster of three that waits for two."""
+    tip = tip_of("abc", "abc")
+    end = close(tip, position=Position(tip.id, at), activated=True, nonce="-", time=0)
+    evidence = Evidence.of(Lineage().append(tip).append(end), answers)
+    config = evolve(proposer("a", Apart()).config, electors=frozenset("abc"), wait_for=2)
+    return evolve(proposer("a", Apart()), config=config).view(Kind.RESTART, evidence)
+
+
+TIP = tip_of("abc", "abc")
+
+
+def test_the_last_clean_store_does_not_leave() -> None:
+    """I6: c is not clean, and covers; a restart starts from what was closed."""
+    clean = says(TIP, "a", 2, leaves=True)
+    view = closed(clean, says(TIP, "b", 1, held=None), says(TIP, "c", 1))
+
+    assert ("abc", 2) == (names_of(view), seq_of(view))
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        says(TIP, "b", 1, update_unfinished=True),  # it has not all that was acknowledged
+        says(TIP, "b", 1, transient=True),  # it keeps nothing
+    ],
+)
+def test_without_a_clean_store_the_last_one_that_has_all_does_not_leave(kept: Answer) -> None:
+    view = closed(says(TIP, "a", 1, leaves=True), kept, says(TIP, "c", update_unfinished=True))
+
+    assert "abc" == names_of(view)
+
+
+def test_a_restart_starts_where_a_store_ends() -> None:
+    """What one has that keeps nothing is fed to nobody behind a total failure."""
+    view = closed(says(TIP, "a", 1), says(TIP, "b", 3, transient=True), says(TIP, "c", 1), at=4)
+
+    assert 1 == seq_of(view)
+
+
+# -- who votes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("voters", "expected"), [("abc", ("abd", "ab")), ("bcd", ("abd", "b")), ("e", ("abd", "ab"))]
+)
+def test_who_leaves_founds_nothing_and_who_keeps_nothing_does_not_vote(
+    voters: str, expected: tuple[str, str]
+) -> None:
+    """I3: configured electors with a store vote; where none is there, all with a store."""
+    answers = [Answer(seat=SEATS[name], options=OPTIONS) for name in "abc"]
+    answers[2] = evolve(answers[2], leaves=True)
+    answers.append(Answer(seat=SEATS["d"], options=OPTIONS, transient=True))
+    config = Config(member="a", electors=frozenset(voters), wait_for=3)
+    proposes = evolve(proposer("a", Apart()), config=config)
+
+    view = proposes.view(Kind.FOUND, Evidence.of(Lineage(), answers))
+
+    assert expected == (names_of(view), electors(view))
+
+
+def test_a_guest_that_keeps_nothing_does_not_vote_though_it_is_configured() -> None:
+    """It said so in its hello; its answer may be lost."""
+    tip = tip_of("acd", "acd")
+    guest = frozenset({SEATS["b"]})
+    proposes = evolve(proposer("a", Apart()), guests=guest)
+
+    assert "abcd" == electors(proposes.view(Kind.CHANGE, answered(tip, "acd")))
+    silent = evolve(proposes, transients=guest)
+    assert "acd" == electors(silent.view(Kind.CHANGE, answered(tip, "acd")))
+
+
+def test_members_without_a_vote_are_no_majority_of_the_voters() -> None:
+    """3.4: a and c would vote without d, which leaves; c is away, and e has no vote."""
+    tip = tip_of("acde", "acd")
+
+    view = next_view_of(tip, says(tip, "a"), says(tip, "e"), says(tip, "d", leaves=True))
+
+    assert "acd" == electors(view)
+
+
+def next_view_of(tip: View, *answers: Answer) -> View:
+    config = Config(member="a", electors=frozenset("acd"), wait_for=3)
+    return evolve(proposer("a", Apart()), config=config).view(Kind.CHANGE, of(tip, *answers))
+
+
+def test_a_member_that_is_silent_and_does_not_vote_is_seen() -> None:
+    """S2: a CLOSE waits for it: it may still acknowledge."""
+    tip = tip_of("abcd", "abc")
+    proposes = evolve(proposer("a", Apart()), closes=True)
+
+    assert Next.CHANGE is proposes.decide(answered(tip, "abc"))[1].outcome
+    assert Next.CLOSE is proposes.decide(answered(tip, "abcd"))[1].outcome
+
+
+def test_where_nobody_leaves_a_guest_that_has_not_answered_votes() -> None:
+    """3.4: d is away; that b may have gone, too, matters only where a vote is given up."""
+    tip = tip_of("ade", "ad")
+    config = Config(member="a", electors=frozenset("ab"), wait_for=3)
+    proposes = evolve(proposer("a", Apart()), config=config, guests=frozenset({SEATS["b"]}))
+
+    assert "abd" == electors(proposes.view(Kind.CHANGE, answered(tip, "ae")))

@@ -13,7 +13,7 @@ from joinproto.join.answers import Answer, Evidence
 from joinproto.join.config import Config
 from joinproto.join.lineage import Lineage
 from joinproto.join.successor import Proposer
-from joinproto.join.together import GROUPS_MAX, Apart
+from joinproto.join.together import GROUPS_MAX, Apart, Together
 from joinproto.join.view import Kind, Seat, View, found
 from models.mutations.mutation import applied
 from models.mutations.named import mutation
@@ -53,6 +53,25 @@ def test_the_groups_are_all_that_hear_each_other_and_that_nobody_else_may_join(
     assert whole == set(groups)
     assert len(groups) == len(whole)
     assert them.among(some) == (groups != [some])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "groups"),
+    [
+        ("ab bc", "ac b"),
+        ("ab bc cd", "ac ad bd"),
+        ("ab bc ca", "a b c"),
+        ("ab cd", "ac ad bc bd"),
+        ("ab bc cd ad", "ac bd"),
+    ],
+)
+def test_the_groups_of_a_few(pairs: str, groups: str) -> None:
+    """Each once, and none within another one."""
+    names = sorted(set(pairs) - {" "})
+
+    assert groups.split() == sorted(
+        "".join(sorted(one)) for one in apart(*pairs.split()).groups(names)
+    )
 
 
 def test_so_many_groups_are_looked_at_and_no_more() -> None:
@@ -196,3 +215,30 @@ def test_a_proposer_whose_view_can_choose_alone_does_not_yield() -> None:
         told = proposer("b", them)
 
         assert not told.yields(told.view(Kind.CHANGE, evidence), evidence, frozenset())
+
+
+@pytest.mark.parametrize(("was_active", "members"), [(True, "ab"), (False, "acd")])
+def test_before_n_were_active_a_group_of_n_goes_first(was_active: bool, members: str) -> None:
+    """W1: N are 3; b orders no frames behind an activation, where two electors are a majority."""
+    tip = tip_of("abcd", "ab")
+    them = apart("bc", "bd")
+    there = frozenset(SEATS[name] for name in "abcd")
+
+    best = Together(tip, them, False).best(there, [], was_active=was_active)
+
+    assert set(members) == {seat.member for seat in best}
+
+
+def test_a_store_that_leaves_is_no_need_of_those_that_keep_nothing() -> None:
+    """3.4: nobody had a store when the cluster was founded; c is cut off, and e leaves."""
+    tip = tip_of("abce", "abc")
+    nothing = {
+        name: evolve(answer, transient=True)
+        for name, answer in zip("abc", answered(tip, "abc").answers, strict=True)
+    }
+    (leaver,) = answered(tip, "e").answers
+    evidence = answered(tip, "abce", **nothing, e=evolve(leaver, leaves=True))
+
+    view = proposer("a", apart("ac", "bc")).view(Kind.CHANGE, evidence)
+
+    assert {"a", "b"} == {seat.member for seat in view.members}

@@ -260,3 +260,13 @@ def test_an_elector_that_is_down_stays_an_elector() -> None:
     )
 
     assert seats("abc") == view.electors
+
+
+def test_a_restart_may_have_other_electors() -> None:
+    """R3: the operator's deed; else they stay as they were."""
+    *_, closed = views("F X").values()
+    same: Any = {"members": seats("ab"), "position": None, "wait_for": 2, "nonce": "-", "time": 0}
+
+    assert seats("abc") == restart(closed, options_digest="o", **same).electors
+    same["electors"] = seats("ab")
+    assert seats("ab") == restart(closed, options_digest="o", **same).electors

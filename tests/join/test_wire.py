@@ -245,6 +245,9 @@ def test_sizes_are_bounded() -> None:
 
     with pytest.raises(Malformed, match="at most"):
         decode(said(tree))
+    tree[3][4] = many[:-1]
+    with pytest.raises(Malformed, match="id of view"):
+        decode(said(tree))
     with pytest.raises(Malformed, match="bytes"):
         decode(b"[" * (BYTES_MAX + 1))
     with pytest.raises(Malformed, match="nested"):
@@ -281,3 +284,34 @@ def test_names_of_a_searched_world_are_not_sent() -> None:
 def test_what_is_no_message_is_not_sent() -> None:
     with pytest.raises(MisuseError, match="not a message"):
         encode("hello")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [5, "ab", {"b": 1, "c": 2}])
+def test_a_seat_or_seats_that_are_no_list_are_malformed(wrong: object) -> None:
+    """JSON has things of a length, and things of none."""
+    ready = json.loads(encode(Ready("x", Seat("b", "c"))))
+    accept = json.loads(encode(Accept(ONE.parent, Ballot(1, "a'"), ONE)))
+
+    with pytest.raises(Malformed, match="expected list"):
+        decode(said([*ready[:2], wrong]))
+    accept[3][4] = wrong
+    with pytest.raises(Malformed, match="expected list"):
+        decode(said(accept))
+
+
+def test_a_message_may_be_as_long_as_others_take() -> None:
+    """Nothing that is sent is refused for its length."""
+    short = Hello(Answer(seat=Seat("a", "b"), options="o"), None, 0, None, "c")
+    more = BYTES_MAX - len(encode(short))
+    long = evolve(short, cluster_name="c" * (more + 1))
+
+    with pytest.raises(MisuseError, match="use shorter names"):
+        encode(evolve(long, cluster_name="c" * (more + 2)))
+    assert BYTES_MAX == len(encode(long))
+
+
+def test_a_member_may_miss_as_many_as_there_may_be() -> None:
+    names = frozenset(f"m{number}" for number in range(SEATS_MAX))
+    hello = Hello(Answer(seat=Seat("a", "b"), options="o"), None, 0, None, "c", names)
+
+    assert hello == decode(encode(hello))

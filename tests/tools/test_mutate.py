@@ -257,8 +257,8 @@ def test_an_endless_loop_has_an_end() -> None:
 # -- what is asked for ---------------------------------------------------------------------
 
 
-def test_results_are_resumed_while_source_and_catchers_are_the_same(tmp_path: Path) -> None:
-    """The newest line of a name counts; a line that was cut short does not."""
+def test_the_newest_result_of_a_name_counts(tmp_path: Path) -> None:
+    """A line that was cut short does not."""
     file = tmp_path / "results.jsonl"
     write(file, Result("a", source="1", catchers="2"))
     write(file, Result("a", "unit", "t", source="1", catchers="2"))
@@ -269,10 +269,50 @@ def test_results_are_resumed_while_source_and_catchers_are_the_same(tmp_path: Pa
 
     assert {"a"} == found.keys()
     assert "unit" == found["a"].kind
-    assert still_holds(found["a"], "1", "2")
-    assert not still_holds(found["a"], "other", "2")
-    assert not still_holds(found["a"], "1", "other")
-    assert not still_holds(None, "1", "2")
+
+
+@pytest.mark.parametrize(
+    ("kind", "who", "source", "hashes", "expected"),
+    [
+        ("", "", "1", {"2", "3"}, True),
+        ("", "", "1", {"3"}, False),
+        ("", "", "other", {"2"}, False),
+        ("world", "join", "1", {"3"}, True),
+        ("unit", "t.py::kept", "1", {"3"}, True),
+        ("unit", "t.py", "1", {"3"}, True),  # it could not be collected
+        ("unit", "t.py::gone", "1", {"3"}, False),
+        ("unit", "t.py::kept", "other", {"2"}, False),
+    ],
+)
+def test_what_was_noticed_stays_so_where_other_catchers_come_to_it(
+    kind: str, who: str, source: str, hashes: set[str], expected: bool
+) -> None:
+    """What survived may be noticed by a new test, and is tried again."""
+    found = Result("a", kind, who, source="1", catchers="2")
+
+    assert expected is still_holds(found, source, hashes, {"t.py::kept"})
+    assert not still_holds(None, source, hashes, {"t.py::kept"})
+
+
+def test_tests_alone_need_no_other_catcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A baseline of a part is made whole later, and the part is not made again."""
+    file = tmp_path / "baseline.json"
+    said: list[str] = []
+    one, two = Asked("unit", "t", 0.1, {}), Asked("link", "join-two", 1.0, {})
+    monkeypatch.setattr(baseline, "_tests", lambda: [one])
+    monkeypatch.setattr(baseline, "_world", lambda name: [])
+    monkeypatch.setattr(baseline, "_link", lambda name: [two])
+    monkeypatch.setattr(baseline, "_run", lambda seed: f"seed {seed}")
+
+    assert [one] == baseline.baseline(file, 1, said.append, ("tests",)).asked
+    monkeypatch.setattr(baseline, "_tests", lambda: pytest.fail("made again"))
+    assert [one] == baseline.baseline(file, 1, said.append, ("tests",)).asked
+    whole = baseline.baseline(file, 1, said.append)
+
+    assert [one, two] == whole.asked[:2]
+    assert f"seed {catchers.RUNS[0]}" in whole.left_out
+    assert whole == baseline.baseline(file, 1, said.append)
+    assert 2 == len(said)
 
 
 def test_since_a_revision_only_what_it_touches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,7 +344,7 @@ def test_bad_arguments_exit_with_2(options: list[str], said: str) -> None:
 
 
 def test_names_and_patches_are_shown_without_trying() -> None:
-    """A sample is the same for the same seed."""
+    """A sample is the same for the same seed, and begins with each smaller one."""
     name = "succession:founding/options-differ:drop-case:1"
 
     assert f"{name}\n" == CliRunner().invoke(main, ["--only", name, "--list"]).output
@@ -318,6 +358,7 @@ def test_names_and_patches_are_shown_without_trying() -> None:
     )
     assert 20 == one.count("\n")
     assert one == two != other
+    assert one.startswith(CliRunner().invoke(main, ["--sample", "5", "--list"]).output)
 
 
 def test_a_reason_needs_its_mutation_and_its_words(tmp_path: Path) -> None:

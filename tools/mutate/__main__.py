@@ -55,21 +55,22 @@ def main(
 
             names = {name for name, one in read(results).items() if one.survived}
             wanted = [one for one in wanted if one.name in names]
-        if sample is not None and sample < len(wanted):
-            drawn = set(random.Random(seed).sample(range(len(wanted)), sample))
-            wanted = [one for at, one in enumerate(wanted) if at in drawn]
+        if sample is not None:
+            # In the order of the draw: wherever it is stopped, what is done is a sample.
+            random.Random(seed).shuffle(wanted)
+            wanted = wanted[:sample]
         if lists or show:
             for one in wanted:
                 click.echo(one.diff(source_of(one.path)) if show else one.name)
             raise SystemExit(0)
-        raise SystemExit(_run(wanted, jobs, results, draws=sample is not None, tests=tests))
+        raise SystemExit(_run(wanted, jobs, results, tests=tests))
     except UsageProblem as error:
         click.echo(str(error), err=True)
         raise SystemExit(2) from None
 
 
-def _run(wanted: list[Mutation], jobs: int, results: Path, *, draws: bool, tests: bool) -> int:
-    from tools.mutate.baseline import baseline, hash_of_catchers
+def _run(wanted: list[Mutation], jobs: int, results: Path, *, tests: bool) -> int:
+    from tools.mutate.baseline import TESTS, baseline, hash_of_catchers
     from tools.mutate.campaign import campaign, read, still_holds, write
     from tools.mutate.warm import warm_up
 
@@ -77,24 +78,26 @@ def _run(wanted: list[Mutation], jobs: int, results: Path, *, draws: bool, tests
     results.parent.mkdir(parents=True, exist_ok=True)
     warm_up()
     base = baseline(
-        results.with_suffix(".baseline.json"), jobs, lambda text: click.echo(text, err=True)
+        results.with_suffix(".baseline.json"),
+        jobs,
+        lambda text: click.echo(text, err=True),
+        ("tests",) if tests else ("tests", "rest"),
     )
     if base.left_out:
         click.echo(f"random runs left out, as they fail unchanged: {'; '.join(base.left_out)}",
                    err=True)  # fmt: skip
-    known, hashed = read(results), hash_of_catchers()
+    known, every = read(results), hash_of_catchers()
+    hashed = hash_of_catchers(TESTS) if tests else every
+    there = {one.name for one in base.of("unit")}
     todo = [
         one
         for one in wanted
-        if not still_holds(known.get(one.name), one.hash(source_of(one.path)), hashed)
+        if not still_holds(
+            known.get(one.name), one.hash(source_of(one.path)), {hashed, every}, there
+        )
     ]
-    if draws:
-        random.Random(0).shuffle(todo)  # what is done of it, when it is stopped, is a sample, too
     click.echo(f"{len(wanted)} mutations, {len(wanted) - len(todo)} known", err=True)
     for at, one in enumerate(campaign(todo, base, hashed, jobs, tests_alone=tests), 1):
-        if tests and one.survived:  # no result: the other catchers were not asked
-            click.echo(f"{at}/{len(todo)} {one.seconds:.1f} s {one.name}: passes the tests")
-            continue
         write(results, one)
         known[one.name] = one
         said = f"{one.kind} {one.who}: {one.what}" if one.kind else f"SURVIVED {one.differs}"

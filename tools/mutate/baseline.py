@@ -80,14 +80,17 @@ def key_now() -> dict[str, str]:
     }
 
 
-def baseline(file: Path, jobs: int, say: Callable[[str], None]) -> Baseline:
-    """Return the baseline of today's sources, from `file` if it is there.
+def baseline(
+    file: Path, jobs: int, say: Callable[[str], None], parts: Collection[str] = ("tests", "rest")
+) -> Baseline:
+    """Return the baseline of today's sources, these parts of it, from `file` if it is there.
 
     Raises `UsageProblem` where a catcher notices something in the code as it is.
     """
     key = key_now()
     known = Baseline.load(file) if file.exists() else Baseline()
-    if known.key == key:
+    holds = {part for part in key if known.key.get(part) == key[part]}
+    if holds >= set(parts):
         return known
     say("asking every catcher about the code as it is; minutes, once for these sources")
     looks: dict[str, list[Callable[[], list[Asked] | str]]] = {
@@ -98,13 +101,10 @@ def baseline(file: Path, jobs: int, say: Callable[[str], None]) -> Baseline:
             *(partial(_run, seed) for seed in (*catchers.RUNS, *catchers.MORE_RUNS)),
         ],
     }
-    made, todo = Baseline(key), []
-    for part, some in looks.items():
-        if known.key.get(part) != key[part]:
-            todo += some
-        else:
-            made.asked += [one for one in known.asked if (one.kind == "unit") == (part == "tests")]
-            made.left_out += known.left_out if part == "rest" else []
+    made = Baseline({part: key[part] for part in key if part in {*holds, *parts}})
+    made.asked = [one for one in known.asked if _part(one) in holds]
+    made.left_out = known.left_out if "rest" in holds else []
+    todo = [look for part in parts if part not in holds for look in looks[part]]
     for found in forked(todo, jobs):
         if isinstance(found, str):
             made.left_out.append(found)
@@ -112,6 +112,10 @@ def baseline(file: Path, jobs: int, say: Callable[[str], None]) -> Baseline:
             made.asked += found
     made.save(file)
     return made
+
+
+def _part(one: Asked) -> str:
+    return "tests" if one.kind == "unit" else "rest"
 
 
 def forked(looks: Sequence[Callable[[], T]], jobs: int) -> Iterator[T]:

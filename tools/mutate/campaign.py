@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ class Result:
     `what`: the claim, or how it failed; `by`: "claim", "pin" (another count alone), "time-out",
     "error", "test".  `differs`: a random run that kept its claims but went another way; where
     nothing noticed and nothing differs, the change may have no effect.  `seconds`: of processor
-    time.  `source`, `catchers`: hashes of the file with its patch, and of all that may notice.
+    time.  `source`, `catchers`: hashes of the file with its patch, and of all that were asked.
     """
 
     name: str
@@ -197,6 +197,16 @@ def write(file: Path, result: Result) -> None:
         out.write(json.dumps(asdict(result)) + "\n")
 
 
-def still_holds(result: Result | None, source: str, catchers_hash: str) -> bool:
-    """Return whether this was found of the same file, by the same catchers."""
-    return result is not None and (result.source, result.catchers) == (source, catchers_hash)
+def still_holds(
+    result: Result | None, source: str, hashes: Collection[str], tests: Collection[str]
+) -> bool:
+    """Return whether this was found of the same file, and would be found again.
+
+    What survived did so beside the catchers with one of these `hashes`.  What one catcher noticed
+    stays noticed where others come to it; `tests`: the unit tests that there are.
+    """
+    if result is None or result.source != source:
+        return False
+    if result.kind == "unit":
+        return any(name.startswith(result.who) for name in tests)
+    return not result.survived or result.catchers in hashes

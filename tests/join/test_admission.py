@@ -1,0 +1,96 @@
+"""Who may come in: which fact counts first, and what is seen of who says hello."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from joinproto.join.admission import (
+    BRANCH,
+    COPY,
+    FORGOTTEN,
+    Newcomer,
+    admission,
+    mismatch,
+    newcomer,
+)
+from joinproto.join.answers import Answer
+from joinproto.join.lineage import Lineage
+from joinproto.join.messages import Hello
+from joinproto.join.view import Seat
+from tests.join.bus import config
+from tests.join.pictures import lineage
+
+CHAIN = lineage("F C")
+D = Seat("d", "d'")
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        (Newcomer(is_forgotten=True, is_copy=True), FORGOTTEN),
+        (Newcomer(is_copy=True, is_behind=True), COPY),
+        (Newcomer(is_member=True), "no open view"),
+        (Newcomer(is_open=True, is_member=True, leaves=True), "a member"),
+        (Newcomer(is_open=True, is_near=True), "has the data of the view"),
+    ],
+)
+def test_of_two_reasons_the_first_one_is_told(row: Newcomer, name: str) -> None:
+    """What it hears is what its operator has to mend."""
+    assert name == admission().choose((row,), 0).name
+
+
+def hello(hears: str = "", **status: object) -> Hello:
+    said = Answer(seat=D, **status)  # type: ignore[arg-type]
+    tip = CHAIN.tip
+    assert tip is not None
+    return Hello(said, tip.id, 2, CHAIN.initial, "cluster", frozenset(hears))
+
+
+@pytest.mark.parametrize(
+    ("hears", "in_reach", "expected"),
+    [("ab", "b", False), ("a", "b", True), ("a", "x", False), ("a", "", False)],
+)
+def test_who_does_not_hear_a_member_that_we_hear_is_apart(
+    hears: str, in_reach: str, expected: bool
+) -> None:
+    """3.4: in a view with both, each would give the other up; x is no member."""
+    row = newcomer(hello(hears), CHAIN, config("a"), is_active=True, in_reach=frozenset(in_reach))
+
+    assert expected is row.is_apart
+
+
+def test_a_newcomer_is_seen_as_it_says_and_the_view_as_we_know_it() -> None:
+    """`activated` says it of a view before; that this one was active a member just knows."""
+    found = lineage("F")
+    assert found.tip is not None
+    said = evolve(hello(leaves=True), tip=found.tip.id, number=1)
+
+    row = newcomer(said, found, config("a"), is_active=True)
+
+    assert (True, True) == (row.leaves, row.is_active)
+    assert not newcomer(said, found, config("a"), is_active=False).is_active
+
+
+def test_a_view_that_we_do_not_know_yet_has_not_diverged() -> None:
+    """3.3: it is asked for its views; an empty store has no first one to differ in."""
+    row = newcomer(evolve(hello(), number=0, tip=None), CHAIN, config("a"), is_active=True)
+
+    assert (False, True) == (row.has_diverged, row.is_behind)
+
+
+def test_a_refusal_says_what_was_expected() -> None:
+    """Of a store that is too old, no view is known here that it could have."""
+    late = Lineage(CHAIN.views[1:], CHAIN.initial)
+
+    found, expected = mismatch(FORGOTTEN, hello(), late, config("a"))
+
+    assert "a view after number 1" == expected
+    assert found.startswith("view 2 is ")
+    assert "a view after number 1" != mismatch(BRANCH, hello(), late, config("a"))[1]
+
+
+def test_an_empty_store_hears_no_member_of_a_view() -> None:
+    row = newcomer(hello(), Lineage(), config("a"), is_active=False, in_reach=frozenset("b"))
+
+    assert (False, True) == (row.is_apart, row.is_ahead)

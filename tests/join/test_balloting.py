@@ -1,0 +1,227 @@
+"""When a member has a view chosen, and what it makes of what is answered."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from joinproto.join import balloting
+from joinproto.join.answers import Answer
+from joinproto.join.balloting import (
+    _tell_of_the_end,
+    consider,
+    hear_choice,
+    insist,
+    reason_to_begin,
+    take,
+)
+from joinproto.join.choice_messages import Promise, SendTo
+from joinproto.join.chooser import Step
+from joinproto.join.draft import Draft
+from joinproto.join.heard import Heard
+from joinproto.join.lineage import Lineage
+from joinproto.join.malformed import Malformed, Said
+from joinproto.join.messages import Waiting
+from joinproto.join.phases import Phase
+from joinproto.join.store import Ballot
+from joinproto.join.turns import pause
+from joinproto.join.view import Seat
+from tests.join.bus import config
+from tests.join.drafts import draft, sends
+from tests.join.pictures import lineage, seats, views
+
+B, C = Seat("b", "b'"), Seat("c", "c'")
+(D,) = seats("d")
+OWN = Ballot(1, "a'")
+TIP = views("F C")["C"]
+
+
+def asking(chain: str | Lineage = "F C", **more: object) -> Draft:
+    """Return `a` in its own ballot, which nobody has answered."""
+    m = draft(chain, **more)
+    m.choice = m.choice.begin().choice
+    m.pace = m.pace.asking(1.0, OWN)
+    return m
+
+
+def promised(voter: Seat = B, *, by: Seat | None = None) -> Promise:
+    return Promise(TIP.id, OWN, voter, None, Answer(seat=by or voter))
+
+
+# -- why -----------------------------------------------------------------------------------------
+
+
+def test_who_waits_for_a_view_of_its_own_begins_no_other_one() -> None:
+    """3.3: its ballot is free; another one would make the promises worthless."""
+    m = asking(heard=Heard(in_reach=frozenset("bc"), guests=frozenset({D})))
+    assert reason_to_begin(m) is not None
+
+    m.choice = m.choice.receive("b", promised()).choice
+
+    assert m.choice.is_free
+    assert reason_to_begin(m) is None
+
+
+@pytest.mark.parametrize(("names", "expected"), [("", None), ("x", None), ("b", "found")])
+def test_only_electors_count_where_some_of_them_may_found(names: str, expected: str | None) -> None:
+    """I3: with two of three, and x is none of them."""
+    m = draft("", options={"found_with": 2}, heard=Heard(in_reach=frozenset(names)))
+
+    assert expected == reason_to_begin(m)
+
+
+# -- answers -------------------------------------------------------------------------------------
+
+
+def test_an_answer_shows_how_long_messages_take() -> None:
+    m = asking()
+
+    hear_choice(m, 1.5, "b", promised())
+
+    assert (0.5, 0.25) == (m.pace.trip, m.pace.spread)
+    assert "" == m.pace.holder  # who answers asks for no time of its own
+
+
+@pytest.mark.parametrize("by", [Seat("b", "b2"), C])
+def test_an_answer_of_another_store_or_member_is_no_answer(by: Seat) -> None:
+    m = asking()
+
+    with pytest.raises(Malformed, match="the status of b"):
+        hear_choice(m, 1.5, "b", promised(by=by))
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_ballot_that_is_asked_again_tells_no_time_once_some_have_answered(answered: bool) -> None:
+    """Whoever is late left others their time (Karn and Partridge 1987)."""
+    m = asking()
+    if answered:
+        m.choice = m.choice.receive("c", evolve(promised(C))).choice
+
+    insist(m, 2.0)
+
+    assert (() if answered else ((OWN, 1.0),)) == m.pace.asked
+
+
+def test_nothing_is_considered_where_no_ballot_is_free() -> None:
+    m = asking()
+
+    consider(m, 2.0, is_patient=False)
+
+    assert [] == m.events
+
+
+# -- what the choice asks for --------------------------------------------------------------------
+
+
+def test_who_has_answered_nobody_still_knows_who_is_ready() -> None:
+    m = draft("F C", heard=Heard(ready=frozenset({B})))
+
+    take(m, 0.0, Step(m.choice))
+
+    assert {B} == m.heard.ready
+
+
+def test_who_asks_is_heard_whatever_the_connections_say() -> None:
+    """3.4: an answer says whom its member does not hear."""
+    m = draft("F C", promised=Ballot(1, "b'"))
+
+    take(m, 0.0, Step(m.choice, (SendTo("b", Promise(TIP.id, Ballot(1, "b'"), m.seat, None)),)))
+
+    ((to, message),) = sends(m)
+    assert "b" == to
+    assert isinstance(message, Promise)
+    assert {"c"} == message.misses
+
+
+def test_a_ballot_whose_view_is_proposed_waits_for_no_other_answer() -> None:
+    """Patience is for a ballot that is free; what is proposed is asked for again sooner."""
+    chain = lineage("F C", options=config("a").digest)
+    tip = chain.tip
+    assert tip is not None
+    here = {"held": tip.id, "ready_in": tip.id, "was_active": True, "phase": Phase.FROZEN}
+    m = asking(chain, heard=Heard(in_reach=frozenset("bc")), **here)
+    m.heard = m.heard.answered(evolve(m.status, seat=C))
+
+    hear_choice(m, 1.5, "b", Promise(tip.id, OWN, B, None, evolve(m.status, seat=B)))
+
+    assert m.choice.attempt is not None
+    assert m.choice.attempt.proposed is not None
+    assert m.patience_until is None
+
+
+@pytest.mark.parametrize(
+    ("chain", "is_done", "tells"),
+    [("F X", True, True), ("F X", False, False), ("F C", True, False)],
+)
+def test_who_ends_with_the_cluster_tells_all_that_it_hears(
+    chain: str, is_done: bool, tells: bool
+) -> None:
+    """S2: whoever ends now cannot tell it later; who goes on answers when it is asked."""
+    m = draft(chain, is_done=is_done, heard=Heard(in_reach=frozenset("bd")))
+    assert m.view is not None
+
+    _tell_of_the_end(m, m.view)
+
+    assert (["b", "d"] if tells else []) == [to for to, _ in sends(m)]
+
+
+@pytest.mark.parametrize(("ready", "expected"), [(False, "restarted"), (True, None)])
+def test_who_was_ready_before_it_was_stopped_has_a_new_view_chosen(
+    ready: bool, expected: str | None
+) -> None:
+    """P1: it goes on only through a new view; who was not ready yet becomes so in this one."""
+    heard = Heard(in_reach=frozenset("bc"))
+    m = draft("F C", held=TIP.id, ready_in=TIP.id if ready else None, heard=heard)
+    m.phase = Phase.READY
+
+    assert expected == reason_to_begin(m)
+    assert reason_to_begin(draft("F C", phase=Phase.UPDATING, heard=heard)) is None
+
+
+def test_an_answer_to_a_ballot_whose_view_is_proposed_is_not_collected() -> None:
+    """3.3: what is proposed does not change; another attempt asks again."""
+    m = asking()
+    assert m.choice.attempt is not None
+    m.choice = evolve(m.choice, attempt=evolve(m.choice.attempt, proposed=views("F C C2")["C2"]))
+
+    hear_choice(m, 1.5, "b", promised())
+
+    assert set() == m.heard.answers
+
+
+def test_who_waits_for_the_rest_of_the_answers_does_so_twice_its_patience() -> None:
+    """3.3: a majority has answered; c may still."""
+    m = asking(heard=Heard(in_reach=frozenset("bc")), phase=Phase.FROZEN)
+
+    hear_choice(m, 1.5, "b", promised())
+
+    assert m.choice.is_free
+    assert 1.5 + 2 * pause(m) == m.patience_until
+
+
+def test_what_stores_say_that_cannot_be_is_told_to_the_operator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    m = asking()
+    m.choice = m.choice.receive("b", promised()).choice
+
+    def impossible(*_: object) -> None:
+        raise Malformed("positions of two sources", Said("a beside b"), "one behind the other")
+
+    monkeypatch.setattr(balloting, "proposal", impossible)
+    consider(m, 2.0, is_patient=False)
+
+    (said,) = m.events
+    assert isinstance(said, Waiting)
+    assert "a beside b" in said.detail
+
+
+def test_an_answer_about_no_view_tells_nothing_of_the_tip() -> None:
+    """Only where a rule is left out: a store with a tip speaks as if it were empty."""
+    m = draft("F C", held=TIP.id)
+
+    take(m, 0.0, Step(m.choice, (SendTo("b", Promise(None, Ballot(1, "b'"), m.seat, None)),)))
+
+    ((_, message),) = sends(m)
+    assert isinstance(message, Promise)
+    assert Answer(seat=m.seat, options=m.config.digest) == message.answer

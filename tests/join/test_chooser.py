@@ -1,0 +1,189 @@
+"""What both ways to choose have in common, and the register's own."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from joinproto.errors import MisuseError
+from joinproto.join.choice_messages import (
+    Accept,
+    Chosen,
+    Nack,
+    PersistRecord,
+    Promise,
+    SendTo,
+    Voted,
+)
+from joinproto.join.lineage import Lineage
+from joinproto.join.malformed import Malformed
+from joinproto.join.outside import ONE, OutsideChoice
+from joinproto.join.store import StoreRecord
+from joinproto.join.view import View, change
+from tests.join.pictures import seats, views
+from tests.join.test_choice import A, B, V, ballot, choice, promise, sent
+
+
+def parted() -> Lineage:
+    """Return a chain whose tip has the members a, b and c, and the electors c, d and e."""
+    first = views("F:abcde")["F"]
+    tip = change(
+        first,
+        members=seats("abc"),
+        electors=seats("cde"),
+        position=None,
+        activated=True,
+        nonce="-",
+        time=0,
+    )
+    return Lineage().append(first).append(tip)
+
+
+def behind(tip: View, members: str, electors: str) -> View:
+    return change(
+        tip,
+        members=seats(members),
+        electors=seats(electors),
+        position=None,
+        activated=True,
+        nonce="next",
+        time=0,
+    )
+
+
+def test_members_and_electors_are_asked() -> None:
+    """3.3: members say what they have, electors choose; who founded may be gone."""
+    asks = evolve(choice("a"), record=StoreRecord(store_id="a'", lineage=parted()))
+
+    assert ["b", "c", "d", "e"] == [to for to, _ in sent(asks.begin())]
+
+
+def test_a_promise_that_comes_after_the_proposal_changes_nothing() -> None:
+    """3.3: a majority has promised; what a later one has accepted came of an earlier ballot."""
+    asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
+    proposed = asks.propose(A).choice
+
+    step = proposed.receive("c", promise("c", "1a"))
+
+    assert (proposed, ()) == (step.choice, step.effects)
+
+
+def test_a_view_that_does_not_fit_is_not_proposed() -> None:
+    """Before anybody accepts it: a chosen view that no lineage can take would be the end."""
+    asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
+
+    with pytest.raises(Malformed, match="parent"):
+        asks.propose(behind(A, "abc", "abc"))
+
+
+def test_behind_a_new_view_ballots_begin_anew() -> None:
+    """3.3: what was heard of a later ballot was about the former tip."""
+    begun = choice("a").begin().choice
+    refused = begun.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice
+
+    learned = refused.receive("b", Chosen(V.id, (A,))).choice
+
+    assert ballot("1a") == learned.next_ballot  # type: ignore[attr-defined]
+
+
+def test_a_vote_counts_for_who_sends_it() -> None:
+    """b speaks for c: two votes of one member would choose a view."""
+    asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
+    proposed = asks.propose(A).choice
+
+    with pytest.raises(Malformed, match="voter"):
+        proposed.receive("b", Voted(V.id, ballot("1a"), next(iter(seats("c")))))
+
+
+def test_a_proposal_that_comes_back_does_not_end_its_own_ballot() -> None:
+    """Whoever accepts in a ballot of its own goes on counting; in another one's it has lost."""
+    asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
+
+    own = asks.receive("a", Accept(V.id, ballot("1a"), A)).choice
+    other = asks.receive("b", Accept(V.id, ballot("2b"), B)).choice
+
+    assert own.attempt is not None
+    assert other.attempt is None
+
+
+# -- a register ----------------------------------------------------------------------------------
+
+
+def outside(member: str, lineage: Lineage | None = None) -> OutsideChoice:
+    record = StoreRecord(store_id=f"{member}'", lineage=lineage or Lineage())
+    return OutsideChoice(member=member, record=record, founders=frozenset("abc"))
+
+
+def test_who_may_not_propose_asks_no_register() -> None:
+    """3.7: of an open view only its members; active ones look at a newcomer first."""
+    with pytest.raises(MisuseError, match="may not propose"):
+        outside("d").begin()
+    with pytest.raises(MisuseError, match="may not propose"):
+        outside("d", parted()).begin()
+    with pytest.raises(MisuseError, match="no attempt that is free"):
+        outside("a", parted()).propose(V)
+
+
+def test_the_members_of_a_chosen_view_hear_of_it_who_votes_or_not() -> None:
+    """3.7: f joins, and is no elector."""
+    chain = parted()
+    assert chain.tip is not None
+    view = behind(chain.tip, "abcf", "cde")
+
+    step = outside("a", chain).decided(view)
+
+    told = [item.to for item in step.effects if isinstance(item, SendTo)]
+    assert ["b", "c", "d", "e", "f"] == told
+
+
+def test_a_promise_that_comes_after_a_register_was_asked_changes_nothing() -> None:
+    chain = parted()
+    assert chain.tip is not None
+    asks = outside("a", chain).begin().choice
+    assert isinstance(asks, OutsideChoice)
+    proposed = asks.propose(behind(chain.tip, "abc", "cde")).choice
+
+    step = proposed.receive("b", Promise(chain.tip.id, ONE, next(iter(seats("b"))), None))
+
+    assert (proposed, ()) == (step.choice, step.effects)
+
+
+def test_the_freeze_is_durable_before_a_register_is_asked() -> None:
+    """3.7: whoever is started again has answered, too."""
+    step = outside("a", parted()).begin()
+
+    assert step.choice.is_frozen
+    assert PersistRecord(step.choice.record) == step.effects[0]
+    again = step.choice.begin()
+    assert not [item for item in again.effects if isinstance(item, PersistRecord)]
+
+
+def test_a_proposer_without_a_vote_proposes_nothing_that_does_not_fit() -> None:
+    """Its own acceptance would show it; without one nothing else does."""
+    record = StoreRecord(store_id="a'", lineage=parted())
+    asks = evolve(choice("a"), record=record).begin().choice
+    tip = record.tip
+    assert tip is not None
+    for name in "cd":
+        asks = asks.receive(
+            name, Promise(tip.id, ballot("1a"), next(iter(seats(name))), None)
+        ).choice
+    assert asks.is_free
+
+    with pytest.raises(Malformed, match="parent"):
+        asks.propose(A)
+
+
+@pytest.mark.parametrize(("names", "expected"), [("ab", True), ("ax", False)])
+def test_only_founders_found(names: str, expected: bool) -> None:
+    """I3: two of three; x is none of them."""
+    founding = evolve(outside("a"), found_with=2)
+
+    assert expected is founding._founders_answered(seats(names))
+
+
+def test_a_view_right_behind_the_tip_is_added_to_what_is_known() -> None:
+    """3.2: the initial signature is for a store from which the first views are forgotten."""
+    step = choice("a").receive("b", Chosen(V.id, (A,), V.id))
+
+    assert (V, A) == step.choice.record.lineage.views

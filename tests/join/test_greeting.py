@@ -1,0 +1,105 @@
+"""What is answered to who says hello, and who cannot be in one cluster."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from joinproto.join.answers import Answer
+from joinproto.join.greeting import hear_hello, hear_refused
+from joinproto.join.heard import Heard
+from joinproto.join.lineage import Lineage
+from joinproto.join.messages import Hello, Refused, Welcome
+from joinproto.join.phases import Phase
+from joinproto.join.view import change
+from joinproto.tables.vocabulary import Reason
+from tests.join.drafts import draft, sends
+from tests.join.pictures import lineage, seats
+
+CHAIN = lineage("F C")
+(D,) = seats("d")
+
+
+def hello(chain: Lineage = CHAIN, hears: str = "abc", **status: object) -> Hello:
+    """Return what `d` says, which knows this chain and has nothing of its data."""
+    said = Answer(seat=D, options="options", update_unfinished=True, **status)  # type: ignore[arg-type]
+    tip = chain.tip
+    assert tip is not None
+    return Hello(said, tip.id, chain.length, chain.initial, "cluster", frozenset(hears))
+
+
+@pytest.mark.parametrize(("phase", "expected"), [(Phase.ACTIVE, True), (Phase.SUSPENDED, False)])
+def test_who_serves_has_a_newcomer_updated(phase: Phase, expected: bool) -> None:
+    """J1: who hears no majority may not know where the data ends."""
+    m = draft(CHAIN, phase=phase, was_active=True)
+
+    hear_hello(m, 0.0, "d", hello())
+
+    assert expected is any(isinstance(message, Welcome) for _, message in sends(m))
+
+
+@pytest.mark.parametrize(
+    ("chain", "hears", "kept"), [("F C", "ac", False), ("F C", "abc", True), ("F X", "abc", True)]
+)
+def test_a_guest_that_does_not_hear_all_is_none_any_more(
+    chain: str, hears: str, kept: bool
+) -> None:
+    """3.4: in a view with both, each would give the other up; behind a CLOSE nobody comes in."""
+    known = lineage(chain)
+    heard = Heard(in_reach=frozenset("bcd"), guests=frozenset({D}))
+    m = draft(known, phase=Phase.ACTIVE, was_active=True, heard=heard)
+
+    hear_hello(m, 0.0, "d", hello(known, hears))
+
+    assert kept is (D in m.heard.guests)
+
+
+@pytest.mark.parametrize(
+    ("chain", "ran_on", "expected"),
+    [("F C", True, True), ("F C", False, False), ("F", True, False)],
+)
+def test_who_ran_on_shows_that_the_view_ran(chain: str, ran_on: bool, expected: bool) -> None:
+    """S2: a CLOSE behind it is then meant for this member, too."""
+    m = draft(CHAIN)
+
+    hear_hello(m, 0.0, "d", hello(lineage(chain), ran_on=ran_on))
+
+    assert expected is m.saw_it_run
+
+
+def test_a_newcomer_stops_only_if_no_elector_is_left_that_may_take_it_in() -> None:
+    """J3: d was configured with b and c, which are strangers; e is an elector of the view."""
+    first = CHAIN.tip
+    assert first is not None
+    tip = change(
+        first,
+        members=seats("bc"),
+        electors=seats("abc"),
+        position=None,
+        activated=True,
+        nonce="-",
+        time=0,
+    )
+    m = draft(CHAIN.append(tip))
+    m.heard = Heard(in_reach=frozenset("bc"))
+    m.setup = evolve(m.setup, config=evolve(m.config, electors=frozenset("d")))
+
+    hear_refused(m, "b", Refused(Reason.WRONG_STORE, "x", "y"))
+    before = m.verdict
+    hear_refused(m, "c", Refused(Reason.WRONG_STORE, "x", "y"))
+    assert (None, True) == (before, m.verdict is not None)
+
+    other = draft(CHAIN.append(tip), heard=Heard(in_reach=frozenset("d")))
+    other.setup = evolve(m.setup, config=evolve(m.config, electors=frozenset("d")))
+    hear_refused(other, "x", Refused(Reason.WRONG_STORE, "x", "y"))
+    assert other.verdict is None
+
+
+def test_an_elector_that_is_no_member_is_a_stranger_too() -> None:
+    """3.4: its vote is missed, whoever is configured."""
+    m = draft("F C:ab")
+    m.setup = evolve(m.setup, config=evolve(m.config, electors=frozenset("ab")))
+
+    hear_refused(m, "c", Refused(Reason.WRONG_STORE, "x", "y"))
+
+    assert {"c"} == m.heard.strangers

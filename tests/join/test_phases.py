@@ -1,0 +1,31 @@
+"""Of two reasons for a phase, the first one counts."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from joinproto.join.phases import Facts, Phase, standing
+
+
+@pytest.mark.parametrize(
+    ("facts", "phase", "name"),
+    [
+        (Facts(is_aborted=True, is_done=True), Phase.ABORTED, "a verdict"),
+        (Facts(), Phase.INITIALIZING, "nothing is founded"),
+    ],
+)
+def test_the_first_case_counts(facts: Facts, phase: Phase, name: str) -> None:
+    """I2: what was found is said, also by a member that ends anyway."""
+    case = standing().choose((facts,), 0)
+
+    assert (phase, name) == (case.outcome, case.name)
+
+
+def test_who_is_one_of_fewer_than_n_is_ready_and_does_not_serve() -> None:
+    """W1: until N were active once, whoever waits for them serves nobody."""
+    row = Facts(has_tip=True, is_open=True, is_member=True, has_data=True, is_ready=True)
+    few = evolve(row, has_options=True, all_ready=True, hears_majority=True)
+
+    assert Phase.READY is standing().choose((few,), 0).outcome
+    assert Phase.ACTIVE is standing().choose((evolve(few, has_n=True),), 0).outcome

@@ -1,0 +1,79 @@
+"""What follows from the facts after each event, and which facts these are."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+from joinproto.join.heard import Heard
+from joinproto.join.phases import Phase
+from joinproto.join.settling import facts, settle
+from tests.join.bus import config
+from tests.join.drafts import draft
+from tests.join.pictures import lineage, seats
+
+OPTIONS = config("a").digest
+OURS = lineage("F C", options=OPTIONS)
+HEARD = Heard(in_reach=frozenset("bc"), ready=seats("bc"))
+
+
+@pytest.mark.parametrize(
+    ("options", "is_ready", "expected"),
+    [(OPTIONS, False, True), ("others", False, False), ("others", True, True)],
+)
+def test_who_was_ready_has_the_options_of_the_view(
+    options: str, is_ready: bool, expected: bool
+) -> None:
+    """I2: it was asked with them before it became ready; nobody asks a member that runs."""
+    chain = lineage("F C", options=options)
+    assert chain.tip is not None
+
+    m = draft(chain, ready_in=chain.tip.id if is_ready else None)
+
+    assert expected is facts(m).has_options
+
+
+def test_who_is_ready_anew_is_active_at_once_where_the_others_were_first() -> None:
+    """I8: ready in the view before, it is in the same phase; nothing else will be told."""
+    m = draft(OURS, phase=Phase.READY, heard=HEARD)
+
+    settle(m, 0.0)
+
+    assert (OURS.tip and OURS.tip.id) == m.record.held
+    assert Phase.ACTIVE is m.phase
+
+
+def test_who_waits_for_nothing_has_no_patience_to_lose() -> None:
+    """A deadline of a former wait would begin a ballot of the next one before its time."""
+    assert OURS.tip is not None
+    m = draft(OURS, phase=Phase.ACTIVE, ready_in=OURS.tip.id, heard=HEARD, patience_until=5.0)
+
+    settle(m, 0.0)
+
+    assert m.patience_until is None
+    assert m.says_at is None
+    m.heard = evolve(HEARD, in_reach=frozenset("b"))  # c is to be given up
+    settle(m, 1.0)
+    assert 1.0 < (m.patience_until or 0.0)
+
+
+@pytest.mark.parametrize(("options", "expected"), [({}, False), ({"heartbeat": 0.0}, True)])
+def test_without_heartbeats_nobody_asks_the_register_again(
+    options: dict[str, object], expected: bool
+) -> None:
+    """3.7: no answer is awaited, so a member that hears none serves on."""
+    m = draft("F C", options={"outside": True, **options})
+
+    assert expected is facts(m).hears_majority
+    assert facts(draft("F C", options={"outside": True}, free_until=1.0)).hears_majority
+
+
+def test_who_is_patient_says_nothing_until_that_has_ended() -> None:
+    """It hears nobody, and is to give b and c up: what keeps it from that it says then."""
+    assert OURS.tip is not None
+    m = draft(OURS, phase=Phase.ACTIVE, ready_in=OURS.tip.id, heard=Heard(ready=seats("bc")))
+
+    settle(m, 0.0)
+
+    assert (Phase.SUSPENDED, None) == (m.phase, m.says_at)
+    assert m.patience_until is not None

@@ -1,0 +1,49 @@
+"""Whose turn it is to begin a ballot."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.join.choice_messages import Prepare
+from joinproto.join.heard import Heard
+from joinproto.join.pace import Pace
+from joinproto.join.phases import Phase
+from joinproto.join.state import Setup
+from joinproto.join.store import Ballot
+from joinproto.join.turns import is_out_of_turn, taking_in
+from tests.join.bus import config
+from tests.join.drafts import draft
+from tests.join.pictures import seats, views
+
+
+@pytest.mark.parametrize(
+    ("me", "in_reach", "guests", "turns"),
+    [("b", "ac", "d", 1), ("b", "c", "d", 0), ("b", "ac", "a", 0), ("c", "ab", "", 2)],
+)
+def test_members_that_are_heard_and_go_before_have_their_turns_first(
+    me: str, in_reach: str, guests: str, turns: int
+) -> None:
+    """3.4: of a newcomer that all hear; who is away, or a guest itself, begins nothing."""
+    m = draft("F C", phase=Phase.ACTIVE)
+    m.setup = Setup(config(me))
+    m.heard = Heard(in_reach=frozenset(in_reach), guests=seats(guests))
+
+    assert 10.0 + 2.0 * turns == taking_in(m, 10.0)
+
+
+@pytest.mark.parametrize(("heartbeat", "expected"), [(0.5, True), (0.0, False)])
+def test_without_heartbeats_every_ballot_is_heard(heartbeat: float, expected: bool) -> None:
+    """Whoever is not answered would stay out: nothing makes it ask again."""
+    tip = views("F C")["C"]
+    m = draft("F C", promised=Ballot(1, "b'"), options={"heartbeat": heartbeat})
+    m.pace = Pace().given_to(10.0, "b")
+
+    assert expected is is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(2, "c'")))
+
+
+def test_who_is_gone_is_no_starter_and_holds_nobody() -> None:
+    """Whoever comes back says anew whether it was started."""
+    held = Pace(holder="b", starters=frozenset("bc"))
+
+    assert Pace(holder="", starters=frozenset("c")) == held.without("b")
+    assert Pace(holder="b", starters=frozenset("b")) == held.without("c")

@@ -1,0 +1,75 @@
+"""From whom a member gets its data, and what it asks its host for."""
+
+from __future__ import annotations
+
+import pytest
+
+from joinproto.join.heard import Heard
+from joinproto.join.member import Member
+from joinproto.join.messages import StartUpdate, WantUpdate, Welcome
+from joinproto.join.phases import Phase
+from joinproto.join.store import StoreRecord
+from joinproto.join.updating import find_source, hear_welcome
+from tests.join.bus import config
+from tests.join.drafts import draft, sends
+from tests.join.pictures import lineage, position, seats, views
+
+CHAIN = "F C@F.5"
+TIP = views(CHAIN)["C"]
+
+
+@pytest.mark.parametrize(
+    ("ready", "in_reach", "source"), [("bc", "bc", "b"), ("bc", "c", "c"), ("b", "c", None)]
+)
+def test_who_is_ready_and_heard_feeds_a_member_the_least_name_first(
+    ready: str, in_reach: str, source: str | None
+) -> None:
+    """I7: up to where the view starts; all runs of one world take the same one."""
+    heard = Heard(in_reach=frozenset(in_reach), ready=seats(ready))
+    m = draft(CHAIN, phase=Phase.UPDATING, heard=heard)
+
+    find_source(m)
+
+    assert source == m.source
+    asked = [] if source is None else [StartUpdate(source, TIP, TIP.position, beside=False)]
+    assert asked == m.actions
+    assert ([] if source is None else [(source, WantUpdate(TIP.id))]) == sends(m)
+
+
+def test_who_joins_is_updated_beside_the_view_to_wherever_its_source_is() -> None:
+    """J1: the view runs without it, so nobody knows where its data will end."""
+    m = draft(CHAIN, phase=Phase.JOINING)
+
+    hear_welcome(m, "b", Welcome(TIP.id))
+
+    assert [StartUpdate("b", TIP, None, beside=True)] == m.actions
+    assert m.saw_it_run
+
+
+@pytest.mark.parametrize("chain", ["", CHAIN])
+def test_a_welcome_to_another_view_means_nothing(chain: str) -> None:
+    """It is late, or this member has not learned the view yet."""
+    m = draft(chain, phase=Phase.JOINING)
+
+    hear_welcome(m, "b", Welcome(views("F C")["F"].id))
+
+    assert not m.saw_it_run
+    assert [] == m.actions
+
+
+def test_an_update_that_goes_frame_by_frame_is_written_down_on_its_way() -> None:
+    """I7: the data is at each moment what its position says."""
+    record = StoreRecord(store_id="a'", lineage=lineage(CHAIN), position=position("F.3", CHAIN))
+    member = Member.start(0.0, config("a"), record, seed="s")
+
+    member.update_progress(0.0, position("F.4", CHAIN))
+
+    assert position("F.4", CHAIN) == member.record.position
+
+
+def test_who_is_active_is_not_updated_for_a_late_welcome() -> None:
+    m = draft(CHAIN, phase=Phase.ACTIVE)
+
+    hear_welcome(m, "b", Welcome(TIP.id))
+
+    assert [] == m.actions
