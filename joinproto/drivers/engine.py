@@ -91,8 +91,10 @@ class Engine:
     def step(self, items: Iterable[Item]) -> Iterator[Work]:
         """Tell what happened, then the time, and do all that follows.
 
-        Yields what blocks; it is done when the next one is asked for.
+        Yields what blocks; it is done when the next one is asked for.  What the member's start
+        asks for comes first, however late the first step is.
         """
+        yield from self._perform()
         for item in items:
             self._tell(item)
             if not (isinstance(item, Came) and item.channel is Channel.HOST):

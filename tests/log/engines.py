@@ -117,7 +117,8 @@ class Town:
     ended: dict[str, Stop | Abort | None] = field(factory=dict)
     acknowledged: list[tuple[str, Position]] = field(factory=list)
 
-    def start(self, names: str) -> None:
+    def start(self, names: str, *, late: float = 0.0) -> None:
+        """Start members; the first step of each comes so much later."""
         for name in names:
             config = Config(
                 member=name,
@@ -139,6 +140,7 @@ class Town:
             )
             engine = Engine.start(config, host, seed=name, record=disk.record)
             self.members[name] = Whole(engine, disk, log, app)
+            self.now += late
             self.step(name)
 
     def close(self) -> None:
