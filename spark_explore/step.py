@@ -19,6 +19,7 @@ from attrs import Factory, define, field, frozen
 from models.engine.rowset import RowSet
 from spark_explore.blocks import Block, ranges
 from spark_explore.keys import Keys, Rows, by_owner, keys_of, padded, unique
+from spark_explore.parcels import received, sent
 from spark_explore.session import is_full
 from spark_explore.storage import Storage
 from spark_explore.worker_cache import (
@@ -32,11 +33,10 @@ from spark_explore.worker_cache import (
 
 ROWS, COUNTS, PROBLEM = "rows", "counts", "problem"
 Item = tuple[int, tuple[Any, ...]]
-"""(owner, (ROWS, words, bytes) or (COUNTS, Counts) or (PROBLEM, what, text))."""
+"""(owner, (ROWS, words, Content) or (COUNTS, Counts) or (PROBLEM, what, text))."""
 
 _CHUNK_BYTES = 1 << 22
 _BLOCK_BYTES = 1 << 24
-_PIECE_BYTES = 1 << 21
 _GATHER_BYTES = 1 << 28
 BAD_MAX = 1 << 16
 
@@ -73,7 +73,7 @@ class Task:
 
     `job`, `before`: this job's number, and that of the job that left the first level.
     `flags`: combinations are numbered: always (2), for claims alone (1), or never (0).
-    `always`: the flags that every state must have.
+    `always`: the flags that every state must have.  `by_files`: rows are sent in files.
     """
 
     address: Address
@@ -86,6 +86,7 @@ class Task:
     flags: int
     always: int
     everything: Any = field(repr=False)
+    by_files: bool = False
 
     def cache(self) -> WorkerCache:
         return worker_cache_of(self.address, lambda: bytes(self.everything.value))
@@ -204,8 +205,8 @@ def _gather(task: Task, items: Iterable[Item], rest: list[Item]) -> list[Block]:
             rest.append((owner, (kind, *what)))
             continue
         words, content = what
-        arrived.append(np.frombuffer(content, np.uint64).reshape(-1, words))
-        size += len(content)
+        arrived.append(received(content, words))
+        size += arrived[-1].nbytes
         if size > _GATHER_BYTES:
             block = _joined(task, arrived)
             if block.rows.nbytes > _GATHER_BYTES // 2:
@@ -234,7 +235,7 @@ def _joined(task: Task, arrived: list[Rows]) -> Block:
     words = max((rows.shape[1] for rows in arrived), default=1)
     none = np.zeros((0, words), np.uint64)
     rows = np.concatenate([none, *(padded(rows, words) for rows in arrived)])
-    return Block(*unique(keys_of(rows, wide=task.wide), rows))
+    return Block(*unique(keys_of(rows, wide=task.wide), rows, owned=True))
 
 
 def _judge(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> None:
@@ -290,13 +291,10 @@ class _Outbox:
         task, rows = self._task, self._set.rows[: self._set.count]
         if len(rows) == 0:
             return
-        words = rows.shape[1]
-        piece = max(1, _PIECE_BYTES // (8 * words))
-        for owner, part in by_owner(rows, task.owners, wide=task.wide):
-            for begin in range(0, len(part), piece):
-                content = part[begin : begin + piece].tobytes()
-                self.sent += len(content)
-                yield owner, (ROWS, words, content)
+        self.sent += rows.nbytes
+        parts = by_owner(rows, task.owners, wide=task.wide)
+        for owner, content in sent(task.folder, parts, by_files=task.by_files):
+            yield owner, (ROWS, rows.shape[1], content)
         self._set.clear()
 
 

@@ -29,6 +29,7 @@ from attrs import asdict, define, evolve, field, frozen
 
 from joinproto.errors import UsageProblem
 from models.engine.merging import merged, merged_pairs
+from spark_explore import parcels
 from spark_explore.blocks import ranges
 from spark_explore.keys import Ints, Keys, Rows, known, padded
 
@@ -96,7 +97,7 @@ class Storage:
     written: Callable[[int], None] = field(default=lambda _: None, repr=False)
 
     def make(self) -> None:
-        for name in KINDS:
+        for name in (*KINDS, parcels.FOLDER):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
 
     # -- whole files -------------------------------------------------------------------

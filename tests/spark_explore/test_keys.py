@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from models.engine.fingerprint import fingerprints
+from spark_explore import keys as keys_module
 from spark_explore.keys import by_owner, keys_of, known, owners_of, padded, unique
 
 RANDOM = np.random.default_rng(7)
@@ -14,8 +16,12 @@ def rows_of(count: int, words: int) -> np.ndarray:
     return RANDOM.integers(0, 1 << 63, (count, words), dtype=np.uint64)
 
 
-def test_every_row_has_one_owner_and_shares_are_even() -> None:
+@pytest.mark.parametrize("few", [0, 3])
+def test_every_row_has_one_owner_and_shares_are_even(
+    monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
     """Owners are chosen by a hash: no share is more than a tenth above another."""
+    monkeypatch.setattr(keys_module, "_FEW", few)
     rows = rows_of(30_000, 1)
 
     parts = dict(by_owner(rows, 3, wide=False))
