@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.engine.fingerprint import fingerprints
+from models.engine.merging import sought
 
 Rows = npt.NDArray[np.uint64]
 Keys = npt.NDArray[np.uint64]
@@ -108,7 +109,7 @@ def known(
     found = np.zeros(len(keys), np.bool_)
     if len(run) == 0 or len(keys) == 0:
         return found
-    places = np.searchsorted(run, keys)
+    places = sought(keys, run)
     inside = np.minimum(places, len(run) - 1)
     hits = run[inside] == keys
     if rows_at is None:

@@ -218,11 +218,14 @@ class Storage:
         count, runs = levels.count, share.runs
         if count:
             kept, tail = _split(runs, count)
-            # A level's rows of one word are a run as they are.
             new = evolve(run, count=count)
             runs = (*kept, self._merged(name, (*tail, new)) if tail else new)
         after = Share(level, owner, count, (*share.files, file if count else ""), runs)
         self.note(job, after)
+        if wide and (not runs or runs[-1].keys != run.keys):
+            # Merged into another, and nobody else's.
+            for one in (run.keys, run.places):
+                (self.folder / one).unlink(missing_ok=True)
         return after
 
     def _merged(self, name: str, runs: tuple[Run, ...]) -> Run:

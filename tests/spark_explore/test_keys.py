@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from models.engine.fingerprint import fingerprints
+from models.engine.merging import sought
 from spark_explore import keys as keys_module
 from spark_explore.keys import by_owner, keys_of, known, owners_of, padded, unique
 
@@ -65,3 +66,11 @@ def test_a_row_is_known_only_where_all_its_words_are() -> None:
     found = known(keys, asked, run, lambda at: run_rows[at])
 
     assert [True, True, False, True] == found.tolist()
+
+
+@pytest.mark.parametrize(("asked", "there"), [(0, 9), (9, 0), (500, 500), (40, 5000), (5000, 40)])
+def test_sorted_keys_are_sought_in_one_pass(asked: int, there: int) -> None:
+    """The same places as by halving for each key, also for equal keys and behind the end."""
+    wanted, run = (np.sort(RANDOM.integers(0, 900, n, dtype=np.uint64)) for n in (asked, there))
+
+    assert np.searchsorted(run, wanted).tolist() == sought(wanted, run).tolist()
