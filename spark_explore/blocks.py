@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from attrs import field, frozen
+from attrs import define, field, frozen
 
-from spark_explore.keys import Keys, Rows
+from spark_explore.keys import Keys, Rows, keys_of, padded, unique
 
 RANGE_BYTES = 1 << 23
+GATHER_BYTES = 1 << 28
 
 
 def ranges(arrays: Sequence[Keys], words: int = 1) -> Iterator[list[slice]]:
@@ -59,3 +60,50 @@ def _mapped(array: Keys | Rows, folder: Path) -> tuple[Keys, mmap.mmap]:
         file.flush()
         found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     return np.frombuffer(found, np.uint64), found
+
+
+@define
+class Gathering:
+    """Rows as they arrive, into sorted blocks; all but the last of them lie in files."""
+
+    folder: Path
+    wide: bool
+    _blocks: list[Block] = field(init=False, factory=list)
+    _arrived: list[Rows] = field(init=False, factory=list)
+    _size: int = field(init=False, default=0)
+
+    def add(self, rows: Rows) -> None:
+        self._arrived.append(rows)
+        self._size += rows.nbytes
+        if self._size <= GATHER_BYTES:
+            return
+        block = _joined(self._arrived, wide=self.wide)
+        if block.rows.nbytes > GATHER_BYTES // 2:
+            self._blocks.append(block.stored(self.folder))
+            self._arrived, self._size = [], 0
+        else:
+            self._arrived, self._size = [block.rows], block.rows.nbytes
+
+    def blocks(self) -> list[Block]:
+        return [*self._blocks, _joined(self._arrived, wide=self.wide)]
+
+
+def met(blocks: Sequence[Block], words: int) -> Iterator[tuple[Keys, Rows]]:
+    """Yield the keys and rows of blocks in the order of the keys, each row once."""
+    for parts in ranges([block.keys for block in blocks], words):
+        every = [(block.keys[at], block.rows[at]) for block, at in zip(blocks, parts, strict=True)]
+        if len(every) == 1:
+            keys, rows = every[0]
+            yield keys, padded(rows, words)
+        else:
+            keys = np.concatenate([keys for keys, _ in every])
+            yield unique(keys, np.concatenate([padded(rows, words) for _, rows in every]))
+        for block in blocks:
+            block.rest()
+
+
+def _joined(arrived: Sequence[Rows], *, wide: bool) -> Block:
+    words = max((rows.shape[1] for rows in arrived), default=1)
+    none = np.zeros((0, words), np.uint64)
+    rows = np.concatenate([none, *(padded(rows, words) for rows in arrived)])
+    return Block(*unique(keys_of(rows, wide=wide), rows, owned=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from spark_explore.journal import Journal
 from spark_explore.session import cores_of, explained, open_session, ready
 from spark_explore.storage import Storage, refuse_other_than_a_path, seen_by_all
 from spark_explore.table_server import Outgrown
+from spark_explore.temporary import own_folder
 
 SEED = 20_000
 """A frontier smaller than this is expanded by the driver: Spark would only wait."""
@@ -294,8 +294,5 @@ def _folder(plan: Plan) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         yield folder
         return
-    folder = Path(tempfile.mkdtemp(prefix="joinproto-spark-"))
-    try:
+    with own_folder() as folder:
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

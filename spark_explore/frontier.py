@@ -20,12 +20,12 @@ from models.engine.layout import Layout
 from models.engine.progress import Tick
 from models.engine.search import Search
 from models.memory import resident_bytes
-from spark_explore import step
+from spark_explore import parcels, step
 from spark_explore.keys import Rows, by_owner, keys_of, unique
 from spark_explore.layouts import roomy
 from spark_explore.repack import Repack
 from spark_explore.rpc import packed
-from spark_explore.session import full_disk
+from spark_explore.session import cores_of, full_disk
 from spark_explore.step import Counts, Task
 from spark_explore.storage import Share, Storage
 from spark_explore.table_server import Outgrown, RpcServer, TableServer
@@ -131,6 +131,7 @@ class Frontier:
 
     def open(self) -> None:
         """Take questions from executors."""
+        self.storage.make()
         self.table_server = TableServer(self.search, self.wide, self.numbered)
         self.rpc_server = self.table_server.open(self.host)
 
@@ -190,6 +191,7 @@ class Frontier:
             flags=1 if wanted else 0,
             always=always,
             everything=self._everything,
+            by_files=cores_of(str(context.master)) is not None,
         )
 
     def _run(self, context: Any, task: Task, length: int) -> list[tuple[Any, ...]]:
@@ -198,7 +200,10 @@ class Frontier:
         for level in range(task.first + 1, task.first + length):
             flow = _exchanged(flow, owners).mapPartitionsWithIndex(_middle(task, level))
         flow = _exchanged(flow, owners).mapPartitionsWithIndex(_end(task, task.first + length))
+        parcels.forget(self.storage.folder)
         found: list[tuple[Any, ...]] = flow.collect()
+        # Also before it: a run that was killed, or a job that failed, leaves some.
+        parcels.forget(self.storage.folder)
         return found
 
     @staticmethod

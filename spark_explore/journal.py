@@ -101,7 +101,8 @@ class Journal:
                 f"cannot write to {self.folder}: {error.strerror or error}",
                 next="--resume goes on from the last level kept",
             ) from error
-        for path in self.folder.glob("world-*.bin"):
+        # Also what a killed run had not written to its end.
+        for path in (*self.folder.glob("world-*.bin"), *self.folder.glob(".*-*")):
             if path.name != state["numbers"]:
                 path.unlink(missing_ok=True)
 

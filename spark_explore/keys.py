@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.engine.fingerprint import fingerprints
+from models.engine.merging import sought
 
 Rows = npt.NDArray[np.uint64]
 Keys = npt.NDArray[np.uint64]
@@ -20,6 +21,7 @@ Ints = npt.NDArray[np.int64]
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _HALF = np.uint64(32)
+_FEW = 4
 
 
 def keys_of(rows: Rows, *, wide: bool) -> Keys:
@@ -40,6 +42,13 @@ def by_owner(rows: Rows, owners: int, *, wide: bool) -> Iterator[tuple[int, Rows
         yield 0, rows
         return
     owner = owners_of(keys_of(rows, wide=wide), owners)
+    if owners <= _FEW:
+        # Looking at all for each of a few is faster than sorting.
+        for number in range(owners):
+            places = np.flatnonzero(owner == number)
+            if len(places):
+                yield number, rows.take(places, axis=0)
+        return
     order = np.argsort(owner, kind="stable")
     ends = np.cumsum(np.bincount(owner, minlength=owners))
     begin = 0
@@ -58,10 +67,14 @@ def padded(rows: Rows, words: int) -> Rows:
     return found
 
 
-def unique(keys: Keys, rows: Rows) -> tuple[Keys, Rows]:
-    """Return keys and rows in the order of the keys, each row once."""
+def unique(keys: Keys, rows: Rows, *, owned: bool = False) -> tuple[Keys, Rows]:
+    """Return keys and rows in the order of the keys, each row once.
+
+    `owned`: rows of one word may be sorted where they are.
+    """
     if rows.shape[1] == 1:
-        found = np.sort(rows[:, 0])
+        found = rows[:, 0] if owned else rows[:, 0].copy()
+        found.sort()
         keep = np.ones(len(found), np.bool_)
         # np.unique hashes, and is 50 times slower.
         keep[1:] = found[1:] != found[:-1]
@@ -96,7 +109,7 @@ def known(
     found = np.zeros(len(keys), np.bool_)
     if len(run) == 0 or len(keys) == 0:
         return found
-    places = np.searchsorted(run, keys)
+    places = sought(keys, run)
     inside = np.minimum(places, len(run) - 1)
     hits = run[inside] == keys
     if rows_at is None:

@@ -13,7 +13,8 @@ import numpy as np
 from attrs import frozen
 
 from models.engine.layout import Layout
-from spark_explore.keys import Rows, by_owner, keys_of, padded, unique
+from spark_explore.blocks import Gathering, met
+from spark_explore.keys import by_owner, padded
 from spark_explore.storage import Share, Storage
 
 _BATCH_BYTES = 1 << 30
@@ -63,15 +64,13 @@ class Repack:
     def keep(self, owner: int, items: Iterable[Item], first: int, last: int) -> Iterator[int]:
         """Write an owner's part of some levels."""
         storage, words = Storage(self.folder), self.new.words
-        blocks: dict[int, list[Rows]] = {}
+        arrived = [Gathering(self.folder, words > 1) for _ in range(first, last + 1)]
         for _, (level, content) in items:
-            rows = np.frombuffer(content, np.uint64).reshape(-1, words)
-            blocks.setdefault(level, []).append(rows)
+            arrived[level - first].add(np.frombuffer(content, np.uint64).reshape(-1, words))
         share = Share(-1, owner, 0, (), ())
         if first:
             share = storage.share(self.job, first - 1, owner)
-        for level in range(first, last + 1):
-            rows = np.concatenate([np.zeros((0, words), np.uint64), *blocks.pop(level, [])])
-            keys, rows = unique(keys_of(rows, wide=words > 1), rows)
-            share = storage.extend(self.job, share, [(keys, rows)], words, wide=words > 1)
+        for gathering in arrived:
+            pieces = met(gathering.blocks(), words)
+            share = storage.extend(self.job, share, pieces, words, wide=words > 1)
         yield share.level

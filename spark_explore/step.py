@@ -7,7 +7,7 @@ so that nothing is counted twice or lost when a step runs again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ import numpy.typing as npt
 from attrs import Factory, define, field, frozen
 
 from models.engine.rowset import RowSet
-from spark_explore.blocks import Block, ranges
-from spark_explore.keys import Keys, Rows, by_owner, keys_of, padded, unique
+from spark_explore.blocks import Block, Gathering, met
+from spark_explore.keys import Keys, Rows, by_owner, padded
+from spark_explore.parcels import received, sent
 from spark_explore.session import is_full
 from spark_explore.storage import Storage
 from spark_explore.worker_cache import (
@@ -32,12 +33,10 @@ from spark_explore.worker_cache import (
 
 ROWS, COUNTS, PROBLEM = "rows", "counts", "problem"
 Item = tuple[int, tuple[Any, ...]]
-"""(owner, (ROWS, words, bytes) or (COUNTS, Counts) or (PROBLEM, what, text))."""
+"""(owner, (ROWS, words, Content) or (COUNTS, Counts) or (PROBLEM, what, text))."""
 
 _CHUNK_BYTES = 1 << 22
 _BLOCK_BYTES = 1 << 24
-_PIECE_BYTES = 1 << 21
-_GATHER_BYTES = 1 << 28
 BAD_MAX = 1 << 16
 
 
@@ -73,7 +72,7 @@ class Task:
 
     `job`, `before`: this job's number, and that of the job that left the first level.
     `flags`: combinations are numbered: always (2), for claims alone (1), or never (0).
-    `always`: the flags that every state must have.
+    `always`: the flags that every state must have.  `by_files`: rows are sent in files.
     """
 
     address: Address
@@ -86,6 +85,7 @@ class Task:
     flags: int
     always: int
     everything: Any = field(repr=False)
+    by_files: bool = False
 
     def cache(self) -> WorkerCache:
         return worker_cache_of(self.address, lambda: bytes(self.everything.value))
@@ -183,7 +183,7 @@ def _take_in(
     share = storage.share(before, level - 1, owner)
 
     def new() -> Iterator[tuple[Keys, Rows]]:
-        for arrived in _met(blocks, words):
+        for arrived in met(blocks, words):
             keys, rows = storage.drop_known(share, *arrived)
             if len(rows):
                 _judge(task, cache, rows, counts)
@@ -196,45 +196,14 @@ def _take_in(
 
 def _gather(task: Task, items: Iterable[Item], rest: list[Item]) -> list[Block]:
     """Return the keys and rows that arrived, in sorted blocks; what is no row goes to `rest`."""
-    found: list[Block] = []
-    arrived: list[Rows] = []
-    size = 0
+    gathering = Gathering(task.folder, task.wide)
     for owner, (kind, *what) in items:
-        if kind != ROWS:
-            rest.append((owner, (kind, *what)))
-            continue
-        words, content = what
-        arrived.append(np.frombuffer(content, np.uint64).reshape(-1, words))
-        size += len(content)
-        if size > _GATHER_BYTES:
-            block = _joined(task, arrived)
-            if block.rows.nbytes > _GATHER_BYTES // 2:
-                found.append(block.stored(task.folder))
-                arrived, size = [], 0
-            else:
-                arrived, size = [block.rows], block.rows.nbytes
-    return [*found, _joined(task, arrived)]
-
-
-def _met(blocks: Sequence[Block], words: int) -> Iterator[tuple[Keys, Rows]]:
-    """Yield the keys and rows of blocks in the order of the keys, each row once."""
-    for parts in ranges([block.keys for block in blocks], words):
-        every = [(block.keys[at], block.rows[at]) for block, at in zip(blocks, parts, strict=True)]
-        if len(every) == 1:
-            keys, rows = every[0]
-            yield keys, padded(rows, words)
+        if kind == ROWS:
+            words, content = what
+            gathering.add(received(content, words))
         else:
-            keys = np.concatenate([keys for keys, _ in every])
-            yield unique(keys, np.concatenate([padded(rows, words) for _, rows in every]))
-        for block in blocks:
-            block.rest()
-
-
-def _joined(task: Task, arrived: list[Rows]) -> Block:
-    words = max((rows.shape[1] for rows in arrived), default=1)
-    none = np.zeros((0, words), np.uint64)
-    rows = np.concatenate([none, *(padded(rows, words) for rows in arrived)])
-    return Block(*unique(keys_of(rows, wide=task.wide), rows))
+            rest.append((owner, (kind, *what)))
+    return gathering.blocks()
 
 
 def _judge(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> None:
@@ -290,13 +259,10 @@ class _Outbox:
         task, rows = self._task, self._set.rows[: self._set.count]
         if len(rows) == 0:
             return
-        words = rows.shape[1]
-        piece = max(1, _PIECE_BYTES // (8 * words))
-        for owner, part in by_owner(rows, task.owners, wide=task.wide):
-            for begin in range(0, len(part), piece):
-                content = part[begin : begin + piece].tobytes()
-                self.sent += len(content)
-                yield owner, (ROWS, words, content)
+        self.sent += rows.nbytes
+        parts = by_owner(rows, task.owners, wide=task.wide)
+        for owner, content in sent(task.folder, parts, by_files=task.by_files):
+            yield owner, (ROWS, rows.shape[1], content)
         self._set.clear()
 
 

@@ -29,6 +29,7 @@ from attrs import asdict, define, evolve, field, frozen
 
 from joinproto.errors import UsageProblem
 from models.engine.merging import merged, merged_pairs
+from spark_explore import parcels
 from spark_explore.blocks import ranges
 from spark_explore.keys import Ints, Keys, Rows, known, padded
 
@@ -96,7 +97,7 @@ class Storage:
     written: Callable[[int], None] = field(default=lambda _: None, repr=False)
 
     def make(self) -> None:
-        for name in KINDS:
+        for name in (*KINDS, parcels.FOLDER):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
 
     # -- whole files -------------------------------------------------------------------
@@ -217,11 +218,14 @@ class Storage:
         count, runs = levels.count, share.runs
         if count:
             kept, tail = _split(runs, count)
-            # A level's rows of one word are a run as they are.
             new = evolve(run, count=count)
             runs = (*kept, self._merged(name, (*tail, new)) if tail else new)
         after = Share(level, owner, count, (*share.files, file if count else ""), runs)
         self.note(job, after)
+        if wide and (not runs or runs[-1].keys != run.keys):
+            # Merged into another, and nobody else's.
+            for one in (run.keys, run.places):
+                (self.folder / one).unlink(missing_ok=True)
         return after
 
     def _merged(self, name: str, runs: tuple[Run, ...]) -> Run:

@@ -7,7 +7,7 @@ that is as far as nothing gets everything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -112,9 +112,9 @@ class Replica(Arrays):
 
     def __init__(self, parts: Parts) -> None:
         *shape, set_network = parts["shape"].tolist()
-        kinds = kernel.Shape.__annotations__.values()
-        made = (kind in (bool, "bool") for kind in kinds)
-        fixed = [bool(item) if flag else item for item, flag in zip(shape, made, strict=True)]
+        # Of the very same types as the driver's: loops are compiled once for each.
+        kinds = get_type_hints(kernel.Shape).values()
+        fixed = [kind(item) for item, kind in zip(shape, kinds, strict=True)]
         super().__init__(kernel.Shape(*fixed), set_network=bool(set_network))
         self.around = kernel.Around(*(parts[name] for name in kernel.Around._fields))
         self._values = [0] * self.fields

@@ -27,6 +27,23 @@ def merged_pairs(one: Keys, ones: Ints, other: Keys, others: Ints) -> tuple[Keys
     return keys, numbers
 
 
+def sought(keys: Keys, run: Keys) -> Ints:
+    """Return the first place of a sorted run that is no less than each of some sorted keys.
+
+    As `np.searchsorted`, which begins anew for each key.
+    """
+    found = np.empty(len(keys), np.int64)
+    _seek(_fixed(keys), _fixed(run), found)
+    return found
+
+
+def _fixed(array: Keys) -> Keys:
+    # One type for what is mapped from a file and what is not, and no copy.
+    found = array.view(np.ndarray)
+    found.flags.writeable = False
+    return found
+
+
 def _own(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     # What is mapped from a file is another type to the compiler, and compiled anew.
     return array if type(array) is np.ndarray and array.flags.writeable else np.array(array)
@@ -69,3 +86,25 @@ def _merge_pairs(one: Any, ones: Any, other: Any, others: Any, found: Any, numbe
             found[k] = other[j]
             numbers[k] = others[j]
             j += 1
+
+
+@njit(cache=True)
+def _seek(keys: Any, run: Any, found: Any) -> None:
+    low = 0
+    for i in range(len(keys)):
+        key = keys[i]
+        # In strides that double, from where the key before was found; then halving.
+        stride = 1
+        high = low
+        while high < len(run) and run[high] < key:
+            low = high + 1
+            high += stride
+            stride += stride
+        high = min(high, len(run))
+        while low < high:
+            middle = (low + high) >> 1
+            if run[middle] < key:
+                low = middle + 1
+            else:
+                high = middle
+        found[i] = low

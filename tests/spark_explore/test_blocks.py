@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from models.engine.layout import Layout
 from spark_explore import blocks, step
 from spark_explore.blocks import Block, ranges
 from spark_explore.keys import Rows, keys_of, unique
+from spark_explore.repack import Repack
 from spark_explore.step import ROWS, Item, Task
 from spark_explore.storage import Share, Storage
 from spark_explore.worker_cache import Address
@@ -73,10 +75,10 @@ def test_levels_in_small_blocks_are_the_sets_they_are(
 ) -> None:
     """Nothing is lost, kept twice or taken for another, also where many rows share a key."""
     monkeypatch.setattr(blocks, "RANGE_BYTES", 1 << 8)
-    monkeypatch.setattr(step, "_GATHER_BYTES", 1 << 11)
+    monkeypatch.setattr(blocks, "GATHER_BYTES", 1 << 11)
     wide = words > 1
     if wide:
-        monkeypatch.setattr(step, "keys_of", lambda rows, wide: rows[:, 0] % 19 * wide)
+        monkeypatch.setattr(blocks, "keys_of", lambda rows, wide: rows[:, 0] % 19 * wide)
     most = 40 if wide else 4000
     address = Address("run", "127.0.0.1", 1, "")
     task = Task(address, tmp_path, 1, 1, 0, 0, wide, 0, 0, everything=None)
@@ -89,7 +91,7 @@ def test_levels_in_small_blocks_are_the_sets_they_are(
         items, expected = arrivals(words, most)
         found = step._gather(task, items, [])
         stored += len(found) > 1
-        pieces = (storage.drop_known(share, *one) for one in step._met(found, words))
+        pieces = (storage.drop_known(share, *one) for one in blocks.met(found, words))
         share = storage.extend(1, share, pieces, words, wide=wide)
         level: Rows = storage.level_rows(share, words)
         assert len(level) == share.count
@@ -103,3 +105,48 @@ def test_levels_in_small_blocks_are_the_sets_they_are(
     kept = {name for run in share.runs for name in (run.keys, run.places)} | set(share.files)
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.glob("[lr]*/*")}
     assert kept - {""} == left
+
+
+def test_a_run_that_was_merged_at_once_leaves_no_file(tmp_path: Path) -> None:
+    """Keys and places of a level beside those of all: the disk would hold them twice."""
+    storage = Storage(tmp_path)
+    storage.make()
+    share = Share(-1, 0, 0, (), ())
+
+    for _ in range(3):
+        rows = RANDOM.integers(0, 1 << 63, (100, 2), dtype=np.uint64)
+        piece = unique(keys_of(rows, wide=True), rows)
+        share = storage.extend(share.level + 2, share, [piece], 2, wide=True)
+        last = {f"runs/{path.name}" for path in (tmp_path / "runs").glob(f"*{share.level + 1}-*")}
+        assert {name for run in share.runs for name in (run.keys, run.places)} == last
+
+
+def test_levels_that_are_packed_anew_need_not_fit_into_memory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What arrives of a level lies in files but for the last block, as in a level's own job."""
+    monkeypatch.setattr(blocks, "GATHER_BYTES", 1 << 11)
+    stored: list[int] = []
+    keep = Block.stored
+
+    def noted(self: Block, folder: Path) -> Block:
+        stored.append(len(self.keys))
+        return keep(self, folder)
+
+    monkeypatch.setattr(Block, "stored", noted)
+    Storage(tmp_path).make()
+    layout = Layout([8], 1)
+    levels = [RANDOM.integers(0, 1 << 63, (2000, 1), dtype=np.uint64) for _ in range(2)]
+    items = [
+        (0, (level, rows[at : at + 50].tobytes()))
+        for at in range(0, 2000, 50)
+        for level, rows in enumerate(levels)
+    ]
+
+    list(Repack(tmp_path, 1, 1, layout, layout, 0).keep(0, items, 0, 1))
+
+    for level, rows in enumerate(levels):
+        storage = Storage(tmp_path)
+        found = storage.level_rows(storage.share(1, level, 0), 1)
+        assert np.sort(rows, axis=0).tolist() == found.tolist()
+    assert len(stored) > 10

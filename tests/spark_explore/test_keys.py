@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from models.engine.fingerprint import fingerprints
+from models.engine.merging import sought
+from spark_explore import keys as keys_module
 from spark_explore.keys import by_owner, keys_of, known, owners_of, padded, unique
 
 RANDOM = np.random.default_rng(7)
@@ -14,8 +17,12 @@ def rows_of(count: int, words: int) -> np.ndarray:
     return RANDOM.integers(0, 1 << 63, (count, words), dtype=np.uint64)
 
 
-def test_every_row_has_one_owner_and_shares_are_even() -> None:
+@pytest.mark.parametrize("few", [0, 3])
+def test_every_row_has_one_owner_and_shares_are_even(
+    monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
     """Owners are chosen by a hash: no share is more than a tenth above another."""
+    monkeypatch.setattr(keys_module, "_FEW", few)
     rows = rows_of(30_000, 1)
 
     parts = dict(by_owner(rows, 3, wide=False))
@@ -59,3 +66,11 @@ def test_a_row_is_known_only_where_all_its_words_are() -> None:
     found = known(keys, asked, run, lambda at: run_rows[at])
 
     assert [True, True, False, True] == found.tolist()
+
+
+@pytest.mark.parametrize(("asked", "there"), [(0, 9), (9, 0), (500, 500), (40, 5000), (5000, 40)])
+def test_sorted_keys_are_sought_in_one_pass(asked: int, there: int) -> None:
+    """The same places as by halving for each key, also for equal keys and behind the end."""
+    wanted, run = (np.sort(RANDOM.integers(0, 900, n, dtype=np.uint64)) for n in (asked, there))
+
+    assert np.searchsorted(run, wanted).tolist() == sought(wanted, run).tolist()

@@ -1,0 +1,36 @@
+"""Rows on their way: they arrive as they were sent, also through files, and leave none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spark_explore import parcels
+from spark_explore.storage import Storage
+
+RANDOM = np.random.default_rng(5)
+
+
+@pytest.mark.parametrize("by_files", [False, True])
+def test_rows_arrive_as_they_were_sent(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, by_files: bool
+) -> None:
+    """In pieces or whole, twice if a step runs twice; nothing is left once they are forgotten."""
+    monkeypatch.setattr(parcels, "_PIECE_BYTES", 1 << 8)
+    Storage(tmp_path).make()
+    rows = {
+        owner: RANDOM.integers(0, 1 << 63, (70 * owner, 2), dtype=np.uint64) for owner in (1, 2)
+    }
+
+    first = list(parcels.sent(tmp_path, rows.items(), by_files=by_files))
+    again = list(parcels.sent(tmp_path, rows.items(), by_files=by_files))
+
+    for found in (first, again):
+        for owner, part in rows.items():
+            arrived = [parcels.received(what, 2) for other, what in found if other == owner]
+            assert (np.concatenate(arrived) == part).all()
+    assert 2 * by_files == len(list((tmp_path / parcels.FOLDER).iterdir()))
+    parcels.forget(tmp_path)
+    assert [] == list((tmp_path / parcels.FOLDER).iterdir())

@@ -1,0 +1,31 @@
+"""A replica of the driver's tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+
+from models import load_world
+from models.engine.arrays import Arrays
+from models.engine.search import Search
+from spark_explore.table_server import TableServer
+from spark_explore.worker_cache import Address, RemoteTables
+
+
+def compiled_for(tables: Arrays) -> list[Any]:
+    cells, adds = tables.cells.sparse, tables.adds_table.sparse
+    given = (tables.lookup(), cells, adds, tables.sets(), tables.shape())
+    return [numba.typeof(part) for part in given]
+
+
+def test_a_replica_has_the_very_types_of_the_tables() -> None:
+    """Loops are compiled for types: of others, every executor compiles half a minute more."""
+    search = Search(load_world("two-phase-commit"), numbers_contents=False)
+    search.run()
+
+    nowhere = Address("run", "127.0.0.1", 1, "")
+    replica = RemoteTables(nowhere, TableServer(search, wide=False).everything())
+
+    assert compiled_for(search.tables) == compiled_for(replica)
+    assert search.tables.shape() == replica.shape()

@@ -1,0 +1,27 @@
+"""Folders in the system's temporary one: each run removes its own, and what others left."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from spark_explore.temporary import own_folder
+
+
+def test_a_run_removes_what_a_killed_one_left_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The folder of a run that lives is held; one without a lock is somebody else's."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    killed, other = tmp_path / "joinproto-spark-killed", tmp_path / "joinproto-spark-other"
+    for folder in (killed, other):
+        (folder / "levels").mkdir(parents=True)
+    (killed / "held").touch()
+
+    with own_folder() as first, own_folder() as second:
+        assert {first, second, other} == set(tmp_path.iterdir())
+        assert first != second
+
+    assert [other] == list(tmp_path.iterdir())
