@@ -208,14 +208,16 @@ class Frontier:
 
     @staticmethod
     def _refuse(found: Iterable[tuple[Any, ...]]) -> None:
-        for kind, *what in found:
-            if kind == step.PROBLEM and what[0] == "full":
-                raise full_disk(what[1])
-            if kind == step.PROBLEM:
-                raise EnvironmentProblem(
-                    f"an executor failed: {what[1] or what[0]}",
-                    next="every executor must reach the driver and open the folder of the run",
-                )
+        problems = [what for kind, *what in found if kind == step.PROBLEM]
+        # First: where one could not write, another one does not find it.
+        for what, text in problems:
+            if what == "full":
+                raise full_disk(text)
+        for what, text in problems:
+            raise EnvironmentProblem(
+                f"an executor failed: {text or what}",
+                next="every executor must reach the driver and open the folder of the run",
+            )
 
     def repack(self, context: Any) -> None:
         """Make room for numbers that no longer fit, in all rows there are."""

@@ -93,29 +93,34 @@ class Task:
 
 def start(task: Task, owner: int) -> Iterator[Item]:
     """Expand the owner's part of the first level."""
-    yield from _guarded(task, owner, lambda: _expand_stored(task, owner))
+    yield from _guarded(task, owner, lambda: _expand_stored(task, owner), [])
 
 
 def middle(task: Task, owner: int, level: int, items: Iterable[Item]) -> Iterator[Item]:
     """Take in `level`, and expand it."""
     rest: list[Item] = []
-    yield from _guarded(task, owner, lambda: _middle(task, owner, level, items, rest))
+    yield from _guarded(task, owner, lambda: _middle(task, owner, level, items, rest), rest)
 
 
 def end(task: Task, owner: int, level: int, items: Iterable[Item]) -> Iterator[tuple[Any, ...]]:
     """Take in the last level of the job; yield what was counted in all of them."""
     rest: list[Item] = []
-    for _, what in _guarded(task, owner, lambda: _end(task, owner, level, items, rest)):
+    for _, what in _guarded(task, owner, lambda: _end(task, owner, level, items, rest), rest):
         yield what
 
 
-def _guarded(task: Task, owner: int, work: Any) -> Iterator[Item]:
-    """What goes wrong travels to the driver like everything else: it knows what to say."""
+def _guarded(task: Task, owner: int, work: Any, rest: list[Item]) -> Iterator[Item]:
+    """What goes wrong travels to the driver like everything else: it knows what to say.
+
+    So does what came with the rows, `rest`: where a step before failed, it says why this one does.
+    """
     try:
         yield from _leaving(work())
     except Stopped:
+        yield from rest
         yield owner, (PROBLEM, "stopped", "")
     except OSError as error:
+        yield from rest
         yield owner, (PROBLEM, "full" if is_full(error) else "system", f"{error}")
 
 
@@ -147,6 +152,7 @@ def _middle(
     cache = task.cache()
     counts, rows = _take_in(task, cache, owner, level, items, rest)
     yield from rest
+    rest.clear()
     if len(rows):
         yield from _expand(task, cache, rows, counts)
     counts.expanded = True
