@@ -31,7 +31,7 @@ ROOM = 1 << 20
 _ROOM_MIN = 1 << 16
 """So many in any case; and where memory has no room for more."""
 
-_TODO = 1 << 14
+_LISTED = 1 << 14
 """Steps of one row that are listed at most; who has more is expanded by one alone."""
 
 _LINE = 64
@@ -105,7 +105,7 @@ class Together:
         self._recent = np.zeros((count, _RECENT), np.uint64)
         self._info = np.empty((count, ROOM), np.int64)
         self._source = np.empty((count, ROOM), np.int64)
-        self._todo = np.zeros((count, _TODO, 5), np.int64)
+        self._todo = np.zeros((count, _LISTED, 5), np.int64)
         self._looped = np.zeros((count, ROOM), np.int64)
         self._redo = np.empty((count, ROOM), np.int64)
         self._places = np.empty((count, count * ROOM), np.int64)
