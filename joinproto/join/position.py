@@ -46,7 +46,7 @@ def compare_positions(
     forgotten = False
     while one is not None and other is not None and one.view != other.view:
         view, other_view = _find(one.view, lineages), _find(other.view, lineages)
-        forgotten = forgotten or view is None or other_view is None
+        forgotten = view is None or other_view is None
         # The later view is not on the way to the earlier one, so its frames are not in the
         # other's data: go back to where it starts.  If one view is forgotten, go back from
         # the known one; whoever arrives at the forgotten view came from a later one.

@@ -77,7 +77,7 @@ def _cases(members: tuple[Status, ...]) -> tuple[Case[Phase] | None, ...]:
         return tuple(
             None if status.active else _joining(given, at) for at, status in enumerate(members)
         )
-    return _initialization(given) if members else ()
+    return _initialization(given)
 
 
 # -- nobody is active ----------------------------------------------------------------------
@@ -138,8 +138,6 @@ def _started(given: Given, view: View, answers: Sequence[Answer]) -> tuple[Case[
 def _refusal(given: Given) -> Case[Phase] | None:
     """Return why these stores cannot be one cluster: what each hears when it says hello."""
     paths = [path for path in dict.fromkeys(given.paths) if path]
-    if len(paths) < 2:
-        return None
     found: Case[Phase] | None = None
     config = Config(member="-", electors=frozenset("-"))
     for own in paths:
@@ -184,7 +182,6 @@ class Voters:
         persistent = {
             name for name, at in places.items() if given.members[at].store is not Store.NONE
         }
-        is_new = not any(given.paths)
         names: set[str] = set()
         seats: set[Seat] = set()
         for number, name in enumerate(dict.fromkeys(places if told is None else told)):
@@ -195,7 +192,7 @@ class Voters:
                 continue
             seat = given.seat(places[name])
             names.add(seat.member)
-            if is_new or given.paths[places[name]]:
+            if given.paths[places[name]]:
                 seats.add(seat)
             elif told is not None:
                 seats.add(Seat(seat.member, f"lost by {seat.member}"))

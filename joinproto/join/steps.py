@@ -30,7 +30,6 @@ from joinproto.join.greeting import hear_hello, hear_refused, hello, hello_to_me
 from joinproto.join.heard import Heard
 from joinproto.join.ids import ViewId
 from joinproto.join.learning import hear_ready
-from joinproto.join.lineage import verify_position
 from joinproto.join.malformed import Malformed
 from joinproto.join.messages import (
     Batch,
@@ -133,8 +132,7 @@ def peer_down(m: Draft, now: float, peer: str) -> None:
     if m.closes_until is not None and _is_cut_off(m):
         # The others give it up after their patience: it may not stop them when it is back.
         m.closes_until = min(m.closes_until, now + pause(m))
-    if m.phase in RUNNING:
-        settle(m, now)
+    settle(m, now)
 
 
 def receive(m: Draft, now: float, peer: str, message: Message) -> None:
@@ -200,7 +198,6 @@ def update_overwrites(m: Draft, now: float) -> None:
 
 def update_progress(m: Draft, now: float, position: Position | None) -> None:
     require_thawed(m)
-    verify_position("update_progress", position, m.record.lineage)
     m.write(evolve(m.record, position=position, update_unfinished=False))
     settle(m, now)
 
@@ -254,6 +251,5 @@ def _is_cut_off(it: Known) -> bool:
 
 
 def _end(m: Draft, now: float) -> None:
-    if m.phase in RUNNING:
-        m.is_done = True
-        settle(m, now)
+    m.is_done = True
+    settle(m, now)

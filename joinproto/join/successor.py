@@ -66,43 +66,32 @@ class Proposer:
 
     def _row(self, evidence: Evidence, seat: Seat, answer: Answer | None) -> Row:
         tip, config = evidence.lineage.tip, self.config
+        electors = config.electors if tip is None else tip.electors
+        founders = len(config.electors) if config.found_with is None else config.found_with
         row = Row(
             id=_id(seat),
             answered=answer is not None,
             is_member=tip is not None and seat in tip.members,
             is_elector=tip is not None and seat in tip.electors,
             is_founder=seat.member in config.electors,
-            options=config.digest,
-        )
-        if answer is not None:
-            is_empty = tip is None
-            row = evolve(
-                row,
-                has_store=not answer.transient,
-                is_sure=not is_empty
-                and evidence.is_sure(answer)
-                and self._may_stay(evidence, answer),
-                covers=not is_empty and evidence.covers(answer),
-                is_clean=evidence.is_clean(answer),
-                fits=self._may_stay(evidence, answer),
-                is_marked=answer.is_marked,
-                leaves=answer.leaves,
-                options=answer.options,
-            )
-        if seat != self.seat:
-            return row
-        electors = config.electors if tip is None else tip.electors
-        majority = len(electors) // 2 + 1
-        founders = len(config.electors) if config.found_with is None else config.found_with
-        if config.outside:
-            majority = 0  # fewer than none: never
-        return evolve(
-            row,
             wait_for=config.wait_for,
-            majority=majority,
+            majority=0 if config.outside else len(electors) // 2 + 1,  # fewer than none: never
             founders=founders,
             closes=self.closes,
             is_automatic=config.total_failure is TotalFailure.AUTOMATIC,
+        )
+        if answer is None:
+            return row
+        return evolve(
+            row,
+            has_store=not answer.transient,
+            is_sure=evidence.is_sure(answer) and self._may_stay(evidence, answer),
+            covers=evidence.covers(answer),
+            is_clean=evidence.is_clean(answer),
+            fits=self._may_stay(evidence, answer),
+            is_marked=answer.is_marked,
+            leaves=answer.leaves,
+            options=answer.options,
         )
 
     def _may_stay(self, evidence: Evidence, answer: Answer) -> bool:
@@ -132,13 +121,13 @@ class Proposer:
                 time=self.time,
                 digest=self.digest,
             )
-        # Who is sure stays.  Who was stopped and has all of it may stay, too: it needs the
-        # last frames at most.  Before the first activation whoever is there may come in.
+        # Who is sure has all of it, and stays.  Who was stopped and has all of it may stay, too:
+        # it needs the last frames at most.  Before the first activation whoever is there may
+        # come in.
         fit = [
             item
             for item in answers
-            if self._may_stay(evidence, item)
-            and (item in sure or evidence.covers(item) or not was_active)
+            if self._may_stay(evidence, item) and (evidence.covers(item) or not was_active)
         ]
         fit += self._to_be_fed(evidence, fit)
         stays = self._staying(tip, fit, sure)
@@ -168,8 +157,8 @@ class Proposer:
         """
         if any(map(_keeps, fit)):
             return []
-        rest = (item for item in evidence.answers if _keeps(item) and item not in fit)
-        return [item for item in rest if self._may_stay(evidence, item)]
+        stores = filter(_keeps, evidence.answers)
+        return [item for item in stores if self._may_stay(evidence, item)]
 
     def _sources(self, among: Sequence[Answer], stays: Sequence[Answer]) -> list[Answer]:
         """Return those that stay: the others are fed by members alone."""
@@ -307,7 +296,7 @@ class Proposer:
         voters = {seat for seat in members - transient if seat.member in names}
         here = {seat.member for seat in voters}
         kept = {seat for seat in tip.electors - leaving if seat.member not in here}
-        return frozenset(voters | kept) or tip.electors
+        return frozenset(voters | kept)
 
     def _covering(self, evidence: Evidence, among: Sequence[Answer]) -> Position | None:
         stores = [item for item in among if not item.transient]

@@ -320,7 +320,7 @@ def verify_successor(parent: View, view: View) -> None:
         "number", view.number == parent.number + 1, view.number, f"{parent.number + 1}, the next"
     )
     may_follow = parent.is_open or kind is Kind.RESTART
-    require(f"kind behind a {parent.kind.name}", may_follow, Said(kind.name), _followers(parent))
+    require(f"kind behind a {parent.kind.name}", may_follow, Said(kind.name), "RESTART")
     _require_kept("cluster_name", parent, view)
     _require_known(view.electors, parent.electors | view.members)
     if kind is not Kind.RESTART:
@@ -337,10 +337,6 @@ def verify_successor(parent: View, view: View) -> None:
         # with the clean disk lost, the view starts where the best of the others ends.
         here, there = view.position.seq, 0 if parent.position is None else parent.position.seq
         require("position of a RESTART", here < there, Said(f"frame {here}"), f"{there} or before")
-
-
-def _followers(parent: View) -> str:
-    return "CHANGE, CLOSE or RESTART" if parent.is_open else "RESTART"
 
 
 def _require_kept(name: str, parent: View, view: View) -> None:
