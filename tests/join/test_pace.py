@@ -163,6 +163,10 @@ def test_patience_follows_what_answers_take() -> None:
         steady = steady.asking(0.0, two).answered(0.8, two)
     assert pytest.approx(2 * 0.8, rel=0.01) == steady.patience(0.5)
     assert pace == pace.answered(3.0, Ballot(9, "s")), "nobody asked in it"
+    slower = pace
+    for _ in range(80):
+        slower = slower.asking(0.0, two).answered(2.0, two)
+    assert pytest.approx(2 * 2.0, rel=0.01) == slower.patience(0.5)
 
 
 def test_an_answer_to_what_was_asked_twice_says_nothing() -> None:
