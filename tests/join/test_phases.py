@@ -7,12 +7,30 @@ from attrs import evolve
 
 from joinproto.join.phases import Facts, Phase, standing
 
+READY = Facts(has_tip=True, is_open=True, is_member=True, has_data=True, is_ready=True)
+
 
 @pytest.mark.parametrize(
     ("facts", "phase", "name"),
     [
         (Facts(is_aborted=True, is_done=True), Phase.ABORTED, "a verdict"),
         (Facts(), Phase.INITIALIZING, "nothing is founded"),
+        (READY, Phase.READY, "others are not ready"),
+        (
+            evolve(READY, all_ready=True, hears_majority=False),
+            Phase.READY,
+            "fewer than N",
+        ),
+        (
+            evolve(READY, was_ready=True, has_options=False),
+            Phase.INITIALIZING,
+            "goes on only through a new view",
+        ),
+        (
+            evolve(READY, has_options=False, has_data=False),
+            Phase.INITIALIZING,
+            "its options are not those of the view",
+        ),
     ],
 )
 def test_the_first_case_counts(facts: Facts, phase: Phase, name: str) -> None:
@@ -24,8 +42,7 @@ def test_the_first_case_counts(facts: Facts, phase: Phase, name: str) -> None:
 
 def test_who_is_one_of_fewer_than_n_is_ready_and_does_not_serve() -> None:
     """W1: until N were active once, whoever waits for them serves nobody."""
-    row = Facts(has_tip=True, is_open=True, is_member=True, has_data=True, is_ready=True)
-    few = evolve(row, has_options=True, all_ready=True, hears_majority=True)
+    few = evolve(READY, has_options=True, all_ready=True, hears_majority=True)
 
     assert Phase.READY is standing().choose((few,), 0).outcome
     assert Phase.ACTIVE is standing().choose((evolve(few, has_n=True),), 0).outcome
