@@ -9,10 +9,12 @@ import pytest
 from attrs import evolve
 
 from joinproto.join import proposing
+from joinproto.join.draft import Draft
 from joinproto.join.heard import Heard
 from joinproto.join.messages import Waiting
 from joinproto.join.pace import Pace
 from joinproto.join.proposing import _yields
+from joinproto.join.store import Ballot
 from joinproto.join.view import Seat
 from tests.join.bus import config
 from tests.join.drafts import draft
@@ -80,12 +82,16 @@ def test_who_may_come_back_is_worth_waiting_for_where_this_member_was_started(
     assert set(expected) == proposing.expected(m)
 
 
+def running() -> Draft:
+    """Return the member `a` of a view in which it was ready."""
+    chain = lineage("F C", options=config("a").digest)
+    assert chain.tip is not None
+    return draft(chain, ready_in=chain.tip.id, held=chain.tip.id, was_active=True)
+
+
 def test_a_copy_of_a_store_proves_nothing() -> None:
     """3.6: `x` and the guest `y` have copies of the store of `b`."""
-    chain = lineage("F C", options=config("a").digest)
-    tip = chain.tip
-    assert tip is not None
-    m = draft(chain, ready_in=tip.id, held=tip.id, was_active=True)
+    m = running()
     answers = [evolve(m.status, seat=Seat(name, "b'")) for name in "bx"]
     heard = Heard(in_reach=frozenset("bxy"), answers=frozenset(answers))
     m.heard = evolve(heard, guests=frozenset({Seat("y", "b'")}))
@@ -97,10 +103,7 @@ def test_a_copy_of_a_store_proves_nothing() -> None:
 
 
 def test_who_leaves_others_their_turns_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    chain = lineage("F C", options=config("a").digest)
-    tip = chain.tip
-    assert tip is not None
-    m = draft(chain, ready_in=tip.id, held=tip.id, was_active=True)
+    m = running()
     monkeypatch.setattr(proposing, "_yields", lambda *_: True)
 
     assert proposing.proposal(m, 0.0) is None
@@ -108,3 +111,54 @@ def test_who_leaves_others_their_turns_says_so(monkeypatch: pytest.MonkeyPatch) 
     (said,) = m.events
     assert isinstance(said, Waiting)
     assert (proposing.BETTER, "this one would be a alone") == (said.case, said.detail)
+
+
+def test_a_view_shows_when_it_was_proposed() -> None:
+    """3.1: in milliseconds since 1970, of which `now` tells a part."""
+    m = running()
+    m.setup = evolve(m.setup, epoch=1_000)
+
+    view = proposing.proposal(m, 2.5)
+
+    assert 3_500 == (view and view.time)
+
+
+def test_a_guest_that_said_that_it_keeps_nothing_does_not_vote() -> None:
+    """3.4: c is here with another store; its name is that of an elector."""
+    m = running()
+    guest = Seat("c", "c2")
+    m.heard = Heard(in_reach=frozenset("c"), guests=frozenset({guest}))
+    votes = proposing.proposal(m, 0.0)
+    m.heard = evolve(m.heard, transients=frozenset({guest}))
+
+    silent = proposing.proposal(m, 0.0)
+
+    assert votes is not None
+    assert guest in votes.electors
+    assert silent is not None
+    assert guest in silent.members - silent.electors
+
+
+def test_who_may_propose_nothing_says_by_which_table() -> None:
+    """4.2: it was started again, and so were all, as far as it knows."""
+    m = running()
+    m.ready_in = None
+
+    assert proposing.proposal(m, 0.0) is None
+
+    (said,) = m.events
+    assert isinstance(said, Waiting)
+    assert ("chain-going-on", "too few members") == (said.table, said.case)
+
+
+def test_two_ballots_of_a_process_have_two_views() -> None:
+    """3.1: one that was given up and one that is chosen must not have the same id."""
+    m = running()
+    first = proposing.proposal(m, 0.0)
+    m.write(evolve(m.record, promised=Ballot(2, "a'")))
+
+    second = proposing.proposal(m, 0.0)
+
+    assert first is not None
+    assert second is not None
+    assert first.id != second.id
