@@ -67,6 +67,7 @@ def told(
         ("*oX oX!", 1),
         ("*t oX e", 1),
         ("*oX *oY oX e", 1),
+        ("*t *oX oX", 1),
     ],
 )
 def test_it_says_what_the_note_says(picture: str, wait_for: int) -> None:
@@ -193,6 +194,11 @@ def test_a_clean_store_does_not_restart_beside_one_that_served_since() -> None:
     assert "wait I6; wait I6" == short(verdict)
 
 
+def test_stores_of_two_clusters_abort() -> None:
+    """I4: nobody has served yet; beside a running cluster it would be J3."""
+    assert "abort I4; abort I4" == short(chain("oX oY", 2))
+
+
 def test_two_successors_of_one_view_abort() -> None:
     """Diverged is a fork: nobody may guess which side is right."""
     verdict = told("oX oX", "X V", "X W")
@@ -290,6 +296,42 @@ def test_clean_stores_that_differ_are_named_before_others() -> None:
     assert case is not None
     assert "clean stores differ" == case.name
     assert "abort I5; abort I5; abort I5" == short(told("cXF cXG oX", "", "", "X W"))
+
+
+def test_each_active_member_answers_by_the_views_that_it_knows() -> None:
+    """3.4: a has not learned W; b has, and takes in who knows it."""
+    verdict = told("*oX *oX oX", "X V", "X V W", "X V W")
+
+    assert "unaffected -; unaffected -; update J2 from b" == short(verdict)
+
+
+def test_an_active_member_that_tells_no_views_knows_those_of_another_one() -> None:
+    """J2: all that are active are in one view; the newcomer has its data."""
+    verdict = told("*oX *oX oX", "", "X V", "X V")
+
+    assert "unaffected -; unaffected -; update J2 from a,b" == short(verdict)
+
+
+def test_a_clean_store_beside_a_branch_is_of_no_other_shutdown() -> None:
+    """I5 is about clean stores; of two, the operator would look at the wrong thing."""
+    assert {"wrong-store"} == reasons(told("cXF oX", "", "X W"))
+
+
+def test_an_active_member_that_tells_no_views_is_of_its_own_cluster() -> None:
+    """J3: the views that b tells are another one's; a refuses whoever comes from there."""
+    verdict = told("*oX *oY oY", "", "Y W", "Y W")
+
+    assert "unaffected -; unaffected -; abort J3" == short(verdict)
+
+
+def test_whoever_is_active_has_an_open_view_behind_the_close_that_it_tells() -> None:
+    assert "unaffected -; update J2 from a" == short(told("*oX cXF", "X F", "X F"))
+
+
+def test_n_is_that_of_an_elector() -> None:
+    """I1, before I2: who does not vote proposes nothing, and waits for nobody."""
+    assert "abort I2; abort I2" == short(told("t/5 cXF/1", electors="b"))
+    assert "wait I1; wait I1" == short(told("t/1 cXF/5", electors="b"))
 
 
 def test_a_restart_starts_where_what_was_closed_ends() -> None:
