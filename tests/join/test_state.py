@@ -6,6 +6,8 @@ from itertools import permutations
 
 import pytest
 
+from joinproto.join.heard import Heard
+from joinproto.join.phases import Phase
 from tests.join.drafts import draft
 
 DUES = ("patience_until", "next_beat", "free_until", "says_at")
@@ -26,3 +28,28 @@ def test_the_deadline_is_the_earliest_of_what_it_waits_for(order: tuple[str, ...
         setattr(m, name, 5.0)
 
         assert m.deadline == 1.0
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_who_is_active_serves_and_nobody_else(phase: Phase) -> None:
+    """3.5: who is suspended, or frozen, acknowledges nothing."""
+    assert draft("F", phase=phase).is_serving is (phase.value == "active")
+
+
+@pytest.mark.parametrize(
+    ("chain", "names"), [("", "xy"), ("F", "bc"), ("F C:ab", "bc"), ("F C:ab C2", "b")]
+)
+def test_the_members_of_the_tip_and_those_that_it_left_out_are_neighbours(
+    chain: str, names: str
+) -> None:
+    """3.4: a leaver waits until the others know; before the founding all in reach are asked."""
+    m = draft(chain, heard=Heard(in_reach=frozenset("yx")))
+
+    assert list(names) == m.neighbours
+
+
+@pytest.mark.parametrize(
+    ("chain", "orders"), [("", False), ("F", True), ("F C:ab", True), ("F C:bc", False)]
+)
+def test_the_least_of_the_members_orders_the_frames(chain: str, orders: bool) -> None:
+    assert orders is draft(chain).is_sequencer
