@@ -6,6 +6,7 @@ from joinproto.join.choice import Choice
 from joinproto.join.draft import Draft
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Message
+from joinproto.join.outside import OutsideChoice
 from joinproto.join.state import Setup
 from joinproto.join.store import StoreRecord
 from tests.join.bus import config
@@ -22,7 +23,8 @@ def draft(chain: str | Lineage = "", **more: object) -> Draft:
     kept = {name: more.pop(name) for name in ("held", "position", "promised") if name in more}
     options: dict[str, object] = more.pop("options", {})  # type: ignore[assignment]
     record = StoreRecord(store_id="a'", lineage=views, **kept)  # type: ignore[arg-type]
-    choice = Choice(member="a", record=record, founders=frozenset("abc"))
+    kind = OutsideChoice if options.get("outside") else Choice
+    choice = kind(member="a", record=record, founders=frozenset("abc"))
     return Draft(Setup(config("a", **options)), choice, **more)  # type: ignore[arg-type]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from attrs import evolve
 from attrs.exceptions import FrozenInstanceError
@@ -9,18 +11,19 @@ from attrs.exceptions import FrozenInstanceError
 from joinproto.errors import MisuseError
 from joinproto.join import steps
 from joinproto.join.answers import Answer
+from joinproto.join.choice_messages import Prepare
 from joinproto.join.draft import Draft, step
 from joinproto.join.heard import Heard
-from joinproto.join.messages import Action, Batch, Closing, Heartbeat, OpenForClients
+from joinproto.join.messages import Action, Batch, Closing, Heartbeat, Hello, OpenForClients
 from joinproto.join.outbox import NOTHING, Outbox, both
 from joinproto.join.pace import Pace
-from joinproto.join.phases import Phase
+from joinproto.join.phases import RUNNING, Phase
 from joinproto.join.state import MemberState, Setup
 from joinproto.join.store import Ballot, StoreRecord
 from joinproto.join.view import Seat
 from tests.join.bus import cluster, config
 from tests.join.drafts import draft, sends
-from tests.join.pictures import views
+from tests.join.pictures import position, seats, views
 
 
 def alone() -> tuple[MemberState, Batch]:
@@ -138,6 +141,15 @@ def test_a_shutdown_that_nobody_heard_lasts_on_when_a_majority_is_heard(
     assert m.closes_until == pytest.approx(expected)
 
 
+def test_a_member_is_no_peer_of_itself() -> None:
+    """Whatever a host's list of connections says: it would greet itself."""
+    m = draft("F C")
+
+    steps.peer_up(m, 1.0, "a")
+
+    assert (frozenset(), []) == (m.heard.in_reach, m.sends)
+
+
 @pytest.mark.parametrize(("chain", "kept"), [("F C", True), ("", False)])
 def test_an_answer_outlives_its_connection_where_there_is_a_view(chain: str, kept: bool) -> None:
     """3.3: it stands still; before a founding the member may come back with another store."""
@@ -171,6 +183,71 @@ def test_nobody_waits_longer_for_a_ballot_whose_holder_is_gone(peer: str, until:
     assert until == m.patience_until
 
 
+@pytest.mark.parametrize(("left", "until"), [("c", 9.0), ("", 3.0)])
+def test_a_shutdown_is_given_up_soon_by_who_hears_no_majority(left: str, until: float) -> None:
+    """S2: the others give it up after their patience, and go on."""
+    m = draft("F C", closes_until=9.0, heard=Heard(in_reach=frozenset("b" + left)))
+
+    steps.peer_down(m, 1.0, "b")
+
+    assert until == m.closes_until
+
+
+def test_who_is_gone_is_left_no_time() -> None:
+    """3.3: its ballot ends with it."""
+    m = draft("F C", pace=Pace(holder="b", since=0.0, turns=1))
+
+    steps.peer_down(m, 1.0, "b")
+
+    assert "" == m.pace.holder
+
+
+def test_who_has_stopped_neither_answers_nor_asks_for_a_tick() -> None:
+    """S2: its store is closed; what it promised would not be kept."""
+    tip = views("F C")["C"]
+    m = draft("F C", phase=Phase.STOPPED, pace=Pace(holder="b", since=0.0, turns=1))
+
+    steps.receive(m, 1.0, "b", Prepare(tip.id, Ballot(1, "b'")))
+    steps.peer_down(m, 1.0, "b")
+
+    assert ([], None, None) == (m.sends, m.record.promised, m.deadline)
+
+
+# -- updates -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("chain", "greets"), [("F C:bc@F.5", True), ("F C@F.5", False)])
+def test_who_was_updated_beside_the_view_says_hello_with_its_data(chain: str, greets: bool) -> None:
+    """J1: to be taken in; a member is ready, and says that."""
+    at = position("F.5", chain)
+    m = draft(chain, phase=Phase.JOINING if greets else Phase.UPDATING, source="b")
+
+    steps.update_done(m, 1.0, at)
+
+    said = [(to, one.status.position) for to, one in sends(m) if isinstance(one, Hello)]
+    assert ([("b", at), ("c", at)] if greets else []) == said
+    assert m.source is None
+
+
+def test_the_data_of_who_answered_a_ballot_stands_still() -> None:
+    """3.3: the answer said what it has, and the next view may start there."""
+    m = draft("F C", phase=Phase.FROZEN, promised=Ballot(1, "b'"))
+
+    with pytest.raises(MisuseError, match="told of new data"):
+        steps.update_overwrites(m, 1.0)
+    with pytest.raises(MisuseError, match="told of new data"):
+        steps.update_done(m, 1.0, None)
+
+
+def test_who_knows_no_view_has_nothing_that_could_be_overwritten() -> None:
+    """3.2: an empty store has no update that has not ended."""
+    m = draft()
+
+    steps.update_overwrites(m, 1.0)
+
+    assert m.persist is None
+
+
 # -- time, and the register ----------------------------------------------------------------------
 
 
@@ -181,6 +258,30 @@ def test_a_heartbeat_is_sent_when_its_time_has_come(now: float, beats: bool) -> 
     steps.tick(m, now)
 
     assert beats is any(isinstance(message, Heartbeat) for _, message in sends(m))
+
+
+def test_whose_turn_has_not_come_waits_until_then() -> None:
+    """3.3: b has its time, two seconds, until 11."""
+    m = draft("F C", phase=Phase.FROZEN, promised=Ballot(1, "b'"), patience_until=10.0)
+    m.pace = Pace(holder="b", since=9.0, turns=1)
+
+    steps.tick(m, 10.0)
+
+    assert 11.0 == m.patience_until
+
+
+@pytest.mark.parametrize(("in_reach", "begins"), [("bc", False), ("b", True)])
+def test_who_has_no_reason_begins_no_ballot_however_long_it_waited(
+    in_reach: str, begins: bool
+) -> None:
+    """3.4: all are here, and serve; or c is to be given up."""
+    tip = views("F C")["C"]
+    m = draft("F C", phase=Phase.ACTIVE, ready_in=tip.id, held=tip.id, patience_until=5.0)
+    m.heard = Heard(in_reach=frozenset(in_reach), ready=seats("bc"))
+
+    steps.tick(m, 5.0)
+
+    assert begins is m.is_frozen
 
 
 def test_who_is_stopped_hears_of_no_register() -> None:
@@ -195,6 +296,47 @@ def test_who_is_stopped_hears_of_no_register() -> None:
 
     assert (None, chain["F"]) == (m.free_until, m.view)
     assert chain["F"] == votes.view
+
+
+def test_what_the_register_says_of_another_view_is_late() -> None:
+    """3.7: nobody may serve for it; who knows no view has asked of none."""
+    chain = views("F C")
+    asked = draft("F C", options={"outside": True})
+    empty = draft(options={"outside": True})
+
+    for m in (asked, empty):
+        steps.register_free(m, 1.0, chain["F"].id, 1.0)
+
+        assert m.free_until is None
+    steps.register_free(asked, 1.0, chain["C"].id, 1.0)
+    assert 1.0 < (asked.free_until or 0.0)
+
+
+# -- the end -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ends", [steps.leave, steps.shutdown_cluster])
+@pytest.mark.parametrize("chain", ["", "F X", "F C:bc"])
+def test_who_is_in_no_view_that_runs_may_end_at_once(
+    chain: str, ends: Callable[[Draft, float], None]
+) -> None:
+    """S2: what it has is closed, or nobody waits for it."""
+    m = draft(chain)
+
+    ends(m, 1.0)
+
+    assert Phase.STOPPED is m.phase
+
+
+@pytest.mark.parametrize("ends", [steps.leave, steps.shutdown_cluster])
+def test_who_is_in_a_view_that_runs_has_the_next_one_chosen_first(
+    ends: Callable[[Draft, float], None],
+) -> None:
+    m = draft("F C")
+
+    ends(m, 1.0)
+
+    assert (True, 1.0) == (m.phase in RUNNING, m.patience_until)
 
 
 def test_what_is_on_the_disk_already_is_not_written() -> None:
