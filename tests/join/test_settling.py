@@ -68,6 +68,60 @@ def test_without_heartbeats_nobody_asks_the_register_again(
     assert facts(draft("F C", options={"outside": True}, free_until=1.0)).hears_majority
 
 
+def test_who_was_left_in_an_update_has_no_data() -> None:
+    """I7: what its position says was true before the update began."""
+    m = draft(OURS)
+    assert facts(m).has_data
+
+    m.unfinished_update()
+
+    assert not facts(m).has_data
+
+
+def test_who_is_fed_does_not_say_for_whom_it_waits() -> None:
+    """I7: it takes as long as there is data; nobody need look."""
+    chain = lineage("F C@F.5", options=OPTIONS)
+    m = draft(chain, phase=Phase.UPDATING, heard=Heard(in_reach=frozenset("bc")))
+    settle(m, 0.0)
+    assert m.says_at is not None
+
+    m.source = "b"
+    settle(m, 0.0)
+
+    assert m.says_at is None
+
+
+@pytest.mark.parametrize(
+    ("chain", "names", "outside", "expected"),
+    [
+        ("F C", "bc", False, False),
+        ("F C", "b", False, False),
+        ("F C", "", False, True),
+        ("F C", "", True, False),
+        # All are stopped; the others may need its store to start again.
+        ("F X", "", False, False),
+    ],
+)
+def test_who_is_to_leave_and_hears_no_majority_leaves_alone(
+    chain: str, names: str, outside: bool, expected: bool
+) -> None:
+    """S2: nobody chooses a view without it; a register outside does."""
+    m = draft(
+        chain, leaves=True, options={"outside": outside}, heard=Heard(in_reach=frozenset(names))
+    )
+
+    assert expected is facts(m).is_done
+
+
+def test_who_has_stopped_asks_for_no_tick() -> None:
+    """A host would call it at that time, for nothing."""
+    m = draft(OURS, is_done=True)
+
+    settle(m, 0.0)
+
+    assert (Phase.STOPPED, None) == (m.phase, m.deadline)
+
+
 def test_who_is_patient_says_nothing_until_that_has_ended() -> None:
     """It hears nobody, and is to give b and c up: what keeps it from that it says then."""
     assert OURS.tip is not None
