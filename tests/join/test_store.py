@@ -104,6 +104,13 @@ def test_later_ballots_are_larger_and_no_two_proposers_have_the_same() -> None:
     assert Ballot(1, "a") != Ballot(1, "b")
 
 
+@pytest.mark.parametrize(("number", "store"), [(0, "s"), (True, "s"), (1, ""), (1, None)])
+def test_a_ballot_has_a_round_from_one_and_a_store(number: Any, store: Any) -> None:
+    """3.3: without the store it would be nobody's, and used twice."""
+    with pytest.raises(Malformed):
+        Ballot(number, store)
+
+
 CHAIN = views("F1 C@F1.5 X")
 OTHER = views("F2 C")
 ONE, TWO = Ballot(1, "s"), Ballot(2, "s")
@@ -128,6 +135,9 @@ ONE, TWO = Ballot(1, "s"), Ballot(2, "s")
         ("", {"promised": ONE, "accepted": Accepted(ONE, CHAIN["C"])}, "accepted: found CHANGE"),
         ("F1", {"promised": "x"}, "promised: found 'x', expected Ballot or None"),
         ("F1", {"accepted": "x"}, "accepted: found 'x', expected Accepted or None"),
+        ("F1", {"transient": 1}, "transient: found 1, expected bool"),
+        ("F1", {"update_unfinished": None}, "update_unfinished: found None, expected bool"),
+        ("F1", {"position": "x"}, "position: found 'x', expected Position or None"),
     ],
 )
 def test_a_record_that_no_member_writes_cannot_be_made(
