@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from joinproto.join.succession import Next, Row, founding, going_on
+from joinproto.join.succession import Next, Row, founding, going_on, reopening
+from joinproto.tables.vocabulary import Reason
 
 
 def test_founders_that_are_missing_are_waited_for_whatever_the_others_say() -> None:
@@ -16,6 +17,16 @@ def test_founders_that_are_missing_are_waited_for_whatever_the_others_say() -> N
     assert Next.ABORT is founding().choose((evolve(one, founders=2), two), 0).outcome
 
 
+def test_those_that_are_too_few_wait_whatever_their_options_are() -> None:
+    """I1 before I2: whoever comes may have those of the one or the other."""
+    one = Row(id="a", answered=True, wait_for=3, majority=0, options="x")
+    two = evolve(one, id="b", options="y")
+
+    for table in (reopening(), going_on()):
+        assert Next.WAIT is table.choose((one, two), 0).outcome
+        assert Next.ABORT is table.choose((evolve(one, wait_for=2), two), 0).outcome
+
+
 def test_too_few_of_whom_one_is_sure_wait_for_a_store() -> None:
     """3.4: that a store is missing is what an operator has to know."""
     row = Row(id="a", answered=True, is_member=True, is_sure=True, has_store=False, wait_for=2)
@@ -23,3 +34,39 @@ def test_too_few_of_whom_one_is_sure_wait_for_a_store() -> None:
     case = going_on().choose((row,), 0)
 
     assert "somebody is sure, but no store has answered" == case.name
+
+
+def test_a_restart_needs_a_store_that_has_all_that_was_acknowledged() -> None:
+    """I6: who keeps nothing would lose it with its process."""
+    row = Row(id="a", answered=True, is_elector=True, covers=True, is_automatic=True)
+
+    for table in (reopening(), going_on()):
+        assert Next.RESTART is table.choose((row,), 0).outcome
+        for wrong in (evolve(row, has_store=False), evolve(row, covers=False)):
+            case = table.choose((wrong,), 0)
+
+            assert (Next.WAIT, Reason.NO_CLEAN_STORE) == (case.outcome, case.reason)
+
+
+def test_that_a_store_is_missing_is_said_before_that_a_permission_is() -> None:
+    """I6: who permits a restart that cannot be would wait on."""
+    row = Row(id="a", answered=True, is_elector=True)
+
+    assert "no store has all of the tip" == going_on().choose((row,), 0).name
+
+
+def test_a_close_needs_a_store_that_has_all_where_there_is_a_store() -> None:
+    """S2: it would be clean nowhere; the store that is here is fed by the next view."""
+    row = Row(id="a", answered=True, is_member=True, is_sure=True, has_store=False, closes=True)
+    store = Row(id="b", answered=True, is_member=True, fits=True)
+
+    assert Next.CLOSE is going_on().choose((row,), 0).outcome
+    assert Next.CHANGE is going_on().choose((row, store), 0).outcome
+    assert Next.CLOSE is going_on().choose((row, evolve(store, is_sure=True)), 0).outcome
+
+
+def test_a_close_needs_one_that_is_sure() -> None:
+    """S2: what was acknowledged is known to none of these, whether they keep it or not."""
+    row = Row(id="a", answered=True, is_member=True, has_store=False, closes=True)
+
+    assert Next.WAIT is going_on().choose((row,), 0).outcome
