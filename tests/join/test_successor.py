@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
+from joinproto.errors import MisuseError
 from joinproto.join.answers import Answer, Evidence
-from joinproto.join.config import Config
+from joinproto.join.config import Config, TotalFailure
 from joinproto.join.lineage import Lineage
 from joinproto.join.succession import Next
 from joinproto.join.together import Apart
-from joinproto.join.view import Kind, Position, View, close
+from joinproto.join.view import Kind, Position, Seat, View, close
 from models.mutations.mutation import applied
 from models.mutations.named import mutation
 from tests.join.test_together import OPTIONS, SEATS, answered, proposer, tip_of
@@ -165,6 +166,7 @@ def test_stores_that_are_behind_come_in_where_no_other_one_stays() -> None:
         says(tip, "b", update_unfinished=True),
         says(tip, "e", transient=True, update_unfinished=True),
         says(tip, "c", leaves=True, update_unfinished=True),
+        evolve(says(tip, "f", update_unfinished=True), options="others"),
     ]
 
     assert "bd" == names_of(proposer("a", Apart()).view(Kind.CHANGE, of(tip, *answers)))
@@ -272,3 +274,145 @@ def test_where_nobody_leaves_a_guest_that_has_not_answered_votes() -> None:
     proposes = evolve(proposer("a", Apart()), config=config, guests=frozenset({SEATS["b"]}))
 
     assert "abd" == electors(proposes.view(Kind.CHANGE, answered(tip, "ae")))
+
+
+@pytest.mark.parametrize(
+    ("store", "leaves", "members"), [("b1", False, "abc"), ("b2", False, "ac"), ("b1", True, "ac")]
+)
+def test_a_guest_is_taken_in_as_it_answers(store: str, leaves: bool, members: str) -> None:
+    """3.4: a member has one store, the one that answered; it says hello again with it."""
+    tip = tip_of("acd", "acd")
+    other = Answer(seat=Seat("b", store), options=OPTIONS, leaves=leaves)
+    proposes = evolve(proposer("a", Apart()), guests=frozenset({SEATS["b"]}))
+
+    view = proposes.view(Kind.CHANGE, answered(tip, "acb", b=other))
+
+    assert members == names_of(view)
+
+
+def test_those_that_hear_each_other_and_keep_nothing_need_one_with_a_store() -> None:
+    """3.4: b, c and d are more than a and b; what they acknowledged would be gone with them."""
+    tip = tip_of("abcd", "a")
+    config = Config(member="b", electors=frozenset("a"), wait_for=3, outside=True)
+    nothing = [says(tip, name, 1, transient=True) for name in "bcd"]
+    cut = Apart(frozenset({("a", "c"), ("a", "d")}))
+    proposes = evolve(proposer("b", cut), config=config)
+
+    view = proposes.view(Kind.CHANGE, of(tip, says(tip, "a", 1), *nothing))
+
+    assert "ab" == names_of(view)
+
+
+def test_the_former_store_of_a_member_does_not_vote_on_beside_its_new_one() -> None:
+    """3.4: d leaves, and must still vote, for b and e are away; c has another disk."""
+    tip = tip_of("abcde", "abcde")
+    other = Answer(seat=Seat("c", "c2"), options=OPTIONS)
+    proposes = evolve(proposer("a", Apart()), guests=frozenset({other.seat}))
+
+    view = proposes.view(
+        Kind.CHANGE, of(tip, says(tip, "a", 1), other, says(tip, "d", 1, leaves=True))
+    )
+
+    assert "abcde" == electors(view)
+    assert other.seat in view.electors
+
+
+@pytest.mark.parametrize(
+    "newcomer",
+    [
+        # It said nothing of the sort in its hello, or that was lost.
+        Answer(seat=SEATS["b"], options=OPTIONS, transient=True),
+        # It leaves before it was in.
+        Answer(seat=SEATS["b"], options=OPTIONS, leaves=True),
+    ],
+)
+def test_a_newcomer_that_keeps_nothing_or_leaves_does_not_vote(newcomer: Answer) -> None:
+    """3.4: neither beside those that stay nor for want of them; d leaves, and c is away."""
+    tip = tip_of("acd", "acd")
+    proposes = evolve(proposer("a", Apart()), guests=frozenset({SEATS["b"]}))
+    answers = [says(tip, "a"), says(tip, "d", leaves=True), newcomer]
+
+    assert "acd" == electors(proposes.view(Kind.CHANGE, of(tip, *answers)))
+
+
+def test_a_restart_does_not_start_where_a_store_ends_that_lacks_something() -> None:
+    """R3: b was being updated; what it has of the tip is no whole."""
+    tip = tip_of("abc", "abc")
+    config = Config(member="a", electors=frozenset("abc"), wait_for=2)
+    answers = [says(tip, "a", 1), says(tip, "b", 3, update_unfinished=True)]
+
+    view = evolve(proposer("a", Apart()), config=config).view(Kind.RESTART, of(tip, *answers))
+
+    assert ("ab", 1) == (names_of(view), seq_of(view))
+
+
+def test_where_all_leave_and_nobody_can_a_guest_that_has_not_answered_does_not_vote() -> None:
+    """3.4: a and d go as soon as they may, and b may have gone."""
+    tip = tip_of("ade", "ad")
+    proposes = evolve(proposer("a", Apart()), guests=frozenset({SEATS["b"]}))
+    answers = [says(tip, name, leaves=True) for name in "ad"]
+
+    view = proposes.view(Kind.CHANGE, of(tip, *answers))
+
+    assert ("abd", "ad") == (names_of(view), electors(view))
+
+
+# -- what it is asked by -----------------------------------------------------------------------
+
+
+def test_all_that_were_started_with_other_options_start_again() -> None:
+    """3.4: a RESTART may change them, a CHANGE may not; nobody was served in this view."""
+    tip = tip_of("abc", "abc")
+    config = Config(
+        member="a", electors=frozenset("abc"), wait_for=2, total_failure=TotalFailure.AUTOMATIC
+    )
+    answers = [Answer(seat=SEATS[name], options=config.digest) for name in "abc"]
+
+    _, case = evolve(proposer("a", Apart()), config=config).decide(of(tip, *answers))
+
+    assert Next.RESTART is case.outcome
+
+
+def test_stores_that_lack_what_was_acknowledged_are_no_beginning() -> None:
+    """I6: c has the rest, and is away."""
+    tip = tip_of("abc", "abc")
+    config = Config(
+        member="a", electors=frozenset("abc"), wait_for=2, total_failure=TotalFailure.AUTOMATIC
+    )
+    unfinished = [
+        Answer(seat=SEATS[name], held=tip.id, update_unfinished=True, options=OPTIONS)
+        for name in "ab"
+    ]
+
+    _, case = evolve(proposer("a", Apart()), config=config).decide(of(tip, *unfinished))
+
+    assert "no store has all of the tip" == case.name
+
+
+def test_one_that_was_active_is_enough() -> None:
+    """W1: N counts no more, though the others have not noticed."""
+    tip = tip_of("abc", "abc")
+    answers = [says(tip, "a", 1), says(tip, "b", 1, was_active=False)]
+
+    assert proposer("a", Apart()).view(Kind.CHANGE, of(tip, *answers)).activated
+
+
+def test_the_new_store_of_an_elector_votes_though_nobody_here_is_configured_so() -> None:
+    """3.6: this CHANGE makes it one; c is an elector of the tip."""
+    tip = tip_of("abc", "abc")
+    other = Answer(seat=Seat("c", "c2"), options=OPTIONS)
+    config = Config(member="a", electors=frozenset("ab"), wait_for=2)
+    proposes = evolve(proposer("a", Apart()), config=config, guests=frozenset({other.seat}))
+
+    view = proposes.view(Kind.CHANGE, of(tip, says(tip, "a", 1), says(tip, "b", 1), other))
+
+    assert {SEATS["a"], SEATS["b"], other.seat} == view.electors
+
+
+def test_a_view_that_no_answer_leads_to_is_not_made() -> None:
+    """3.4: nobody is sure; a RESTART is what `decide` gives here, once it is permitted."""
+    tip = tip_of("abc", "abc")
+    stopped = [says(tip, name, 1, ran_on=False) for name in "abc"]
+
+    with pytest.raises(MisuseError, match="no store to start the next view from"):
+        proposer("a", Apart()).view(Kind.CHANGE, of(tip, *stopped))

@@ -95,7 +95,7 @@ def test_who_says_anew_whom_it_misses_takes_back_what_it_said() -> None:
 # -- the view that a proposer makes ------------------------------------------------------------
 
 
-SEATS = {name: Seat(name, f"{name}1") for name in "abcde"}
+SEATS = {name: Seat(name, f"{name}1") for name in "abcdef"}
 OPTIONS = Config(member="a", electors=frozenset("abcde"), wait_for=3).digest
 
 
@@ -205,6 +205,9 @@ def test_a_proposer_yields_where_others_may_choose_alone() -> None:
     # With c and d apart as well nobody has a majority, so there is none to wait for.
     hopeless = evolve(told, apart=apart("ce", "ec", "eb", "ed", "cd"))
     assert not hopeless.yields(view, evidence, frozenset("bd"))
+    # Where a register chooses, a majority is nothing to wait for.
+    outside = evolve(told, config=evolve(told.config, outside=True))
+    assert not outside.yields(view, evidence, frozenset("bd"))
 
 
 def test_a_proposer_whose_view_can_choose_alone_does_not_yield() -> None:
@@ -227,6 +230,26 @@ def test_before_n_were_active_a_group_of_n_goes_first(was_active: bool, members:
     best = Together(tip, them, False).best(there, [], was_active=was_active)
 
     assert set(members) == {seat.member for seat in best}
+
+
+def test_members_of_the_view_go_before_more_newcomers() -> None:
+    """3.4: a and b ran on together; the others are served by them later."""
+    tip = tip_of("abc", "abc")
+    there = frozenset(SEATS[name] for name in "abde")
+
+    best = Together(tip, apart("bd", "be"), True).best(there, [], was_active=True)
+
+    assert {SEATS["a"], SEATS["b"]} == best
+
+
+def test_of_groups_with_as_many_members_of_the_view_the_larger_one_is_taken() -> None:
+    """3.4: a with e and f, or b with d; who is left out comes later."""
+    them = apart("ab", "ad", "be", "bf")
+    there = frozenset(SEATS[name] for name in "abdef")
+
+    best = Together(tip_of("abc", "abc"), them, True).best(there, [], was_active=True)
+
+    assert {"a", "e", "f"} == {seat.member for seat in best}
 
 
 def test_a_store_that_leaves_is_no_need_of_those_that_keep_nothing() -> None:
