@@ -31,6 +31,15 @@ def test_members_that_are_heard_and_go_before_have_their_turns_first(
     assert 10.0 + 2.0 * turns == taking_in(m, 10.0)
 
 
+def test_whoever_is_no_member_has_no_turn() -> None:
+    """3.4: b and c are in the view, and a is heard, too; it may begin nothing."""
+    m = draft("F C:bc", phase=Phase.ACTIVE)
+    m.setup = Setup(config("c"))
+    m.heard = Heard(in_reach=frozenset("ab"))
+
+    assert 12.0 == taking_in(m, 10.0)
+
+
 @pytest.mark.parametrize(("heartbeat", "expected"), [(0.5, True), (0.0, False)])
 def test_without_heartbeats_every_ballot_is_heard(heartbeat: float, expected: bool) -> None:
     """Whoever is not answered would stay out: nothing makes it ask again."""
@@ -39,6 +48,26 @@ def test_without_heartbeats_every_ballot_is_heard(heartbeat: float, expected: bo
     m.pace = Pace().given_to(10.0, "b")
 
     assert expected is is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(2, "c'")))
+
+
+def test_who_is_asked_again_in_the_ballot_that_it_accepted_in_answers() -> None:
+    """3.3: it is no later one, whoever is left its time; the promise was lost."""
+    tip = views("F C")["C"]
+    m = draft("F C", promised=Ballot(2, "c'"))
+    m.pace = Pace().given_to(10.0, "b")
+
+    assert not is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(2, "c'")))
+    assert is_out_of_turn(m, 10.5, "c", Prepare(tip.id, Ballot(3, "c'")))
+    # Who asks about a former view is told what follows.
+    assert not is_out_of_turn(m, 10.5, "c", Prepare(tip.parent, Ballot(3, "c'")))
+
+
+@pytest.mark.parametrize("phase", [Phase.UPDATING, Phase.READY])
+def test_a_view_whose_members_get_ready_is_not_ended_for_a_newcomer(phase: Phase) -> None:
+    """3.4: or nobody would ever serve while newcomers come."""
+    m = draft("F C", phase=phase)
+
+    assert None is taking_in(m, 10.0)
 
 
 def test_who_is_gone_is_no_starter_and_holds_nobody() -> None:
