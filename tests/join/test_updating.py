@@ -6,10 +6,10 @@ import pytest
 
 from joinproto.join.heard import Heard
 from joinproto.join.member import Member
-from joinproto.join.messages import StartUpdate, WantUpdate, Welcome
+from joinproto.join.messages import ServeUpdate, StartUpdate, WantUpdate, Welcome
 from joinproto.join.phases import Phase
 from joinproto.join.store import StoreRecord
-from joinproto.join.updating import find_source, hear_welcome
+from joinproto.join.updating import find_source, hear_want_update, hear_welcome
 from tests.join.bus import config
 from tests.join.drafts import draft, sends
 from tests.join.pictures import lineage, position, seats, views
@@ -71,5 +71,29 @@ def test_who_is_active_is_not_updated_for_a_late_welcome() -> None:
     m = draft(CHAIN, phase=Phase.ACTIVE)
 
     hear_welcome(m, "b", Welcome(TIP.id))
+
+    assert [] == m.actions
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ready_in", "feeds"), [("C", "C", True), ("F", "C", False), ("C", "F", False)]
+)
+def test_who_is_ready_in_a_view_feeds_those_that_want_its_data(
+    wanted: str, ready_in: str, feeds: bool
+) -> None:
+    """I7: of another view it does not know what the other one needs, or has it not."""
+    ids = {word: view.id for word, view in views(CHAIN).items()}
+    m = draft(CHAIN, ready_in=ids[ready_in])
+
+    hear_want_update(m, "b", WantUpdate(ids[wanted]))
+
+    assert ([ServeUpdate("b", TIP)] if feeds else []) == m.actions
+
+
+def test_who_knows_no_view_feeds_nobody() -> None:
+    """Whatever is asked of it: another cluster's member may have its address."""
+    m = draft()
+
+    hear_want_update(m, "b", WantUpdate(TIP.id))
 
     assert [] == m.actions
