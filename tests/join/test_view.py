@@ -25,6 +25,7 @@ FIRST = views("F")["F"]
 CHAIN = views("F C:ab@F.5 X R@F.5")
 CHANGED, CLOSED, RESTARTED = CHAIN["C"], CHAIN["X"], CHAIN["R"]
 LATER = Position(CHANGED.id, 99)
+QUIET = views("F X")["X"]
 
 
 def test_a_found_is_the_first_view() -> None:
@@ -187,6 +188,12 @@ def test_a_position_names_a_frame(seq: Any, view: Any) -> None:
         Position(view, seq)
 
 
+@pytest.mark.parametrize(("member", "store"), [("", "s"), ("a", ""), ("a", None), ("a", "x\n")])
+def test_a_seat_names_a_member_and_its_store(member: Any, store: Any) -> None:
+    with pytest.raises(Malformed):
+        Seat(member, store)
+
+
 def test_a_long_value_is_cut_in_the_message() -> None:
     """What a peer sent must not fill the operator's screen."""
     with pytest.raises(Malformed) as caught:
@@ -212,6 +219,12 @@ def test_a_long_value_is_cut_in_the_message() -> None:
         (CLOSED, RESTARTED, {"cluster_name": "o"}, "cluster_name of a RESTART: found 'o'"),
         (CHANGED, CLOSED, {"activated": False}, "activated of a CLOSE: found False, expected True"),
         (CLOSED, RESTARTED, {"position": LATER}, "position of a RESTART: found frame 99, expected"),
+        (
+            QUIET,
+            views("F X R")["R"],
+            {"position": Position("x", 1)},
+            "found frame 1, expected 0 or",
+        ),
         (CLOSED, RESTARTED, {"kind": Kind.CHANGE}, "CLOSE: found CHANGE, expected RESTART"),
         (CLOSED, RESTARTED, {"kind": Kind.CLOSE}, "CLOSE: found CLOSE, expected RESTART"),
         (FIRST, CHANGED, {"electors": seats("abz")}, "electors: found ['z'], expected members"),
@@ -238,6 +251,14 @@ def test_a_found_stands_behind_nothing() -> None:
 def test_a_restart_may_follow_an_open_view() -> None:
     """RESTART: from a CLOSE, or an open view after total failure."""
     verify_successor(CHANGED, views("F C:ab@F.5 R")["R"])
+
+
+@pytest.mark.parametrize("position", [None, Position(FIRST.id, 4), CLOSED.position])
+def test_a_restart_behind_a_close_starts_where_that_does_or_before(
+    position: Position | None,
+) -> None:
+    """I5: with the clean disk lost the best of the others will do, if it has no frame at all."""
+    verify_successor(CLOSED, evolve(RESTARTED, position=position))
 
 
 def test_a_newcomer_may_become_an_elector_only_as_a_member() -> None:
