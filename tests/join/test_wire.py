@@ -215,6 +215,7 @@ def test_the_views_of_a_decoded_chain_make_a_lineage() -> None:
         (["prepare", None, [1.0, "a"]], "round"),
         (["prepare", None, [INT_MAX + 1, "a"]], "round"),
         (["refused", "tired", "x", "y"], "too-few-members"),
+        (["refused", ["tired"], "x", "y"], "too-few-members"),
         (["heartbeat", None, 0, ["a", "a'"], 1], "is_frozen"),
         (["heartbeat", None, -1, ["a", "a'"], False], "at least 0"),
         (["chosen", None, [], None], "1 to"),
@@ -250,6 +251,8 @@ def test_sizes_are_bounded() -> None:
         decode(said(tree))
     with pytest.raises(Malformed, match="bytes"):
         decode(b"[" * (BYTES_MAX + 1))
+    with pytest.raises(Malformed, match="JSON"):
+        decode(b" " * BYTES_MAX)
     with pytest.raises(Malformed, match="nested"):
         decode(b"[" * 1_000_000)
 
@@ -286,6 +289,9 @@ def test_what_is_no_message_is_not_sent() -> None:
         encode("hello")  # type: ignore[arg-type]
 
 
+HELLO = Hello(Answer(seat=Seat("a", "b"), options="o"), None, 0, None, "c")
+
+
 @pytest.mark.parametrize("wrong", [5, "ab", {"b": 1, "c": 2}])
 def test_a_seat_or_seats_that_are_no_list_are_malformed(wrong: object) -> None:
     """JSON has things of a length, and things of none."""
@@ -297,13 +303,15 @@ def test_a_seat_or_seats_that_are_no_list_are_malformed(wrong: object) -> None:
     accept[3][4] = wrong
     with pytest.raises(Malformed, match="expected list"):
         decode(said(accept))
+    hello = json.loads(encode(HELLO))
+    with pytest.raises(Malformed, match="expected list"):
+        decode(said([*hello[:-1], wrong]))
 
 
 def test_a_message_may_be_as_long_as_others_take() -> None:
     """Nothing that is sent is refused for its length."""
-    short = Hello(Answer(seat=Seat("a", "b"), options="o"), None, 0, None, "c")
-    more = BYTES_MAX - len(encode(short))
-    long = evolve(short, cluster_name="c" * (more + 1))
+    more = BYTES_MAX - len(encode(HELLO))
+    long = evolve(HELLO, cluster_name="c" * (more + 1))
 
     with pytest.raises(MisuseError, match="use shorter names"):
         encode(evolve(long, cluster_name="c" * (more + 2)))
@@ -312,6 +320,21 @@ def test_a_message_may_be_as_long_as_others_take() -> None:
 
 def test_a_member_may_miss_as_many_as_there_may_be() -> None:
     names = frozenset(f"m{number}" for number in range(SEATS_MAX))
-    hello = Hello(Answer(seat=Seat("a", "b"), options="o"), None, 0, None, "c", names)
+    hello = evolve(HELLO, hears=names)
 
     assert hello == decode(encode(hello))
+
+
+def test_nobody_misses_more_than_there_may_be() -> None:
+    names = frozenset(f"m{number}" for number in range(SEATS_MAX + 1))
+
+    with pytest.raises(Malformed, match="at most"):
+        decode(encode(evolve(HELLO, hears=names)))
+
+
+@pytest.mark.parametrize("names", [["c", "b"], ["b", "b"]])
+def test_names_are_sorted_and_stand_once(names: list[str]) -> None:
+    hello = json.loads(encode(HELLO))
+
+    with pytest.raises(Malformed, match="sorted"):
+        decode(said([*hello[:-1], names]))
