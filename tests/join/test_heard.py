@@ -25,10 +25,12 @@ def _answer(seat: Seat) -> Answer:
     return Answer(seat=seat, options="options")
 
 
-def test_who_is_not_heard_any_more_is_no_guest_and_no_stranger() -> None:
+def test_who_is_not_heard_any_more_is_no_guest_and_no_stranger(tip: View) -> None:
+    """3.4: nor is it here with another store: it may come back with the one that the tip knows."""
     heard = Heard().up("d").with_guest(D).with_stranger("d")
 
     assert Heard() == heard.down("d")
+    assert Heard() == Heard().up("b").noticing(B2, tip).down("b")
 
 
 def test_a_new_view_leaves_who_is_there_and_who_wants_to_come_in(tip: View) -> None:
@@ -59,7 +61,7 @@ def test_members_and_electors_of_the_tip_are_missed(tip: View) -> None:
 def test_a_close_leaves_no_guest(tip: View) -> None:
     end = close(tip, position=None, activated=False, nonce="-", time=0)
 
-    assert Heard() == Heard().with_guest(D).in_view(end)
+    assert Heard() == Heard().with_guest(D, transient=True).in_view(end)
 
 
 def test_a_member_has_one_store_its_last_one() -> None:
@@ -86,6 +88,8 @@ def test_a_member_lacks_who_is_gone_and_who_is_there_with_another_store(tip: Vie
     assert both.down("c").lacks(tip, A)
     assert both.noticing(B2, tip).lacks(tip, A)
     assert both == both.noticing(B, tip) == both.noticing(D, tip) == both.noticing(B2, None)
+    c2 = Seat("c", "c2")
+    assert {"b", "c"} == both.noticing(B2, tip).noticing(c2, tip).replaced
 
 
 def test_a_copy_has_the_id_of_another_ones_store(tip: View) -> None:
