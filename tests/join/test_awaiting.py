@@ -122,6 +122,8 @@ def test_who_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() ->
     assert "no answer from c" == unanswered(one, {"b"}, voted, *asked)
     proposed = evolve(one, proposed=TIP, voted=frozenset({A, C}))
     assert "no vote from b" == unanswered(proposed, set(), heard("bc"), *asked)
+    # A FOUND brings its own electors.
+    assert "no vote from b" == unanswered(proposed, set(), heard("bc"), None, CONFIG, A)
     outside = (TIP, evolve(CONFIG, outside=True), A)
     assert "no answer from the register" == unanswered(proposed, set(), heard("bc"), *outside)
 
