@@ -9,6 +9,7 @@ from joinproto.join import balloting
 from joinproto.join.answers import Answer
 from joinproto.join.balloting import (
     _tell_of_the_end,
+    ask_again,
     consider,
     hear_choice,
     insist,
@@ -49,6 +50,36 @@ def promised(voter: Seat = B, *, by: Seat | None = None) -> Promise:
 
 
 # -- why -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("chain", "phase", "more", "expected"),
+    [
+        ("", Phase.INITIALIZING, {}, "found"),
+        ("F X", Phase.INITIALIZING, {}, "restart"),
+        ("F C", Phase.FROZEN, {}, "finish"),
+        ("F C", Phase.INITIALIZING, {"held": TIP.id}, "restarted"),
+        ("F C", Phase.INITIALIZING, {}, "other options"),
+        ("F C", Phase.ACTIVE, {"leaves": True}, "leave"),
+        ("F C", Phase.ACTIVE, {"closes_until": 9.0}, "close"),
+        (
+            "F C",
+            Phase.ACTIVE,
+            {"heard": Heard(in_reach=frozenset("bc"), guests=frozenset({D}))},
+            "take in",
+        ),
+        ("F C", Phase.ACTIVE, {"heard": Heard(in_reach=frozenset("b"))}, "give up"),
+        ("F C", Phase.ACTIVE, {}, None),
+        ("F:bc", Phase.JOINING, {"leaves": True}, None),
+    ],
+)
+def test_a_member_has_a_view_chosen_for_one_reason(
+    chain: str, phase: Phase, more: dict[str, object], expected: str | None
+) -> None:
+    """3.3: whoever serves and lacks nobody has none, nor has who is in no view."""
+    heard = Heard(in_reach=frozenset("bc"))
+
+    assert expected == reason_to_begin(draft(chain, phase=phase, **{"heard": heard, **more}))
 
 
 def test_who_waits_for_a_view_of_its_own_begins_no_other_one() -> None:
@@ -133,8 +164,8 @@ def test_who_asks_is_heard_whatever_the_connections_say() -> None:
     assert {"c"} == message.misses
 
 
-def test_a_ballot_whose_view_is_proposed_waits_for_no_other_answer() -> None:
-    """Patience is for a ballot that is free; what is proposed is asked for again sooner."""
+def proposing() -> Draft:
+    """Return `a` when it has proposed a view, as b and c have answered."""
     chain = lineage("F C", options=config("a").digest)
     tip = chain.tip
     assert tip is not None
@@ -146,7 +177,22 @@ def test_a_ballot_whose_view_is_proposed_waits_for_no_other_answer() -> None:
 
     assert m.choice.attempt is not None
     assert m.choice.attempt.proposed is not None
+    m.sends.clear()
+    return m
+
+
+def test_a_ballot_whose_view_is_proposed_waits_for_no_other_answer() -> None:
+    """Patience is for a ballot that is free; what is proposed is asked for again sooner."""
+    m = proposing()
+    ask_again(m, 1.5)
+
     assert m.patience_until is None
+    assert [] == sends(m)
+
+
+def test_what_was_answered_to_one_attempt_counts_in_no_other_one() -> None:
+    """3.3: another attempt asks again; stores may have changed since."""
+    assert set() == proposing().heard.answers
 
 
 @pytest.mark.parametrize(
@@ -163,6 +209,18 @@ def test_who_ends_with_the_cluster_tells_all_that_it_hears(
     _tell_of_the_end(m, m.view)
 
     assert (["b", "d"] if tells else []) == [to for to, _ in sends(m)]
+
+
+@pytest.mark.parametrize(("outside", "names"), [(False, "bd"), (True, "d")])
+def test_members_ask_a_register_themselves_whether_all_is_closed(outside: bool, names: str) -> None:
+    """S2, 3.7: only who is no member has to be told."""
+    heard = Heard(in_reach=frozenset("bd"))
+    m = draft("F X", is_done=True, heard=heard, options={"outside": outside})
+    assert m.view is not None
+
+    _tell_of_the_end(m, m.view)
+
+    assert list(names) == [to for to, _ in sends(m)]
 
 
 @pytest.mark.parametrize(("ready", "expected"), [(False, "restarted"), (True, None)])
@@ -185,6 +243,16 @@ def test_an_answer_to_a_ballot_whose_view_is_proposed_is_not_collected() -> None
     m.choice = evolve(m.choice, attempt=evolve(m.choice.attempt, proposed=views("F C C2")["C2"]))
 
     hear_choice(m, 1.5, "b", promised())
+
+    assert set() == m.heard.answers
+
+
+def test_an_answer_about_a_former_tip_is_not_collected() -> None:
+    """3.3: it is late; what its store said of another view shows nothing of this one."""
+    m = asking()
+    before = views("F C")["F"]
+
+    hear_choice(m, 1.5, "b", evolve(promised(), parent=before.id))
 
     assert set() == m.heard.answers
 
