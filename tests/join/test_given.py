@@ -48,3 +48,10 @@ def test_a_frame_is_in_the_view_of_the_way_that_was_told() -> None:
 
     assert Position(ids_of(("X",))[0], 3) == here.answer(0, None).position
     assert elsewhere.answer(0, None).position not in (None, here.answer(0, None).position)
+
+
+def test_who_keeps_nothing_says_so() -> None:
+    """T: it is never clean, wherever its data ends."""
+    members = Given.of((Status("a", Store.NONE), Status("b", Store.EMPTY)))
+
+    assert [True, False] == [members.answer(at, None).transient for at in range(2)]

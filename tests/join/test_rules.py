@@ -149,6 +149,14 @@ def test_a_total_failure_waits_for_permission() -> None:
     assert {"abort"} == {it.outcome.value for it in judge("oX oX", 2).outcomes}
 
 
+def test_dirty_stores_of_an_open_view_miss_nothing_but_permission() -> None:
+    """I6: whoever was ready in it has all that was acknowledged; so the operator is told."""
+    case = CHAIN_RULES.choose(members("oX oX", 2), 0)
+
+    assert case is not None
+    assert "total failure, and nobody permits a restart" == case.name
+
+
 def test_a_lone_member_of_three_waits() -> None:
     """No special case: alone is not the same as the others being dead."""
     alone = told("cXF", electors="a b c")
