@@ -99,6 +99,7 @@ def test_a_copy_has_the_id_of_another_ones_store(tip: View) -> None:
     assert not Heard().is_copy(D, tip, A)
     assert not Heard().is_copy(B, tip, A)
     assert Heard().with_guest(D).is_copy(Seat("e", D.store_id), None, A)
+    assert Heard().answered(_answer(D)).is_copy(Seat("e", D.store_id), None, A)
 
 
 def test_a_member_is_cut_off_where_too_many_are_strangers(tip: View) -> None:
@@ -111,6 +112,10 @@ def test_a_member_is_cut_off_where_too_many_are_strangers(tip: View) -> None:
     assert both.is_cut_off(tip, A, config)
     assert not one.is_cut_off(tip, A, outside)
     assert both.is_cut_off(tip, A, outside)
+    # With a register N members are enough, whether they vote or not.
+    more = evolve(tip, members=tip.members | {D})
+    assert both.is_cut_off(more, A, config)
+    assert not both.is_cut_off(more, A, outside)
 
 
 def test_a_guest_that_keeps_nothing_is_known_as_such_beside_another_one(tip: View) -> None:
