@@ -356,6 +356,16 @@ def test_a_view_that_cannot_follow_is_not_accepted() -> None:
         choice("b").receive("a", Accept(V.id, ballot("1a"), odd))
 
 
+def test_an_answer_that_tells_of_a_view_that_cannot_follow_is_refused() -> None:
+    """3.3: also before a majority has answered, or it would bind the ballot and end it."""
+    chain = lineage("F:abcde")
+    assert chain.tip is not None
+    begun = evolve(choice("a"), record=StoreRecord(store_id="a'", lineage=chain)).begin().choice
+
+    with pytest.raises(Malformed, match="parent"):
+        begun.receive("b", Promise(chain.tip.id, ballot("1a"), seat("b"), accepted("1c", A)))
+
+
 def test_a_parent_that_is_not_known_is_told_to_the_host() -> None:
     """3.3: it first learns V; or it is of another chain."""
     behind = choice("b")
@@ -433,6 +443,13 @@ def test_only_those_who_came_later_are_asked_again_for_their_votes() -> None:
     assert [("c", accept)] == sent(proposed.ask("cd"))
     assert [("b", accept), ("c", accept)] == sent(proposed.ask("abcd"))
     assert [] == sent(proposed.ask("d"))
+
+
+def test_who_has_no_ballot_of_its_own_asks_nobody() -> None:
+    """3.3: none was begun, or it was outbid."""
+    assert Step(choice("a")) == choice("a").ask("bc")
+    outbid = choice("a").begin().choice.receive("b", asked("1b")).choice
+    assert Step(outbid) == outbid.ask("bc")
 
 
 def test_who_does_not_vote_accepts_nothing_of_its_own() -> None:
