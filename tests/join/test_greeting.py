@@ -103,3 +103,15 @@ def test_an_elector_that_is_no_member_is_a_stranger_too() -> None:
     hear_refused(m, "c", Refused(Reason.WRONG_STORE, "x", "y"))
 
     assert {"c"} == m.heard.strangers
+
+
+@pytest.mark.parametrize("chain", ["", "F X"])
+@pytest.mark.parametrize(("peer", "expected"), [("b", True), ("x", False)])
+def test_a_stray_store_stops_nobody_who_waits(chain: str, peer: str, expected: bool) -> None:
+    """J3: of an elector it does: without it no view can be chosen; x is none, and no member."""
+    m = draft(chain)
+
+    hear_refused(m, peer, Refused(Reason.WRONG_STORE, "x", "y"))
+
+    assert expected is (m.verdict is not None)
+    assert ({peer} if expected else set()) == m.heard.strangers
