@@ -16,7 +16,7 @@ from joinproto.join.balloting import (
     reason_to_begin,
     take,
 )
-from joinproto.join.choice_messages import Promise, SendTo
+from joinproto.join.choice_messages import Prepare, Promise, SendTo
 from joinproto.join.chooser import Step
 from joinproto.join.draft import Draft
 from joinproto.join.heard import Heard
@@ -255,6 +255,17 @@ def test_an_answer_about_a_former_tip_is_not_collected() -> None:
     hear_choice(m, 1.5, "b", evolve(promised(), parent=before.id))
 
     assert set() == m.heard.answers
+
+
+@pytest.mark.parametrize(("word", "holder"), [("C", "b"), ("F", "")])
+def test_only_a_ballot_about_the_tip_is_left_its_time(word: str, holder: str) -> None:
+    """3.3: ballots begin anew behind each view, so an old one looks like the one promised."""
+    own = Ballot(1, "b'")
+    m = draft("F C", promised=own)
+
+    hear_choice(m, 1.5, "b", Prepare(views("F C")[word].id, own))
+
+    assert holder == m.pace.holder
 
 
 def test_who_waits_for_the_rest_of_the_answers_does_so_twice_its_patience() -> None:

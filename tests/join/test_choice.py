@@ -452,6 +452,19 @@ def test_who_has_no_ballot_of_its_own_asks_nobody() -> None:
     assert Step(outbid) == outbid.ask("bc")
 
 
+def test_votes_in_a_ballot_that_has_proposed_nothing_choose_nothing() -> None:
+    """3.3: no correct member sends them; and nothing ends for it."""
+    begun = choice("a").begin().choice
+    for name in "bc":
+        step = begun.receive(name, Voted(V.id, ballot("1a"), seat(name)))
+        begun = step.choice
+        assert () == step.effects
+
+    free = begun.receive("b", promise("b", "1a")).choice
+
+    assert ["PersistRecord", "Accept", "Accept"] == kinds(free.propose(A))
+
+
 def test_who_does_not_vote_accepts_nothing_of_its_own() -> None:
     """3.3: a leaves, and has b and c found the cluster; its record says nothing of their view."""
     begun = choice("a", "").begin().choice
