@@ -9,6 +9,7 @@ from joinproto.errors import MisuseError
 from joinproto.join.choice_messages import (
     Accept,
     Chosen,
+    Free,
     Nack,
     PersistRecord,
     Promise,
@@ -136,16 +137,30 @@ def test_the_members_of_a_chosen_view_hear_of_it_who_votes_or_not() -> None:
     assert ["b", "c", "d", "e", "f"] == told
 
 
-def test_a_promise_that_comes_after_a_register_was_asked_changes_nothing() -> None:
+def test_an_answer_of_a_register_about_an_older_tip_is_late() -> None:
+    """3.7: it is known here, and all were told."""
+    chain = parted()
+    knows = outside("a", chain)
+
+    step = knows.decided(chain.views[1])
+
+    assert (knows, ()) == (step.choice, step.effects)
+
+
+def test_a_register_is_asked_once_in_an_attempt() -> None:
+    """3.7: what is proposed does not change, whoever answers after it."""
     chain = parted()
     assert chain.tip is not None
+    view = behind(chain.tip, "abc", "cde")
     asks = outside("a", chain).begin().choice
-    assert isinstance(asks, OutsideChoice)
-    proposed = asks.propose(behind(chain.tip, "abc", "cde")).choice
+    assert asks.is_free
+    proposed = asks.propose(view).choice
 
     step = proposed.receive("b", Promise(chain.tip.id, ONE, next(iter(seats("b"))), None))
 
     assert (proposed, ()) == (step.choice, step.effects)
+    with pytest.raises(MisuseError, match="no attempt that is free"):
+        proposed.propose(view)
 
 
 def test_the_freeze_is_durable_before_a_register_is_asked() -> None:
@@ -180,6 +195,17 @@ def test_only_founders_found(names: str, expected: bool) -> None:
     founding = evolve(outside("a"), found_with=2)
 
     assert expected is founding._founders_answered(seats(names))
+
+
+def test_a_founding_with_a_register_needs_the_answers_of_all_founders() -> None:
+    """3.7: which stores there are is unknown before it, register or not."""
+    steps = [outside("a").begin()]
+    for name in "bc":
+        (voter,) = seats(name)
+        steps.append(steps[-1].choice.receive(name, Promise(None, ONE, voter, None)))
+
+    free = [[item for item in step.effects if isinstance(item, Free)] for step in steps]
+    assert [[], [], [Free(ONE, seats("abc"))]] == free
 
 
 def test_a_view_right_behind_the_tip_is_added_to_what_is_known() -> None:
