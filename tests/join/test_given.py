@@ -50,6 +50,15 @@ def test_a_frame_is_in_the_view_of_the_way_that_was_told() -> None:
     assert elsewhere.answer(0, None).position not in (None, here.answer(0, None).position)
 
 
+def test_a_store_may_have_gone_on_behind_its_final_signature() -> None:
+    """S2: the CLOSE is the view of that name, and not the last one."""
+    status = ChainStatus("a", Store.DIRTY, initial="X", final="F", lineage=("X", "F", "R"))
+    one = Given.of((status,))
+
+    assert [ids_of(("X", "F"))[-1]] == list(one.closes)
+    assert not one.is_closed(one.paths[0])
+
+
 def test_who_keeps_nothing_says_so() -> None:
     """T: it is never clean, wherever its data ends."""
     members = Given.of((Status("a", Store.NONE), Status("b", Store.EMPTY)))

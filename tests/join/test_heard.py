@@ -124,6 +124,7 @@ def test_a_guest_that_keeps_nothing_is_known_as_such_beside_another_one(tip: Vie
 
     assert {D} == heard.transients
     assert not heard.with_guest(D).transients
+    assert {D} == heard.down("e").transients == heard.down("e").guests
 
 
 def without_c(tip: View) -> View:
@@ -147,6 +148,13 @@ def test_an_elector_that_is_away_is_no_copy_of_itself(tip: View) -> None:
     assert C in without.electors
     assert not heard.is_copy(C, without, A)
     assert heard.is_copy(Seat("e", C.store_id), without, A)
+
+
+def test_a_member_that_does_not_vote_has_a_store_of_its_own(tip: View) -> None:
+    more = evolve(tip, members=tip.members | {D})
+
+    assert Heard().is_copy(Seat("e", D.store_id), more, A)
+    assert not Heard().is_copy(D, more, A)
 
 
 def test_who_is_no_guest_any_more_is_no_transient_one() -> None:

@@ -254,6 +254,11 @@ def test_a_store_without_its_lineage_is_found_on_another_ones() -> None:
     assert "update I7 from b; active I8" == short(told("cXF cXG", "", "X V F R G"))
 
 
+def test_a_store_without_its_lineage_is_not_found_on_one_of_another_cluster() -> None:
+    """I4: that both name one CLOSE, or say so, does not make them one cluster."""
+    assert {"initial-signature-mismatch"} == reasons(told("cXF cYF", "", "Y V F"))
+
+
 def test_the_signatures_may_be_left_out_of_a_lineage() -> None:
     """They are views, too, and told already."""
     assert told("cXF oX", "X V F", "X V") == told("cXF oX", "V", "V")
