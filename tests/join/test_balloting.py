@@ -19,6 +19,7 @@ from joinproto.join.balloting import (
 from joinproto.join.choice_messages import Prepare, Promise, SendTo
 from joinproto.join.chooser import Step
 from joinproto.join.draft import Draft
+from joinproto.join.greeting import hello
 from joinproto.join.heard import Heard
 from joinproto.join.lineage import Lineage
 from joinproto.join.malformed import Malformed, Said
@@ -293,6 +294,16 @@ def test_what_stores_say_that_cannot_be_is_told_to_the_operator(
     (said,) = m.events
     assert isinstance(said, Waiting)
     assert "a beside b" in said.detail
+
+
+def test_who_speaks_of_a_view_that_is_not_known_here_hears_what_is() -> None:
+    """3.3: it is ahead, or of another chain: the lineages are compared, then it asks again."""
+    m = draft("F C")
+
+    hear_choice(m, 1.5, "b", Prepare(views("F C C2")["C2"].id, Ballot(1, "b'")))
+
+    assert [("b", hello(m))] == sends(m)
+    assert not m.is_frozen
 
 
 def test_an_answer_about_no_view_tells_nothing_of_the_tip() -> None:

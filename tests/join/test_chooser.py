@@ -11,7 +11,9 @@ from joinproto.join.choice_messages import (
     Chosen,
     Free,
     Nack,
+    Outbid,
     PersistRecord,
+    Prepare,
     Promise,
     SendTo,
     Voted,
@@ -21,7 +23,7 @@ from joinproto.join.malformed import Malformed
 from joinproto.join.outside import ONE, OutsideChoice
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import View, change
-from tests.join.pictures import seats, views
+from tests.join.pictures import lineage, seats, views
 from tests.join.test_choice import A, B, V, ballot, choice, promise, sent
 
 
@@ -100,18 +102,47 @@ def test_a_proposal_that_comes_back_does_not_end_its_own_ballot() -> None:
     """Whoever accepts in a ballot of its own goes on counting; in another one's it has lost."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
 
-    own = asks.receive("a", Accept(V.id, ballot("1a"), A)).choice
-    other = asks.receive("b", Accept(V.id, ballot("2b"), B)).choice
+    own = asks.receive("a", Accept(V.id, ballot("1a"), A))
+    other = asks.receive("b", Accept(V.id, ballot("2b"), B))
 
-    assert own.attempt is not None
-    assert other.attempt is None
+    assert own.choice.attempt is not None
+    assert Outbid(ballot("1a")) not in own.effects
+    assert other.choice.attempt is None
+    assert Outbid(ballot("2b")) in other.effects
+
+
+@pytest.mark.parametrize(("known", "number"), [("", 0), ("F", 1)])
+def test_who_asks_from_the_beginning_is_told_also_what_begins_later(
+    known: str, number: int
+) -> None:
+    """3.2: the initial signature shows where the first views that are kept belong."""
+    late = lineage("F C1 C2 C3", keep=2)
+    knows = evolve(choice("b"), record=StoreRecord(store_id="b'", lineage=late))
+    tip = lineage(known).tip
+    parent = None if tip is None else tip.id
+
+    step = knows.receive("a", Prepare(parent, ballot("1a")))
+
+    assert [("a", Chosen(parent, late.views, late.initial))] == sent(step)
+    learned = choice("a", known).receive("b", Chosen(parent, late.views, late.initial)).choice
+    assert late == learned.record.lineage
+
+
+def test_a_chain_with_a_gap_is_not_learned() -> None:
+    """3.2: without the initial signature nothing shows that it goes on where ours ends."""
+    late = lineage("F C1 C2 C3", keep=2)
+
+    for known in ("", "F"):
+        store = choice("a", known)
+        with pytest.raises(Malformed):
+            store.receive("b", Chosen(store.parent, late.views))
 
 
 # -- a register ----------------------------------------------------------------------------------
 
 
-def outside(member: str, lineage: Lineage | None = None) -> OutsideChoice:
-    record = StoreRecord(store_id=f"{member}'", lineage=lineage or Lineage())
+def outside(member: str, chain: Lineage | None = None) -> OutsideChoice:
+    record = StoreRecord(store_id=f"{member}'", lineage=chain or Lineage())
     return OutsideChoice(member=member, record=record, founders=frozenset("abc"))
 
 

@@ -115,3 +115,23 @@ def test_a_stray_store_stops_nobody_who_waits(chain: str, peer: str, expected: b
 
     assert expected is (m.verdict is not None)
     assert ({peer} if expected else set()) == m.heard.strangers
+
+
+@pytest.mark.parametrize(
+    ("phase", "reason", "expected"),
+    [
+        (Phase.READY, Reason.WRONG_STORE, True),
+        # A running view is not disturbed, and options may be mended by a restart.
+        (Phase.ACTIVE, Reason.WRONG_STORE, False),
+        (Phase.READY, Reason.OPTIONS_DIFFER, False),
+    ],
+)
+def test_a_member_stops_where_it_would_wait_for_strangers_for_ever(
+    phase: Phase, reason: Reason, expected: bool
+) -> None:
+    """J3: two of three electors have stores of another cluster."""
+    m = draft("F C", phase=phase)
+    for peer in "bc":
+        hear_refused(m, peer, Refused(reason, "x", "y"))
+
+    assert expected is (m.verdict is not None)
