@@ -33,6 +33,8 @@ D = Seat("d", "d'")
         (Newcomer(is_member=True), "no open view"),
         (Newcomer(is_open=True, is_member=True, leaves=True), "a member"),
         (Newcomer(is_open=True, is_near=True), "has the data of the view"),
+        (Newcomer(is_open=True), "the view is not active yet"),
+        (Newcomer(is_open=True, is_active=True), "an update is needed"),
     ],
 )
 def test_of_two_reasons_the_first_one_is_told(row: Newcomer, name: str) -> None:

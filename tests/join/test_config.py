@@ -30,6 +30,11 @@ def test_a_configuration_that_could_split_is_refused(options: dict[str, object],
         config("a", **options)  # type: ignore[arg-type]
 
 
+def test_a_member_has_a_name() -> None:
+    with pytest.raises(ValueError, match="member: found ''"):
+        config("")
+
+
 @pytest.mark.parametrize(
     ("electors", "least"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 4), (6, 4), (7, 5), (8, 6), (9, 6)]
 )

@@ -100,6 +100,7 @@ def test_a_copy_has_the_id_of_another_ones_store(tip: View) -> None:
     assert not Heard().is_copy(B, tip, A)
     assert Heard().with_guest(D).is_copy(Seat("e", D.store_id), None, A)
     assert Heard().answered(_answer(D)).is_copy(Seat("e", D.store_id), None, A)
+    assert Heard().is_copy(Seat("e", A.store_id), None, A)  # where there is no view, its own counts
 
 
 def test_a_member_is_cut_off_where_too_many_are_strangers(tip: View) -> None:
@@ -125,6 +126,7 @@ def test_a_guest_that_keeps_nothing_is_known_as_such_beside_another_one(tip: Vie
     assert {D} == heard.transients
     assert not heard.with_guest(D).transients
     assert {D} == heard.down("e").transients == heard.down("e").guests
+    assert not heard.down("d").transients
 
 
 def without_c(tip: View) -> View:
@@ -158,7 +160,12 @@ def test_a_member_that_does_not_vote_has_a_store_of_its_own(tip: View) -> None:
 
 
 def test_who_is_no_guest_any_more_is_no_transient_one() -> None:
-    assert Heard() == Heard().with_guest(D, transient=True).without_guest(D)
+    heard = Heard().with_guest(D, transient=True)
+    beside = Seat("e", "e1")
+
+    assert Heard() == heard.without_guest(D)
+    assert Heard().with_guest(beside) == heard.with_guest(beside).without_guest(D)
+    assert heard == heard.with_guest(beside).without_guest(beside)
 
 
 def test_a_member_is_cut_off_by_electors_of_the_view_that_are_not_configured(tip: View) -> None:
