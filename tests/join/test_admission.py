@@ -96,3 +96,18 @@ def test_an_empty_store_hears_no_member_of_a_view() -> None:
     row = newcomer(hello(), Lineage(), config("a"), is_active=False, in_reach=frozenset("b"))
 
     assert (False, True) == (row.is_apart, row.is_ahead)
+
+
+@pytest.mark.parametrize(
+    ("picture", "is_open", "name"), [("F C", True, "a member"), ("F X", False, "no open view")]
+)
+def test_behind_a_close_all_wait_for_the_restart(picture: str, is_open: bool, name: str) -> None:
+    """I1: nobody is taken in, and nobody is ready; who comes back is one of those that restart."""
+    chain = lineage(picture)
+    assert chain.tip is not None
+    said = evolve(hello(), status=Answer(seat=Seat("b", "b'")), tip=chain.tip.id)
+
+    row = newcomer(said, chain, config("a"), is_active=False)
+
+    assert is_open is row.is_open
+    assert name == admission().choose((row,), 0).name

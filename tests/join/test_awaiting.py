@@ -115,6 +115,8 @@ def test_who_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() ->
     asked = (TIP, CONFIG, A)
 
     assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), *asked)
+    # Where nothing is founded, the configured electors are asked.
+    assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), None, CONFIG, A)
     assert "no answer from c; no vote from b with store b'" == unanswered(
         one, {"b"}, strange, *asked
     )

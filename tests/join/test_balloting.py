@@ -24,6 +24,7 @@ from joinproto.join.heard import Heard
 from joinproto.join.lineage import Lineage
 from joinproto.join.malformed import Malformed, Said
 from joinproto.join.messages import Waiting
+from joinproto.join.pace import Pace
 from joinproto.join.phases import Phase
 from joinproto.join.store import Ballot
 from joinproto.join.turns import pause
@@ -267,6 +268,19 @@ def test_only_a_ballot_about_the_tip_is_left_its_time(word: str, holder: str) ->
     hear_choice(m, 1.5, "b", Prepare(views("F C")[word].id, own))
 
     assert holder == m.pace.holder
+
+
+@pytest.mark.parametrize(("now", "heard"), [(10.5, False), (100.0, True)])
+def test_a_ballot_is_not_heard_while_another_one_has_its_time(now: float, heard: bool) -> None:
+    """3.3: whoever begins again and again would begin everybody's ballot anew."""
+    b, c = Ballot(1, "b'"), Ballot(2, "c'")
+    m = draft("F C", promised=b, pace=Pace().given_to(10.0, "b"))
+
+    hear_choice(m, now, "c", Prepare(TIP.id, c))
+
+    assert (c if heard else b) == m.record.promised
+    assert heard is bool(sends(m))
+    assert ("c" if heard else "b") == m.pace.holder
 
 
 def test_who_waits_for_the_rest_of_the_answers_does_so_twice_its_patience() -> None:
