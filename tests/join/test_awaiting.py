@@ -120,6 +120,8 @@ def test_who_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() ->
     assert "no answer from c; no vote from b with store b'" == unanswered(
         one, {"b"}, strange, *asked
     )
+    both = strange.answered(Answer(seat=C))
+    assert "no vote from b with store b'" == unanswered(one, {"b"}, both, *asked)
     voted = Heard(in_reach=frozenset("b")).answered(Answer(seat=B))
     assert "no answer from c" == unanswered(one, {"b"}, voted, *asked)
     proposed = evolve(one, proposed=TIP, voted=frozenset({A, C}))

@@ -105,6 +105,20 @@ def test_an_elector_that_is_no_member_is_a_stranger_too() -> None:
     assert {"c"} == m.heard.strangers
 
 
+def test_a_member_that_does_not_vote_may_take_in_a_newcomer() -> None:
+    """J3: so it stops only if that one refuses it, too; c is away."""
+    first = CHAIN.tip
+    assert first is not None
+    tip = change(first, members=seats("bd"), position=None, activated=True, nonce="-", time=0)
+    m = draft(CHAIN.append(tip), heard=Heard(in_reach=frozenset("bd")))
+
+    hear_refused(m, "b", Refused(Reason.WRONG_STORE, "x", "y"))
+    before = m.verdict
+    hear_refused(m, "d", Refused(Reason.WRONG_STORE, "x", "y"))
+
+    assert (None, True) == (before, m.verdict is not None)
+
+
 @pytest.mark.parametrize("chain", ["", "F X"])
 @pytest.mark.parametrize(("peer", "expected"), [("b", True), ("x", False)])
 def test_a_stray_store_stops_nobody_who_waits(chain: str, peer: str, expected: bool) -> None:

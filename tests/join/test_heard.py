@@ -34,10 +34,12 @@ def test_who_is_not_heard_any_more_is_no_guest_and_no_stranger(tip: View) -> Non
 
 
 def test_a_new_view_leaves_who_is_there_and_who_wants_to_come_in(tip: View) -> None:
-    heard = Heard(in_reach=frozenset("bcd")).with_guest(D).with_guest(B).answered(_answer(B))
+    heard = Heard(in_reach=frozenset("bcd")).with_guest(B).answered(_answer(B))
     heard = heard.with_ready(C).with_beyond(C).with_stranger("c").noticing(B2, tip)
+    guests = heard.with_guest(D, transient=True).with_guest(Seat("e", "e1"))
 
-    assert Heard(in_reach=frozenset("bcd"), guests=frozenset({D})) == heard.in_view(tip)
+    left = Heard(in_reach=frozenset("bcd")).with_guest(D, transient=True)
+    assert left.with_guest(Seat("e", "e1")) == guests.in_view(tip)
 
 
 def test_who_answers_says_whom_it_does_not_hear_and_its_last_word_counts() -> None:
@@ -117,6 +119,18 @@ def test_a_member_is_cut_off_where_too_many_are_strangers(tip: View) -> None:
     more = evolve(tip, members=tip.members | {D})
     assert both.is_cut_off(more, A, config)
     assert not both.is_cut_off(more, A, outside)
+
+
+def test_a_member_is_cut_off_where_all_that_it_was_configured_with_are_strangers(
+    tip: View,
+) -> None:
+    """J3: whoever else votes in the view; and who was configured with nobody is not."""
+    config = Config(member="a", electors=frozenset("ab"), wait_for=2)
+    alone = evolve(config, electors=frozenset("a"))
+
+    assert Heard().with_stranger("b").is_cut_off(tip, A, config)
+    assert not Heard().with_stranger("b").is_cut_off(tip, A, alone)
+    assert not Heard().is_cut_off(tip, A, config)
 
 
 def test_a_guest_that_keeps_nothing_is_known_as_such_beside_another_one(tip: View) -> None:
