@@ -14,7 +14,7 @@ from joinproto.join.member import Member
 from joinproto.join.messages import Hello, Waiting
 from joinproto.join.phases import Facts
 from joinproto.join.store import Ballot, StoreRecord
-from joinproto.join.view import Seat, View
+from joinproto.join.view import Seat, View, change
 from joinproto.tables.vocabulary import Reason
 from tests.join.bus import cluster
 from tests.join.pictures import lineage, views
@@ -126,7 +126,10 @@ def test_who_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() ->
     assert "no answer from c" == unanswered(one, {"b"}, voted, *asked)
     proposed = evolve(one, proposed=TIP, voted=frozenset({A, C}))
     assert "no vote from b" == unanswered(proposed, set(), heard("bc"), *asked)
-    # A FOUND brings its own electors.
+    # The former view's electors choose the next one; a FOUND brings its own.
+    fewer = change(TIP, members={A}, electors={A}, position=None, activated=True, nonce="-", time=0)
+    less = evolve(one, proposed=fewer, voted=frozenset({A, C}))
+    assert "no vote from b" == unanswered(less, set(), heard("bc"), *asked)
     assert "no vote from b" == unanswered(proposed, set(), heard("bc"), None, CONFIG, A)
     outside = (TIP, evolve(CONFIG, outside=True), A)
     assert "no answer from the register" == unanswered(proposed, set(), heard("bc"), *outside)
