@@ -72,6 +72,7 @@ def test_a_newcomer_is_seen_as_it_says_and_the_view_as_we_know_it() -> None:
 
     assert (True, True) == (row.leaves, row.is_active)
     assert not newcomer(said, found, config("a"), is_active=False).is_active
+    assert newcomer(hello(), CHAIN, config("a"), is_active=False).is_active
 
 
 def test_a_view_that_we_do_not_know_yet_has_not_diverged() -> None:

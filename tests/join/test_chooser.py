@@ -239,6 +239,15 @@ def test_a_founding_with_a_register_needs_the_answers_of_all_founders() -> None:
     assert [[], [], [Free(ONE, seats("abc"))]] == free
 
 
+def test_an_answer_in_the_name_of_another_is_refused_with_a_register_too() -> None:
+    """3.7: the sources must have answered, each for itself."""
+    begun = outside("a").begin().choice
+    (c,) = seats("c")
+
+    with pytest.raises(Malformed, match="voter"):
+        begun.receive("b", Promise(None, ONE, c, None))
+
+
 def test_a_view_right_behind_the_tip_is_added_to_what_is_known() -> None:
     """3.2: the initial signature is for a store from which the first views are forgotten."""
     step = choice("a").receive("b", Chosen(V.id, (A,), V.id))
