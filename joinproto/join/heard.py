@@ -93,8 +93,6 @@ class Heard:
         )
 
     def without_guest(self, guest: Seat) -> Heard:
-        if guest not in self.guests:
-            return self
         guests = self.guests - {guest}
         return evolve(self, guests=guests, transients=self.transients & guests)
 
