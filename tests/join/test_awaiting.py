@@ -83,6 +83,14 @@ def heard(names: str = "", **more: object) -> Heard:
         ),
         (
             ALL_READY,
+            heard("bc", answers=frozenset({Answer(seat=B)})),
+            TIP,
+            CONFIG,
+            For.MAJORITY,
+            "not heard, or on the way to another view: b",
+        ),
+        (
+            ALL_READY,
             heard("b"),
             TIP,
             CONFIG,
@@ -115,6 +123,8 @@ def test_who_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() ->
     asked = (TIP, CONFIG, A)
 
     assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), *asked)
+    joined = evolve(CONFIG, electors=frozenset("ax"))  # later: the view's electors vote
+    assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), TIP, joined, A)
     # Where nothing is founded, the configured electors are asked.
     assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), None, CONFIG, A)
     assert "no answer from c; no vote from b with store b'" == unanswered(

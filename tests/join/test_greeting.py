@@ -38,6 +38,17 @@ def test_who_serves_has_a_newcomer_updated(phase: Phase, expected: bool) -> None
     assert expected is any(isinstance(message, Welcome) for _, message in sends(m))
 
 
+@pytest.mark.parametrize(("picture", "expected"), [("F C", True), ("F C:bc", False)])
+def test_only_a_member_of_the_view_takes_in_a_newcomer(picture: str, expected: bool) -> None:
+    """J2: who has the data of the view comes in by the next one, which its members propose."""
+    chain = lineage(picture)
+    m = draft(chain, heard=Heard(in_reach=frozenset("bcd")))
+
+    hear_hello(m, 0.0, "d", evolve(hello(chain), status=Answer(seat=D, options="options")))
+
+    assert expected is (D in m.heard.guests)
+
+
 @pytest.mark.parametrize(
     ("chain", "hears", "kept"), [("F C", "ac", False), ("F C", "abc", True), ("F X", "abc", True)]
 )
@@ -65,6 +76,16 @@ def test_who_ran_on_shows_that_the_view_ran(chain: str, ran_on: bool, expected: 
     hear_hello(m, 0.0, "d", hello(lineage(chain), ran_on=ran_on))
 
     assert expected is m.saw_it_run
+
+
+def test_who_ran_on_to_a_close_shows_nothing_of_what_follows() -> None:
+    """S2: it ran before; who was started behind the CLOSE takes part in the restart."""
+    closed = lineage("F X")
+    m = draft(closed)
+
+    hear_hello(m, 0.0, "d", hello(closed, ran_on=True))
+
+    assert not m.saw_it_run
 
 
 def test_a_newcomer_stops_only_if_no_elector_is_left_that_may_take_it_in() -> None:
