@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from attrs import evolve
 
 from joinproto.join.admission import (
     BRANCH,
     COPY,
+    FOREIGN,
     FORGOTTEN,
+    OPTIONS,
     Newcomer,
     admission,
     mismatch,
     newcomer,
 )
 from joinproto.join.answers import Answer
+from joinproto.join.ids import short
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Hello
 from joinproto.join.view import Seat
@@ -22,6 +27,7 @@ from tests.join.bus import config
 from tests.join.pictures import lineage
 
 CHAIN = lineage("F C")
+SIGNATURE = short(CHAIN.initial)
 D = Seat("d", "d'")
 
 
@@ -91,6 +97,23 @@ def test_a_refusal_says_what_was_expected() -> None:
     assert "a view after number 1" == expected
     assert found.startswith("view 2 is ")
     assert "a view after number 1" != mismatch(BRANCH, hello(), late, config("a"))[1]
+
+
+@pytest.mark.parametrize(
+    ("case", "said", "told"),
+    [
+        (COPY, {}, ("store d', which another member has as well", "a store of its own")),
+        (OPTIONS, {"status": Answer(seat=D, options="x")}, ("options x", "options options")),
+        (FOREIGN, {"cluster_name": "x"}, ("cluster x", "cluster cluster")),
+        (FOREIGN, {"initial": "x"}, ("initial signature x", f"initial signature {SIGNATURE}")),
+        (BRANCH, {"tip": "x"}, ("view 2 is x", short(CHAIN.id_at(2)))),
+    ],
+)
+def test_each_refusal_names_what_was_found_and_what_was_expected(
+    case: str, said: dict[str, Any], told: tuple[str, str]
+) -> None:
+    """J3, I2, 3.6: the operator of a newcomer reads nothing else."""
+    assert told == mismatch(case, evolve(hello(), **said), CHAIN, config("a"))
 
 
 def test_an_empty_store_hears_no_member_of_a_view() -> None:
