@@ -45,6 +45,14 @@ def heard(names: str = "", **more: object) -> Heard:
             "the electors are b, c",
         ),
         (NO_TIP, heard("bc"), None, CONFIG, For.FOUNDING, "the electors are b, c"),
+        (
+            NO_TIP,
+            heard(),
+            None,
+            evolve(CONFIG, electors=frozenset("a")),
+            For.FOUNDING,
+            "the electors are nobody",
+        ),
         (evolve(STANDS, is_member=False), heard(), TIP, CONFIG, For.VIEW, "not here: a with"),
         (
             evolve(STANDS, is_member=False),

@@ -452,6 +452,14 @@ def test_who_has_no_ballot_of_its_own_asks_nobody() -> None:
     assert Step(outbid) == outbid.ask("bc")
 
 
+def test_a_refusal_of_an_earlier_ballot_does_not_end_the_own_one() -> None:
+    """3.3: it is late: the own ballot is later than what c had promised."""
+    begun = choice("a").begin().choice
+    again = begun.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice.begin().choice
+
+    assert Step(again) == again.receive("b", Nack(V.id, ballot("1a"), ballot("2b")))
+
+
 def test_votes_in_a_ballot_that_has_proposed_nothing_choose_nothing() -> None:
     """3.3: no correct member sends them; and nothing ends for it."""
     begun = choice("a").begin().choice

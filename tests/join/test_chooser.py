@@ -178,6 +178,17 @@ def test_an_answer_of_a_register_about_an_older_tip_is_late() -> None:
     assert (knows, ()) == (step.choice, step.effects)
 
 
+def test_who_knows_a_later_view_answers_with_that_one_with_a_register_too() -> None:
+    """3.7: and freezes for nobody."""
+    chain = parted()
+    first, tip = chain.views
+    knows = outside("b", chain)
+
+    step = knows.receive("a", Prepare(first.id, ONE))
+
+    assert (knows, [("a", Chosen(first.id, (tip,)))]) == (step.choice, sent(step))
+
+
 def test_a_register_is_asked_once_in_an_attempt() -> None:
     """3.7: what is proposed does not change, whoever answers after it."""
     chain = parted()
