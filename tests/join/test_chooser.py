@@ -168,6 +168,14 @@ def test_the_members_of_a_chosen_view_hear_of_it_who_votes_or_not() -> None:
     assert ["b", "c", "d", "e", "f"] == told
 
 
+def test_a_register_is_asked_for_no_view_that_does_not_fit() -> None:
+    """3.7: it knows one successor and nothing of views: what it holds stands for ever."""
+    asks = outside("a", parted()).begin().choice
+
+    with pytest.raises(Malformed, match="parent"):
+        asks.propose(A)
+
+
 def test_an_answer_of_a_register_about_an_older_tip_is_late() -> None:
     """3.7: it is known here, and all were told."""
     chain = parted()
