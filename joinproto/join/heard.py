@@ -118,7 +118,7 @@ class Heard:
         heard = self.reached(tip, me)
         if self.beyond or self.answers:
             gone_on = self.beyond | {item.seat for item in self.answers}
-            heard = heard - gone_on | ({me} & tip.electors)
+            heard = heard - gone_on
         return tip.is_majority(heard)
 
     def reached(self, tip: View, me: Seat) -> frozenset[Seat]:
