@@ -452,6 +452,16 @@ def test_who_has_no_ballot_of_its_own_asks_nobody() -> None:
     assert Step(outbid) == outbid.ask("bc")
 
 
+def test_who_accepted_a_view_accepts_another_one_in_a_later_ballot() -> None:
+    """3.3: its proposer has asked a majority, and none of those had accepted the first one."""
+    voted = choice("b").receive("a", Accept(V.id, ballot("1a"), A)).choice
+
+    step = voted.receive("c", Accept(V.id, ballot("2c"), B))
+
+    assert ["PersistRecord", "Voted"] == kinds(step)
+    assert accepted("2c", B) == after_restart(step).record.accepted
+
+
 def test_a_refusal_of_an_earlier_ballot_does_not_end_the_own_one() -> None:
     """3.3: it is late: the own ballot is later than what c had promised."""
     begun = choice("a").begin().choice

@@ -59,6 +59,18 @@ def test_a_store_may_have_gone_on_behind_its_final_signature() -> None:
     assert not one.is_closed(one.paths[0])
 
 
+def test_a_close_starts_where_the_clean_stores_end() -> None:
+    """S2: whoever is dirty and has more has what nobody acknowledged."""
+    clean = ChainStatus(
+        "a", Store.CLEAN, initial="X", final="F", position=At("X", 3), has_position=True
+    )
+    dirty = evolve(clean, id="b", store=Store.DIRTY, position=At("X", 9))
+
+    both = Given.of((clean, dirty))
+
+    assert [Position(ids_of(("X",))[0], 3)] == list(both.closes.values())
+
+
 def test_the_members_of_a_view_are_those_that_know_it() -> None:
     """Those that vote are members of the FOUND, whether they know a later one or not."""
     status = ChainStatus("a", Store.DIRTY, initial="X", lineage=("X", "V"))

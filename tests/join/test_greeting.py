@@ -7,6 +7,7 @@ from attrs import evolve
 
 from joinproto.join.answers import Answer
 from joinproto.join.greeting import hear_hello, hear_refused
+from joinproto.join.greeting import hello as say_hello
 from joinproto.join.heard import Heard
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Hello, Refused, Welcome
@@ -26,6 +27,14 @@ def hello(chain: Lineage = CHAIN, hears: str = "abc", **status: object) -> Hello
     tip = chain.tip
     assert tip is not None
     return Hello(said, tip.id, chain.length, chain.initial, "cluster", frozenset(hears))
+
+
+@pytest.mark.parametrize(("chain", "hears"), [("", "bc"), ("F C:bc", "bc"), ("F C", "")])
+def test_a_newcomer_says_whom_it_hears_and_a_member_does_not(chain: str, hears: str) -> None:
+    """3.4: in a view with it each would have to hear it; who is in one is asked by a ballot."""
+    m = draft(chain, heard=Heard(in_reach=frozenset("bc")))
+
+    assert frozenset(hears) == say_hello(m).hears
 
 
 @pytest.mark.parametrize(("phase", "expected"), [(Phase.ACTIVE, True), (Phase.SUSPENDED, False)])
