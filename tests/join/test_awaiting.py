@@ -131,6 +131,8 @@ def test_who_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() ->
     asked = (TIP, CONFIG, A)
 
     assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), *asked)
+    # Also of who does not vote an answer is waited for: it may have the data.
+    assert "no answer from b, c, d" == unanswered(one, {"d"}, heard("bd"), *asked)
     joined = evolve(CONFIG, electors=frozenset("ax"))  # later: the view's electors vote
     assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), TIP, joined, A)
     # Where nothing is founded, the configured electors are asked.

@@ -32,6 +32,7 @@ from tests.join.pictures import lineage, views
 V = views("F")["F"]
 A = views("F C1")["C1"]
 B = views("F C2")["C2"]
+FIVE = "F:abcde"
 
 
 def ballot(text: str) -> Ballot:
@@ -358,12 +359,10 @@ def test_a_view_that_cannot_follow_is_not_accepted() -> None:
 
 def test_an_answer_that_tells_of_a_view_that_cannot_follow_is_refused() -> None:
     """3.3: also before a majority has answered, or it would bind the ballot and end it."""
-    chain = lineage("F:abcde")
-    assert chain.tip is not None
-    begun = evolve(choice("a"), record=StoreRecord(store_id="a'", lineage=chain)).begin().choice
+    begun = choice("a", FIVE).begin().choice
 
     with pytest.raises(Malformed, match="parent"):
-        begun.receive("b", Promise(chain.tip.id, ballot("1a"), seat("b"), accepted("1c", A)))
+        begun.receive("b", Promise(begun.parent, ballot("1a"), seat("b"), accepted("1c", A)))
 
 
 def test_a_parent_that_is_not_known_is_told_to_the_host() -> None:
@@ -443,6 +442,19 @@ def test_only_those_who_came_later_are_asked_again_for_their_votes() -> None:
     assert [("c", accept)] == sent(proposed.ask("cd"))
     assert [("b", accept), ("c", accept)] == sent(proposed.ask("abcd"))
     assert [] == sent(proposed.ask("d"))
+
+
+def test_who_has_voted_is_not_asked_again() -> None:
+    """3.3: two of five have; a third one is missing."""
+    begun = choice("a", FIVE).begin().choice
+    for name in "bc":
+        begun = begun.receive(name, Promise(begun.parent, ballot("1a"), seat(name), None)).choice
+    view = views(f"{FIVE} C1")["C1"]
+    proposed = begun.propose(view).choice
+
+    voted = proposed.receive("b", Voted(begun.parent, ballot("1a"), seat("b"))).choice
+
+    assert ["c", "d", "e"] == [to for to, _ in sent(voted.ask("bcde"))]
 
 
 def test_who_has_no_ballot_of_its_own_asks_nobody() -> None:
