@@ -202,7 +202,7 @@ def mismatch(case: str, hello: Hello, own: Lineage, config: Config) -> tuple[str
     if case == OPTIONS:
         expected = "none" if tip is None else tip.options_digest
         return f"options {status.options}", f"options {expected}"
-    if case == FOREIGN and hello.cluster_name != config.cluster_name:
+    if hello.cluster_name != config.cluster_name:
         return f"cluster {hello.cluster_name}", f"cluster {config.cluster_name}"
     if case == FOREIGN:
         found, here = short(hello.initial), short(own.initial)

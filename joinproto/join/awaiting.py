@@ -131,7 +131,7 @@ def row_of(facts: Facts, heard: Heard, tip: View | None, config: Config, me: Sea
         has_tip=facts.has_tip,
         founders_here=config.electors <= heard.in_reach | {me.member},
         is_member=facts.is_member,
-        view_here=tip is not None and bool(_here(tip.members, heard, me)),
+        view_here=tip is not None and bool(_here(tip.members, heard)),
         has_data=facts.has_data,
         all_ready=facts.all_ready,
         has_n=facts.has_n,
@@ -146,7 +146,7 @@ def named(whom: For, heard: Heard, tip: View | None, config: Config, me: Seat) -
         if whom is For.FOUNDERS:
             return f"no connection to {_list(electors - heard.in_reach)}"
         return f"the electors are {_list(electors)}"
-    here = _here(tip.members, heard, me)
+    here = _here(tip.members, heard)
     match whom:
         case For.ENTRY:
             asked = f"asks {_seats(here, heard, me)}"
@@ -160,7 +160,7 @@ def named(whom: For, heard: Heard, tip: View | None, config: Config, me: Seat) -
             return "no answer from the register"
         case For.MAJORITY:
             gone = heard.beyond | {item.seat for item in heard.answers}
-            away = tip.electors - (_here(tip.electors, heard, me) - gone) - {me}
+            away = tip.electors - (_here(tip.electors, heard) - gone) - {me}
             return f"not heard, or on the way to another view: {_seats(away, heard, me)}"
         case _:
             return f"not here: {_seats(tip.members, heard, me)}"
@@ -187,9 +187,9 @@ def unanswered(
     return "; ".join(told)
 
 
-def _here(seats: frozenset[Seat], heard: Heard, me: Seat) -> frozenset[Seat]:
+def _here(seats: frozenset[Seat], heard: Heard) -> frozenset[Seat]:
     """Return which of these are heard, with their own stores as far as is known."""
-    names = heard.in_reach - heard.replaced - {me.member}
+    names = heard.in_reach - heard.replaced
     return frozenset(seat for seat in seats if seat.member in names)
 
 

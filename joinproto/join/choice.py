@@ -189,7 +189,8 @@ class Choice(Chooser):
 
     def _go_on(self) -> Step:
         attempt = self.attempt
-        if attempt is None or not self._is_prepared:
+        assert attempt is not None
+        if not self._is_prepared:
             return Step(self)
         if self._binding is not None:
             return self._propose(attempt, self._binding)
@@ -199,7 +200,8 @@ class Choice(Chooser):
     def _binding(self) -> View | None:
         """The accepted view that this ballot must propose again."""
         # A majority may have accepted it, and its proposer may be dead.
-        bound = None if self.attempt is None else self.attempt.bound
+        assert self.attempt is not None
+        bound = self.attempt.bound
         return None if bound is None else bound.view
 
     @property
@@ -230,12 +232,12 @@ class Choice(Chooser):
         return self._with(self.record, counted)._count()
 
     def _count(self) -> Step:
-        view = None if self.attempt is None else self.attempt.proposed
-        if view is None or self.attempt is None:
+        assert self.attempt is not None
+        view = self.attempt.proposed
+        if view is None or not self._is_majority(self.attempt.voted, self._electors(view)):
             return Step(self)
-        if not self._is_majority(self.attempt.voted, self._electors(view)):
-            return Step(self)
-        told = {*self._all, *(seat.member for seat in view.members | view.electors)}
+        # Electors are members of it, or are electors already.
+        told = {*self._all, *(seat.member for seat in view.members)}
         step = self._learn((view,))
         return step.after(self._send(told, Chosen(self.parent, (view,))))
 

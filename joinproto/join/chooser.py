@@ -170,7 +170,7 @@ class Chooser(ABC):
 
     def _learn(self, views: tuple[View, ...], initial: ViewId | None = None) -> Step:
         known = self.record.lineage
-        if initial is not None and views[0].number > known.length + 1:
+        if views[0].number > known.length + 1:
             # Between what is known here and the first of them, all is forgotten.
             known = follow(known, linked(views, initial))
         for view in views:

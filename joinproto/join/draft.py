@@ -21,7 +21,6 @@ from joinproto.join.messages import (
     OpenForClients,
     Sent,
 )
-from joinproto.join.outbox import NOTHING
 from joinproto.join.state import Known, MemberState, frozen_copy, values_of
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Seat
@@ -57,14 +56,13 @@ class Draft(Known):
 
     @property
     def batch(self) -> Batch:
-        batch = Batch(
+        return Batch(
             self.closing,
             self.persist,
             tuple(self.sends),
             tuple(self.actions),
             tuple(self.events),
         )
-        return batch or NOTHING
 
     def close(self, why: Closing) -> None:
         """Close for clients, before all else that is to be done."""

@@ -93,8 +93,6 @@ class Heard:
         )
 
     def without_guest(self, guest: Seat) -> Heard:
-        if guest not in self.guests:
-            return self
         guests = self.guests - {guest}
         return evolve(self, guests=guests, transients=self.transients & guests)
 
@@ -120,7 +118,7 @@ class Heard:
         heard = self.reached(tip, me)
         if self.beyond or self.answers:
             gone_on = self.beyond | {item.seat for item in self.answers}
-            heard = heard - gone_on | ({me} & tip.electors)
+            heard = heard - gone_on
         return tip.is_majority(heard)
 
     def reached(self, tip: View, me: Seat) -> frozenset[Seat]:

@@ -229,7 +229,7 @@ def compare(one: Lineage, other: Lineage) -> Comparison:
     common_max = shorter if different is None else different - 1
     return Comparison(
         order,
-        one.id_at(equal) if equal else None,
+        one.id_at(equal),
         equal,
         common_max,
         _beyond(one, common_max),

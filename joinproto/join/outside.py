@@ -79,7 +79,8 @@ class OutsideChoice(Chooser):
         if view.parent != self.parent:
             return Step(self)
         step = self._learn((view,))
-        told = {*self._all, *(seat.member for seat in view.members | view.electors)}
+        # Electors are members of it, or are electors already.
+        told = {*self._all, *(seat.member for seat in view.members)}
         return step.after(self._send(told, Chosen(view.parent, (view,))))
 
     def receive(self, sender: str, message: ChoiceMessage) -> Step:
@@ -112,6 +113,7 @@ class OutsideChoice(Chooser):
         return record, (PersistRecord(record),)
 
     def _free(self) -> Step:
-        if not self.is_free or self.attempt is None:
+        assert self.attempt is not None
+        if not self.is_free:
             return Step(self)
         return Step(self, (Free(ONE, self.attempt.answered),))

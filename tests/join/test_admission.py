@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from attrs import evolve
 
 from joinproto.join.admission import (
     BRANCH,
     COPY,
+    FOREIGN,
     FORGOTTEN,
+    OPTIONS,
     Newcomer,
     admission,
     mismatch,
     newcomer,
 )
 from joinproto.join.answers import Answer
+from joinproto.join.ids import short
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Hello
 from joinproto.join.view import Seat
@@ -22,6 +27,7 @@ from tests.join.bus import config
 from tests.join.pictures import lineage
 
 CHAIN = lineage("F C")
+SIGNATURE = short(CHAIN.initial)
 D = Seat("d", "d'")
 
 
@@ -33,6 +39,8 @@ D = Seat("d", "d'")
         (Newcomer(is_member=True), "no open view"),
         (Newcomer(is_open=True, is_member=True, leaves=True), "a member"),
         (Newcomer(is_open=True, is_near=True), "has the data of the view"),
+        (Newcomer(is_open=True), "the view is not active yet"),
+        (Newcomer(is_open=True, is_active=True), "an update is needed"),
     ],
 )
 def test_of_two_reasons_the_first_one_is_told(row: Newcomer, name: str) -> None:
@@ -70,6 +78,7 @@ def test_a_newcomer_is_seen_as_it_says_and_the_view_as_we_know_it() -> None:
 
     assert (True, True) == (row.leaves, row.is_active)
     assert not newcomer(said, found, config("a"), is_active=False).is_active
+    assert newcomer(hello(), CHAIN, config("a"), is_active=False).is_active
 
 
 def test_a_view_that_we_do_not_know_yet_has_not_diverged() -> None:
@@ -90,7 +99,39 @@ def test_a_refusal_says_what_was_expected() -> None:
     assert "a view after number 1" != mismatch(BRANCH, hello(), late, config("a"))[1]
 
 
+@pytest.mark.parametrize(
+    ("case", "said", "told"),
+    [
+        (COPY, {}, ("store d', which another member has as well", "a store of its own")),
+        (OPTIONS, {"status": Answer(seat=D, options="x")}, ("options x", "options options")),
+        (FOREIGN, {"cluster_name": "x"}, ("cluster x", "cluster cluster")),
+        (FOREIGN, {"initial": "x"}, ("initial signature x", f"initial signature {SIGNATURE}")),
+        (BRANCH, {"tip": "x"}, ("view 2 is x", short(CHAIN.id_at(2)))),
+    ],
+)
+def test_each_refusal_names_what_was_found_and_what_was_expected(
+    case: str, said: dict[str, Any], told: tuple[str, str]
+) -> None:
+    """J3, I2, 3.6: the operator of a newcomer reads nothing else."""
+    assert told == mismatch(case, evolve(hello(), **said), CHAIN, config("a"))
+
+
 def test_an_empty_store_hears_no_member_of_a_view() -> None:
     row = newcomer(hello(), Lineage(), config("a"), is_active=False, in_reach=frozenset("b"))
 
     assert (False, True) == (row.is_apart, row.is_ahead)
+
+
+@pytest.mark.parametrize(
+    ("picture", "is_open", "name"), [("F C", True, "a member"), ("F X", False, "no open view")]
+)
+def test_behind_a_close_all_wait_for_the_restart(picture: str, is_open: bool, name: str) -> None:
+    """I1: nobody is taken in, and nobody is ready; who comes back is one of those that restart."""
+    chain = lineage(picture)
+    assert chain.tip is not None
+    said = evolve(hello(), status=Answer(seat=Seat("b", "b'")), tip=chain.tip.id)
+
+    row = newcomer(said, chain, config("a"), is_active=False)
+
+    assert is_open is row.is_open
+    assert name == admission().choose((row,), 0).name

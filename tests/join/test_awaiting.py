@@ -14,7 +14,7 @@ from joinproto.join.member import Member
 from joinproto.join.messages import Hello, Waiting
 from joinproto.join.phases import Facts
 from joinproto.join.store import Ballot, StoreRecord
-from joinproto.join.view import Seat, View
+from joinproto.join.view import Seat, View, change
 from joinproto.tables.vocabulary import Reason
 from tests.join.bus import cluster
 from tests.join.pictures import lineage, views
@@ -45,6 +45,14 @@ def heard(names: str = "", **more: object) -> Heard:
             "the electors are b, c",
         ),
         (NO_TIP, heard("bc"), None, CONFIG, For.FOUNDING, "the electors are b, c"),
+        (
+            NO_TIP,
+            heard(),
+            None,
+            evolve(CONFIG, electors=frozenset("a")),
+            For.FOUNDING,
+            "the electors are nobody",
+        ),
         (evolve(STANDS, is_member=False), heard(), TIP, CONFIG, For.VIEW, "not here: a with"),
         (
             evolve(STANDS, is_member=False),
@@ -83,6 +91,14 @@ def heard(names: str = "", **more: object) -> Heard:
         ),
         (
             ALL_READY,
+            heard("bc", answers=frozenset({Answer(seat=B)})),
+            TIP,
+            CONFIG,
+            For.MAJORITY,
+            "not heard, or on the way to another view: b",
+        ),
+        (
+            ALL_READY,
             heard("b"),
             TIP,
             CONFIG,
@@ -115,13 +131,26 @@ def test_who_did_not_answer_a_ballot_is_named_with_the_store_that_was_asked() ->
     asked = (TIP, CONFIG, A)
 
     assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), *asked)
+    # Also of who does not vote an answer is waited for: it may have the data.
+    assert "no answer from b, c, d" == unanswered(one, {"d"}, heard("bd"), *asked)
+    joined = evolve(CONFIG, electors=frozenset("ax"))  # later: the view's electors vote
+    assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), TIP, joined, A)
+    # Where nothing is founded, the configured electors are asked.
+    assert "no answer from b, c" == unanswered(one, {"b"}, heard("b"), None, CONFIG, A)
     assert "no answer from c; no vote from b with store b'" == unanswered(
         one, {"b"}, strange, *asked
     )
+    both = strange.answered(Answer(seat=C))
+    assert "no vote from b with store b'" == unanswered(one, {"b"}, both, *asked)
     voted = Heard(in_reach=frozenset("b")).answered(Answer(seat=B))
     assert "no answer from c" == unanswered(one, {"b"}, voted, *asked)
     proposed = evolve(one, proposed=TIP, voted=frozenset({A, C}))
     assert "no vote from b" == unanswered(proposed, set(), heard("bc"), *asked)
+    # The former view's electors choose the next one; a FOUND brings its own.
+    fewer = change(TIP, members={A}, electors={A}, position=None, activated=True, nonce="-", time=0)
+    less = evolve(one, proposed=fewer, voted=frozenset({A, C}))
+    assert "no vote from b" == unanswered(less, set(), heard("bc"), *asked)
+    assert "no vote from b" == unanswered(proposed, set(), heard("bc"), None, CONFIG, A)
     outside = (TIP, evolve(CONFIG, outside=True), A)
     assert "no answer from the register" == unanswered(proposed, set(), heard("bc"), *outside)
 

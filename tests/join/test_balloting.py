@@ -9,19 +9,22 @@ from joinproto.join import balloting
 from joinproto.join.answers import Answer
 from joinproto.join.balloting import (
     _tell_of_the_end,
+    ask_again,
     consider,
     hear_choice,
     insist,
     reason_to_begin,
     take,
 )
-from joinproto.join.choice_messages import Promise, SendTo
+from joinproto.join.choice_messages import Prepare, Promise, SendTo
 from joinproto.join.chooser import Step
 from joinproto.join.draft import Draft
+from joinproto.join.greeting import hello
 from joinproto.join.heard import Heard
 from joinproto.join.lineage import Lineage
 from joinproto.join.malformed import Malformed, Said
 from joinproto.join.messages import Waiting
+from joinproto.join.pace import Pace
 from joinproto.join.phases import Phase
 from joinproto.join.store import Ballot
 from joinproto.join.turns import pause
@@ -49,6 +52,36 @@ def promised(voter: Seat = B, *, by: Seat | None = None) -> Promise:
 
 
 # -- why -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("chain", "phase", "more", "expected"),
+    [
+        ("", Phase.INITIALIZING, {}, "found"),
+        ("F X", Phase.INITIALIZING, {}, "restart"),
+        ("F C", Phase.FROZEN, {}, "finish"),
+        ("F C", Phase.INITIALIZING, {"held": TIP.id}, "restarted"),
+        ("F C", Phase.INITIALIZING, {}, "other options"),
+        ("F C", Phase.ACTIVE, {"leaves": True}, "leave"),
+        ("F C", Phase.ACTIVE, {"closes_until": 9.0}, "close"),
+        (
+            "F C",
+            Phase.ACTIVE,
+            {"heard": Heard(in_reach=frozenset("bc"), guests=frozenset({D}))},
+            "take in",
+        ),
+        ("F C", Phase.ACTIVE, {"heard": Heard(in_reach=frozenset("b"))}, "give up"),
+        ("F C", Phase.ACTIVE, {}, None),
+        ("F:bc", Phase.JOINING, {"leaves": True}, None),
+    ],
+)
+def test_a_member_has_a_view_chosen_for_one_reason(
+    chain: str, phase: Phase, more: dict[str, object], expected: str | None
+) -> None:
+    """3.3: whoever serves and lacks nobody has none, nor has who is in no view."""
+    heard = Heard(in_reach=frozenset("bc"))
+
+    assert expected == reason_to_begin(draft(chain, phase=phase, **{"heard": heard, **more}))
 
 
 def test_who_waits_for_a_view_of_its_own_begins_no_other_one() -> None:
@@ -133,8 +166,8 @@ def test_who_asks_is_heard_whatever_the_connections_say() -> None:
     assert {"c"} == message.misses
 
 
-def test_a_ballot_whose_view_is_proposed_waits_for_no_other_answer() -> None:
-    """Patience is for a ballot that is free; what is proposed is asked for again sooner."""
+def proposing() -> Draft:
+    """Return `a` when it has proposed a view, as b and c have answered."""
     chain = lineage("F C", options=config("a").digest)
     tip = chain.tip
     assert tip is not None
@@ -146,7 +179,22 @@ def test_a_ballot_whose_view_is_proposed_waits_for_no_other_answer() -> None:
 
     assert m.choice.attempt is not None
     assert m.choice.attempt.proposed is not None
+    m.sends.clear()
+    return m
+
+
+def test_a_ballot_whose_view_is_proposed_waits_for_no_other_answer() -> None:
+    """Patience is for a ballot that is free; what is proposed is asked for again sooner."""
+    m = proposing()
+    ask_again(m, 1.5)
+
     assert m.patience_until is None
+    assert [] == sends(m)
+
+
+def test_what_was_answered_to_one_attempt_counts_in_no_other_one() -> None:
+    """3.3: another attempt asks again; stores may have changed since."""
+    assert set() == proposing().heard.answers
 
 
 @pytest.mark.parametrize(
@@ -163,6 +211,18 @@ def test_who_ends_with_the_cluster_tells_all_that_it_hears(
     _tell_of_the_end(m, m.view)
 
     assert (["b", "d"] if tells else []) == [to for to, _ in sends(m)]
+
+
+@pytest.mark.parametrize(("outside", "names"), [(False, "bd"), (True, "d")])
+def test_members_ask_a_register_themselves_whether_all_is_closed(outside: bool, names: str) -> None:
+    """S2, 3.7: only who is no member has to be told."""
+    heard = Heard(in_reach=frozenset("bd"))
+    m = draft("F X", is_done=True, heard=heard, options={"outside": outside})
+    assert m.view is not None
+
+    _tell_of_the_end(m, m.view)
+
+    assert list(names) == [to for to, _ in sends(m)]
 
 
 @pytest.mark.parametrize(("ready", "expected"), [(False, "restarted"), (True, None)])
@@ -187,6 +247,40 @@ def test_an_answer_to_a_ballot_whose_view_is_proposed_is_not_collected() -> None
     hear_choice(m, 1.5, "b", promised())
 
     assert set() == m.heard.answers
+
+
+def test_an_answer_about_a_former_tip_is_not_collected() -> None:
+    """3.3: it is late; what its store said of another view shows nothing of this one."""
+    m = asking()
+    before = views("F C")["F"]
+
+    hear_choice(m, 1.5, "b", evolve(promised(), parent=before.id))
+
+    assert set() == m.heard.answers
+
+
+@pytest.mark.parametrize(("word", "holder"), [("C", "b"), ("F", "")])
+def test_only_a_ballot_about_the_tip_is_left_its_time(word: str, holder: str) -> None:
+    """3.3: ballots begin anew behind each view, so an old one looks like the one promised."""
+    own = Ballot(1, "b'")
+    m = draft("F C", promised=own)
+
+    hear_choice(m, 1.5, "b", Prepare(views("F C")[word].id, own))
+
+    assert holder == m.pace.holder
+
+
+@pytest.mark.parametrize(("now", "heard"), [(10.5, False), (100.0, True)])
+def test_a_ballot_is_not_heard_while_another_one_has_its_time(now: float, heard: bool) -> None:
+    """3.3: whoever begins again and again would begin everybody's ballot anew."""
+    b, c = Ballot(1, "b'"), Ballot(2, "c'")
+    m = draft("F C", promised=b, pace=Pace().given_to(10.0, "b"))
+
+    hear_choice(m, now, "c", Prepare(TIP.id, c))
+
+    assert (c if heard else b) == m.record.promised
+    assert heard is bool(sends(m))
+    assert ("c" if heard else "b") == m.pace.holder
 
 
 def test_who_waits_for_the_rest_of_the_answers_does_so_twice_its_patience() -> None:
@@ -214,6 +308,16 @@ def test_what_stores_say_that_cannot_be_is_told_to_the_operator(
     (said,) = m.events
     assert isinstance(said, Waiting)
     assert "a beside b" in said.detail
+
+
+def test_who_speaks_of_a_view_that_is_not_known_here_hears_what_is() -> None:
+    """3.3: it is ahead, or of another chain: the lineages are compared, then it asks again."""
+    m = draft("F C")
+
+    hear_choice(m, 1.5, "b", Prepare(views("F C C2")["C2"].id, Ballot(1, "b'")))
+
+    assert [("b", hello(m))] == sends(m)
+    assert not m.is_frozen
 
 
 def test_an_answer_about_no_view_tells_nothing_of_the_tip() -> None:

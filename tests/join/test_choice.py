@@ -32,6 +32,7 @@ from tests.join.pictures import lineage, views
 V = views("F")["F"]
 A = views("F C1")["C1"]
 B = views("F C2")["C2"]
+FIVE = "F:abcde"
 
 
 def ballot(text: str) -> Ballot:
@@ -356,6 +357,14 @@ def test_a_view_that_cannot_follow_is_not_accepted() -> None:
         choice("b").receive("a", Accept(V.id, ballot("1a"), odd))
 
 
+def test_an_answer_that_tells_of_a_view_that_cannot_follow_is_refused() -> None:
+    """3.3: also before a majority has answered, or it would bind the ballot and end it."""
+    begun = choice("a", FIVE).begin().choice
+
+    with pytest.raises(Malformed, match="parent"):
+        begun.receive("b", Promise(begun.parent, ballot("1a"), seat("b"), accepted("1c", A)))
+
+
 def test_a_parent_that_is_not_known_is_told_to_the_host() -> None:
     """3.3: it first learns V; or it is of another chain."""
     behind = choice("b")
@@ -433,6 +442,57 @@ def test_only_those_who_came_later_are_asked_again_for_their_votes() -> None:
     assert [("c", accept)] == sent(proposed.ask("cd"))
     assert [("b", accept), ("c", accept)] == sent(proposed.ask("abcd"))
     assert [] == sent(proposed.ask("d"))
+
+
+def test_who_has_voted_is_not_asked_again() -> None:
+    """3.3: two of five have; a third one is missing."""
+    begun = choice("a", FIVE).begin().choice
+    for name in "bc":
+        begun = begun.receive(name, Promise(begun.parent, ballot("1a"), seat(name), None)).choice
+    view = views(f"{FIVE} C1")["C1"]
+    proposed = begun.propose(view).choice
+
+    voted = proposed.receive("b", Voted(begun.parent, ballot("1a"), seat("b"))).choice
+
+    assert ["c", "d", "e"] == [to for to, _ in sent(voted.ask("bcde"))]
+
+
+def test_who_has_no_ballot_of_its_own_asks_nobody() -> None:
+    """3.3: none was begun, or it was outbid."""
+    assert Step(choice("a")) == choice("a").ask("bc")
+    outbid = choice("a").begin().choice.receive("b", asked("1b")).choice
+    assert Step(outbid) == outbid.ask("bc")
+
+
+def test_who_accepted_a_view_accepts_another_one_in_a_later_ballot() -> None:
+    """3.3: its proposer has asked a majority, and none of those had accepted the first one."""
+    voted = choice("b").receive("a", Accept(V.id, ballot("1a"), A)).choice
+
+    step = voted.receive("c", Accept(V.id, ballot("2c"), B))
+
+    assert ["PersistRecord", "Voted"] == kinds(step)
+    assert accepted("2c", B) == after_restart(step).record.accepted
+
+
+def test_a_refusal_of_an_earlier_ballot_does_not_end_the_own_one() -> None:
+    """3.3: it is late: the own ballot is later than what c had promised."""
+    begun = choice("a").begin().choice
+    again = begun.receive("c", Nack(V.id, ballot("1a"), ballot("4c"))).choice.begin().choice
+
+    assert Step(again) == again.receive("b", Nack(V.id, ballot("1a"), ballot("2b")))
+
+
+def test_votes_in_a_ballot_that_has_proposed_nothing_choose_nothing() -> None:
+    """3.3: no correct member sends them; and nothing ends for it."""
+    begun = choice("a").begin().choice
+    for name in "bc":
+        step = begun.receive(name, Voted(V.id, ballot("1a"), seat(name)))
+        begun = step.choice
+        assert () == step.effects
+
+    free = begun.receive("b", promise("b", "1a")).choice
+
+    assert ["PersistRecord", "Accept", "Accept"] == kinds(free.propose(A))
 
 
 def test_who_does_not_vote_accepts_nothing_of_its_own() -> None:

@@ -9,8 +9,11 @@ from joinproto.errors import MisuseError
 from joinproto.join.choice_messages import (
     Accept,
     Chosen,
+    Free,
     Nack,
+    Outbid,
     PersistRecord,
+    Prepare,
     Promise,
     SendTo,
     Voted,
@@ -20,7 +23,7 @@ from joinproto.join.malformed import Malformed
 from joinproto.join.outside import ONE, OutsideChoice
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import View, change
-from tests.join.pictures import seats, views
+from tests.join.pictures import lineage, seats, views
 from tests.join.test_choice import A, B, V, ballot, choice, promise, sent
 
 
@@ -99,18 +102,47 @@ def test_a_proposal_that_comes_back_does_not_end_its_own_ballot() -> None:
     """Whoever accepts in a ballot of its own goes on counting; in another one's it has lost."""
     asks = choice("a").begin().choice.receive("b", promise("b", "1a")).choice
 
-    own = asks.receive("a", Accept(V.id, ballot("1a"), A)).choice
-    other = asks.receive("b", Accept(V.id, ballot("2b"), B)).choice
+    own = asks.receive("a", Accept(V.id, ballot("1a"), A))
+    other = asks.receive("b", Accept(V.id, ballot("2b"), B))
 
-    assert own.attempt is not None
-    assert other.attempt is None
+    assert own.choice.attempt is not None
+    assert Outbid(ballot("1a")) not in own.effects
+    assert other.choice.attempt is None
+    assert Outbid(ballot("2b")) in other.effects
+
+
+@pytest.mark.parametrize(("known", "number"), [("", 0), ("F", 1)])
+def test_who_asks_from_the_beginning_is_told_also_what_begins_later(
+    known: str, number: int
+) -> None:
+    """3.2: the initial signature shows where the first views that are kept belong."""
+    late = lineage("F C1 C2 C3", keep=2)
+    knows = evolve(choice("b"), record=StoreRecord(store_id="b'", lineage=late))
+    tip = lineage(known).tip
+    parent = None if tip is None else tip.id
+
+    step = knows.receive("a", Prepare(parent, ballot("1a")))
+
+    assert [("a", Chosen(parent, late.views, late.initial))] == sent(step)
+    learned = choice("a", known).receive("b", Chosen(parent, late.views, late.initial)).choice
+    assert late == learned.record.lineage
+
+
+def test_a_chain_with_a_gap_is_not_learned() -> None:
+    """3.2: without the initial signature nothing shows that it goes on where ours ends."""
+    late = lineage("F C1 C2 C3", keep=2)
+
+    for known in ("", "F"):
+        store = choice("a", known)
+        with pytest.raises(Malformed):
+            store.receive("b", Chosen(store.parent, late.views))
 
 
 # -- a register ----------------------------------------------------------------------------------
 
 
-def outside(member: str, lineage: Lineage | None = None) -> OutsideChoice:
-    record = StoreRecord(store_id=f"{member}'", lineage=lineage or Lineage())
+def outside(member: str, chain: Lineage | None = None) -> OutsideChoice:
+    record = StoreRecord(store_id=f"{member}'", lineage=chain or Lineage())
     return OutsideChoice(member=member, record=record, founders=frozenset("abc"))
 
 
@@ -136,16 +168,49 @@ def test_the_members_of_a_chosen_view_hear_of_it_who_votes_or_not() -> None:
     assert ["b", "c", "d", "e", "f"] == told
 
 
-def test_a_promise_that_comes_after_a_register_was_asked_changes_nothing() -> None:
+def test_a_register_is_asked_for_no_view_that_does_not_fit() -> None:
+    """3.7: it knows one successor and nothing of views: what it holds stands for ever."""
+    asks = outside("a", parted()).begin().choice
+
+    with pytest.raises(Malformed, match="parent"):
+        asks.propose(A)
+
+
+def test_an_answer_of_a_register_about_an_older_tip_is_late() -> None:
+    """3.7: it is known here, and all were told."""
+    chain = parted()
+    knows = outside("a", chain)
+
+    step = knows.decided(chain.views[1])
+
+    assert (knows, ()) == (step.choice, step.effects)
+
+
+def test_who_knows_a_later_view_answers_with_that_one_with_a_register_too() -> None:
+    """3.7: and freezes for nobody."""
+    chain = parted()
+    first, tip = chain.views
+    knows = outside("b", chain)
+
+    step = knows.receive("a", Prepare(first.id, ONE))
+
+    assert (knows, [("a", Chosen(first.id, (tip,)))]) == (step.choice, sent(step))
+
+
+def test_a_register_is_asked_once_in_an_attempt() -> None:
+    """3.7: what is proposed does not change, whoever answers after it."""
     chain = parted()
     assert chain.tip is not None
+    view = behind(chain.tip, "abc", "cde")
     asks = outside("a", chain).begin().choice
-    assert isinstance(asks, OutsideChoice)
-    proposed = asks.propose(behind(chain.tip, "abc", "cde")).choice
+    assert asks.is_free
+    proposed = asks.propose(view).choice
 
     step = proposed.receive("b", Promise(chain.tip.id, ONE, next(iter(seats("b"))), None))
 
     assert (proposed, ()) == (step.choice, step.effects)
+    with pytest.raises(MisuseError, match="no attempt that is free"):
+        proposed.propose(view)
 
 
 def test_the_freeze_is_durable_before_a_register_is_asked() -> None:
@@ -180,6 +245,26 @@ def test_only_founders_found(names: str, expected: bool) -> None:
     founding = evolve(outside("a"), found_with=2)
 
     assert expected is founding._founders_answered(seats(names))
+
+
+def test_a_founding_with_a_register_needs_the_answers_of_all_founders() -> None:
+    """3.7: which stores there are is unknown before it, register or not."""
+    steps = [outside("a").begin()]
+    for name in "bc":
+        (voter,) = seats(name)
+        steps.append(steps[-1].choice.receive(name, Promise(None, ONE, voter, None)))
+
+    free = [[item for item in step.effects if isinstance(item, Free)] for step in steps]
+    assert [[], [], [Free(ONE, seats("abc"))]] == free
+
+
+def test_an_answer_in_the_name_of_another_is_refused_with_a_register_too() -> None:
+    """3.7: the sources must have answered, each for itself."""
+    begun = outside("a").begin().choice
+    (c,) = seats("c")
+
+    with pytest.raises(Malformed, match="voter"):
+        begun.receive("b", Promise(None, ONE, c, None))
 
 
 def test_a_view_right_behind_the_tip_is_added_to_what_is_known() -> None:

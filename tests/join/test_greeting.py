@@ -7,6 +7,7 @@ from attrs import evolve
 
 from joinproto.join.answers import Answer
 from joinproto.join.greeting import hear_hello, hear_refused
+from joinproto.join.greeting import hello as say_hello
 from joinproto.join.heard import Heard
 from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Hello, Refused, Welcome
@@ -28,6 +29,14 @@ def hello(chain: Lineage = CHAIN, hears: str = "abc", **status: object) -> Hello
     return Hello(said, tip.id, chain.length, chain.initial, "cluster", frozenset(hears))
 
 
+@pytest.mark.parametrize(("chain", "hears"), [("", "bc"), ("F C:bc", "bc"), ("F C", "")])
+def test_a_newcomer_says_whom_it_hears_and_a_member_does_not(chain: str, hears: str) -> None:
+    """3.4: in a view with it each would have to hear it; who is in one is asked by a ballot."""
+    m = draft(chain, heard=Heard(in_reach=frozenset("bc")))
+
+    assert frozenset(hears) == say_hello(m).hears
+
+
 @pytest.mark.parametrize(("phase", "expected"), [(Phase.ACTIVE, True), (Phase.SUSPENDED, False)])
 def test_who_serves_has_a_newcomer_updated(phase: Phase, expected: bool) -> None:
     """J1: who hears no majority may not know where the data ends."""
@@ -36,6 +45,17 @@ def test_who_serves_has_a_newcomer_updated(phase: Phase, expected: bool) -> None
     hear_hello(m, 0.0, "d", hello())
 
     assert expected is any(isinstance(message, Welcome) for _, message in sends(m))
+
+
+@pytest.mark.parametrize(("picture", "expected"), [("F C", True), ("F C:bc", False)])
+def test_only_a_member_of_the_view_takes_in_a_newcomer(picture: str, expected: bool) -> None:
+    """J2: who has the data of the view comes in by the next one, which its members propose."""
+    chain = lineage(picture)
+    m = draft(chain, heard=Heard(in_reach=frozenset("bcd")))
+
+    hear_hello(m, 0.0, "d", evolve(hello(chain), status=Answer(seat=D, options="options")))
+
+    assert expected is (D in m.heard.guests)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +85,16 @@ def test_who_ran_on_shows_that_the_view_ran(chain: str, ran_on: bool, expected: 
     hear_hello(m, 0.0, "d", hello(lineage(chain), ran_on=ran_on))
 
     assert expected is m.saw_it_run
+
+
+def test_who_ran_on_to_a_close_shows_nothing_of_what_follows() -> None:
+    """S2: it ran before; who was started behind the CLOSE takes part in the restart."""
+    closed = lineage("F X")
+    m = draft(closed)
+
+    hear_hello(m, 0.0, "d", hello(closed, ran_on=True))
+
+    assert not m.saw_it_run
 
 
 def test_a_newcomer_stops_only_if_no_elector_is_left_that_may_take_it_in() -> None:
@@ -103,3 +133,49 @@ def test_an_elector_that_is_no_member_is_a_stranger_too() -> None:
     hear_refused(m, "c", Refused(Reason.WRONG_STORE, "x", "y"))
 
     assert {"c"} == m.heard.strangers
+
+
+def test_a_member_that_does_not_vote_may_take_in_a_newcomer() -> None:
+    """J3: so it stops only if that one refuses it, too; c is away."""
+    first = CHAIN.tip
+    assert first is not None
+    tip = change(first, members=seats("bd"), position=None, activated=True, nonce="-", time=0)
+    m = draft(CHAIN.append(tip), heard=Heard(in_reach=frozenset("bd")))
+
+    hear_refused(m, "b", Refused(Reason.WRONG_STORE, "x", "y"))
+    before = m.verdict
+    hear_refused(m, "d", Refused(Reason.WRONG_STORE, "x", "y"))
+
+    assert (None, True) == (before, m.verdict is not None)
+
+
+@pytest.mark.parametrize("chain", ["", "F X"])
+@pytest.mark.parametrize(("peer", "expected"), [("b", True), ("x", False)])
+def test_a_stray_store_stops_nobody_who_waits(chain: str, peer: str, expected: bool) -> None:
+    """J3: of an elector it does: without it no view can be chosen; x is none, and no member."""
+    m = draft(chain)
+
+    hear_refused(m, peer, Refused(Reason.WRONG_STORE, "x", "y"))
+
+    assert expected is (m.verdict is not None)
+    assert ({peer} if expected else set()) == m.heard.strangers
+
+
+@pytest.mark.parametrize(
+    ("phase", "reason", "expected"),
+    [
+        (Phase.READY, Reason.WRONG_STORE, True),
+        # A running view is not disturbed, and options may be mended by a restart.
+        (Phase.ACTIVE, Reason.WRONG_STORE, False),
+        (Phase.READY, Reason.OPTIONS_DIFFER, False),
+    ],
+)
+def test_a_member_stops_where_it_would_wait_for_strangers_for_ever(
+    phase: Phase, reason: Reason, expected: bool
+) -> None:
+    """J3: two of three electors have stores of another cluster."""
+    m = draft("F C", phase=phase)
+    for peer in "bc":
+        hear_refused(m, peer, Refused(reason, "x", "y"))
+
+    assert expected is (m.verdict is not None)

@@ -25,17 +25,21 @@ def _answer(seat: Seat) -> Answer:
     return Answer(seat=seat, options="options")
 
 
-def test_who_is_not_heard_any_more_is_no_guest_and_no_stranger() -> None:
+def test_who_is_not_heard_any_more_is_no_guest_and_no_stranger(tip: View) -> None:
+    """3.4: nor is it here with another store: it may come back with the one that the tip knows."""
     heard = Heard().up("d").with_guest(D).with_stranger("d")
 
     assert Heard() == heard.down("d")
+    assert Heard() == Heard().up("b").noticing(B2, tip).down("b")
 
 
 def test_a_new_view_leaves_who_is_there_and_who_wants_to_come_in(tip: View) -> None:
-    heard = Heard(in_reach=frozenset("bcd")).with_guest(D).with_guest(B).answered(_answer(B))
+    heard = Heard(in_reach=frozenset("bcd")).with_guest(B).answered(_answer(B))
     heard = heard.with_ready(C).with_beyond(C).with_stranger("c").noticing(B2, tip)
+    guests = heard.with_guest(D, transient=True).with_guest(Seat("e", "e1"))
 
-    assert Heard(in_reach=frozenset("bcd"), guests=frozenset({D})) == heard.in_view(tip)
+    left = Heard(in_reach=frozenset("bcd")).with_guest(D, transient=True)
+    assert left.with_guest(Seat("e", "e1")) == guests.in_view(tip)
 
 
 def test_who_answers_says_whom_it_does_not_hear_and_its_last_word_counts() -> None:
@@ -59,7 +63,7 @@ def test_members_and_electors_of_the_tip_are_missed(tip: View) -> None:
 def test_a_close_leaves_no_guest(tip: View) -> None:
     end = close(tip, position=None, activated=False, nonce="-", time=0)
 
-    assert Heard() == Heard().with_guest(D).in_view(end)
+    assert Heard() == Heard().with_guest(D, transient=True).in_view(end)
 
 
 def test_a_member_has_one_store_its_last_one() -> None:
@@ -86,6 +90,8 @@ def test_a_member_lacks_who_is_gone_and_who_is_there_with_another_store(tip: Vie
     assert both.down("c").lacks(tip, A)
     assert both.noticing(B2, tip).lacks(tip, A)
     assert both == both.noticing(B, tip) == both.noticing(D, tip) == both.noticing(B2, None)
+    c2 = Seat("c", "c2")
+    assert {"b", "c"} == both.noticing(B2, tip).noticing(c2, tip).replaced
 
 
 def test_a_copy_has_the_id_of_another_ones_store(tip: View) -> None:
@@ -95,6 +101,8 @@ def test_a_copy_has_the_id_of_another_ones_store(tip: View) -> None:
     assert not Heard().is_copy(D, tip, A)
     assert not Heard().is_copy(B, tip, A)
     assert Heard().with_guest(D).is_copy(Seat("e", D.store_id), None, A)
+    assert Heard().answered(_answer(D)).is_copy(Seat("e", D.store_id), None, A)
+    assert Heard().is_copy(Seat("e", A.store_id), None, A)  # where there is no view, its own counts
 
 
 def test_a_member_is_cut_off_where_too_many_are_strangers(tip: View) -> None:
@@ -107,6 +115,22 @@ def test_a_member_is_cut_off_where_too_many_are_strangers(tip: View) -> None:
     assert both.is_cut_off(tip, A, config)
     assert not one.is_cut_off(tip, A, outside)
     assert both.is_cut_off(tip, A, outside)
+    # With a register N members are enough, whether they vote or not.
+    more = evolve(tip, members=tip.members | {D})
+    assert both.is_cut_off(more, A, config)
+    assert not both.is_cut_off(more, A, outside)
+
+
+def test_a_member_is_cut_off_where_all_that_it_was_configured_with_are_strangers(
+    tip: View,
+) -> None:
+    """J3: whoever else votes in the view; and who was configured with nobody is not."""
+    config = Config(member="a", electors=frozenset("ab"), wait_for=2)
+    alone = evolve(config, electors=frozenset("a"))
+
+    assert Heard().with_stranger("b").is_cut_off(tip, A, config)
+    assert not Heard().with_stranger("b").is_cut_off(tip, A, alone)
+    assert not Heard().is_cut_off(tip, A, config)
 
 
 def test_a_guest_that_keeps_nothing_is_known_as_such_beside_another_one(tip: View) -> None:
@@ -115,11 +139,13 @@ def test_a_guest_that_keeps_nothing_is_known_as_such_beside_another_one(tip: Vie
 
     assert {D} == heard.transients
     assert not heard.with_guest(D).transients
+    assert {D} == heard.down("e").transients == heard.down("e").guests
+    assert not heard.down("d").transients
 
 
-def test_an_elector_that_is_away_is_no_copy_of_itself(tip: View) -> None:
-    """3.6: it is no member of the tip, and a guest that has its store's id is a copy of it."""
-    without = change(
+def without_c(tip: View) -> View:
+    """Return the next view, in which c votes, and is no member."""
+    return change(
         tip,
         members=tip.members - {C},
         electors=tip.electors,
@@ -128,6 +154,11 @@ def test_an_elector_that_is_away_is_no_copy_of_itself(tip: View) -> None:
         nonce="-",
         time=0,
     )
+
+
+def test_an_elector_that_is_away_is_no_copy_of_itself(tip: View) -> None:
+    """3.6: it is no member of the tip, and a guest that has its store's id is a copy of it."""
+    without = without_c(tip)
     heard = Heard().with_guest(Seat("d", C.store_id))
 
     assert C in without.electors
@@ -135,8 +166,20 @@ def test_an_elector_that_is_away_is_no_copy_of_itself(tip: View) -> None:
     assert heard.is_copy(Seat("e", C.store_id), without, A)
 
 
+def test_a_member_that_does_not_vote_has_a_store_of_its_own(tip: View) -> None:
+    more = evolve(tip, members=tip.members | {D})
+
+    assert Heard().is_copy(Seat("e", D.store_id), more, A)
+    assert not Heard().is_copy(D, more, A)
+
+
 def test_who_is_no_guest_any_more_is_no_transient_one() -> None:
-    assert Heard() == Heard().with_guest(D, transient=True).without_guest(D)
+    heard = Heard().with_guest(D, transient=True)
+    beside = Seat("e", "e1")
+
+    assert Heard() == heard.without_guest(D)
+    assert Heard().with_guest(beside) == heard.with_guest(beside).without_guest(D)
+    assert heard == heard.with_guest(beside).without_guest(beside)
 
 
 def test_a_member_is_cut_off_by_electors_of_the_view_that_are_not_configured(tip: View) -> None:
@@ -146,8 +189,9 @@ def test_a_member_is_cut_off_by_electors_of_the_view_that_are_not_configured(tip
     assert Heard().with_stranger("b").with_stranger("c").is_cut_off(tip, A, config)
 
 
-def test_a_member_that_does_not_vote_is_missed(tip: View) -> None:
+def test_who_is_a_member_or_votes_is_missed(tip: View) -> None:
     """3.4: in a view with it each would have to hear it."""
     more = evolve(tip, members=tip.members | {D})
 
     assert set("bcd") == Heard().misses(more, A)
+    assert set("bc") == Heard().misses(without_c(tip), A)

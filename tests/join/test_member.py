@@ -1059,40 +1059,6 @@ def test_a_transient_member_joins_keeps_nothing_and_returns_as_another() -> None
 # -- config --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ({"wait_for": 1}, "majority"),
-        ({"is_transient": True}, "forget its promises"),
-        ({"found_with": 1}, "found_with"),
-        ({"found_with": 4}, "found_with"),
-        ({"patience": 0}, "patience"),
-        ({"heartbeat": -1}, "heartbeat"),
-        ({"wait_for": 0}, "wait_for"),
-        ({"electors": ""}, "electors"),
-        ({"options": ""}, "options"),
-        ({"cluster_name": ""}, "cluster_name"),
-    ],
-)
-def test_a_configuration_that_could_split_is_refused(options: dict[str, object], why: str) -> None:
-    with pytest.raises((MisuseError, ValueError), match=why):
-        config("a", **options)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("electors", "least"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 4), (6, 4), (7, 5), (8, 6), (9, 6)]
-)
-def test_founders_that_could_found_two_clusters_are_refused(electors: int, least: int) -> None:
-    """So many names are asked, and must meet a majority of those whom a FOUND names."""
-    names = "abcdefghi"[:electors]
-    for few in range(1, least):
-        with pytest.raises(MisuseError, match=f"found_with is {few}"):
-            config("a", electors=names, wait_for=electors, found_with=few)
-
-    for enough in range(least, electors + 1):
-        config("a", electors=names, wait_for=electors, found_with=enough)
-
-
 def test_a_record_and_a_configuration_that_disagree_are_refused() -> None:
     with pytest.raises(MisuseError, match="transient"):
         Member.start(

@@ -150,6 +150,14 @@ def test_a_total_failure_waits_for_permission() -> None:
     assert {"abort"} == {it.outcome.value for it in judge("oX oX", 2).outcomes}
 
 
+def test_dirty_stores_of_an_open_view_miss_nothing_but_permission() -> None:
+    """I6: whoever was ready in it has all that was acknowledged; so the operator is told."""
+    case = CHAIN_RULES.choose(members("oX oX", 2), 0)
+
+    assert case is not None
+    assert "total failure, and nobody permits a restart" == case.name
+
+
 def test_a_lone_member_of_three_waits() -> None:
     """No special case: alone is not the same as the others being dead."""
     alone = told("cXF", electors="a b c")
@@ -250,6 +258,11 @@ def test_where_nothing_was_ever_written_an_empty_store_has_all() -> None:
 def test_a_store_without_its_lineage_is_found_on_another_ones() -> None:
     """The CLOSE that it names is on the way that another store tells."""
     assert "update I7 from b; active I8" == short(told("cXF cXG", "", "X V F R G"))
+
+
+def test_a_store_without_its_lineage_is_not_found_on_one_of_another_cluster() -> None:
+    """I4: that both name one CLOSE, or say so, does not make them one cluster."""
+    assert {"initial-signature-mismatch"} == reasons(told("cXF cYF", "", "Y V F"))
 
 
 def test_the_signatures_may_be_left_out_of_a_lineage() -> None:
