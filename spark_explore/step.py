@@ -285,7 +285,6 @@ def _expand(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> Itera
     taken, events = tables.out["taken"].array, tables.event_taken
     taken[:] = 0
     events[:] = 0
-    expander.loops = 0
     expander.quiet = True
     expander.on_layout.append(widen)
     chunk = max(1, _CHUNK_BYTES // (8 * tables.layout.words))
@@ -301,7 +300,7 @@ def _expand(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> Itera
     finally:
         expander.on_layout.remove(widen)
         expander.quiet = False
-    counts.generated += expander.loops
+    counts.generated += expander.count_up()
     counts.sent = outbox.sent
     taken = tables.out["taken"].array
     which = np.flatnonzero(taken)
