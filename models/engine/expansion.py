@@ -115,6 +115,7 @@ def expand(
     back to where they began are counted (loops), not written.
 
     `cells`, `adds`: as `Grids.sparse` gives them; None compiles a loop that knows blocks alone.
+    `scratch`: two lines with a place for each pair of members and one to spare.
     `sets`, `meetings`: where contents are numbered (see `Sets`, `Meetings`); None compiles one in
     which a message is a bit.
 

@@ -31,6 +31,7 @@ ASKS_MAX = 1 << 15
 """New places that a pass may take, at most, before `make_room_for_asks` is called again."""
 
 
+# Without counts of references (_nrt): they are atomic, and took longer than what is done here.
 @njit(cache=True, _nrt=False)
 def find(grids: Any, field: Any, row: Any, column: Any) -> Any:
     """Return what stands there, or -1, which is nothing yet.  `grids`: see `Grids.arrays`."""

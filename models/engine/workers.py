@@ -113,7 +113,6 @@ class Together:
         self._todo = np.zeros((count, _LISTED, 5), np.int64)
         self._looped = np.zeros((count, _PIECE), np.int64)
         self._redo = np.empty((count, ROOM), np.int64)
-        self._scratch = np.zeros((count, 2, 1 << 10), np.int64)
         self._places = np.empty((count, count * ROOM), np.int64)
         self._left = np.empty((count, count * ROOM, 2), np.int64)
         # Nobody asks: who lacks an answer only says which row that was.
@@ -150,6 +149,8 @@ class Together:
         if not self._deliveries:
             claim = self._expander.tables.claim
             self._deliveries = [Deliveries(claim) for _ in range(self._crew.count)]
+            links = (self._expander.shape.members + 1) ** 2
+            self._scratch = np.zeros((self._crew.count, 2, links + _LINE), np.int64)
         self._lookups = [
             self._lookup._replace(
                 taken=_apart(self._lookup.taken),
