@@ -282,6 +282,8 @@ def _expand(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> Itera
         outbox.widen(tables.layout.words)
 
     tables.level = counts.level
+    # What a task before it counted and did not tell, because it failed, is not counted here.
+    expander.count_up()
     taken, events = tables.out["taken"].array, tables.event_taken
     taken[:] = 0
     events[:] = 0
