@@ -119,11 +119,14 @@ def collected_seldom() -> Iterator[None]:
     """Look for garbage that names itself less often: what a search numbers is none.
 
     Python looks after each 700 objects more, at all of them now and then; a search makes millions.
+    What is there before it is not looked at in the meantime.
     """
     before = gc.get_threshold()
     if before[0] > 0:
         gc.set_threshold(max(before[0], _OBJECTS_MORE), *before[1:])
+    gc.freeze()
     try:
         yield
     finally:
+        gc.unfreeze()
         gc.set_threshold(*before)

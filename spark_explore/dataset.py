@@ -97,7 +97,7 @@ def stuck_in(
             moves[batch.source[changes]] = True
     finally:
         expander.quiet = False
-        expander.loops = 0
+        expander.count_up()
     return ~moves
 
 

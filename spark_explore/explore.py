@@ -23,7 +23,7 @@ from spark_explore import cost, reports
 from spark_explore.frontier import Frontier
 from spark_explore.handover import Seeding, take_over
 from spark_explore.journal import Journal
-from spark_explore.session import cores_of, explained, open_session, ready
+from spark_explore.session import cores_of, explained, open_context, ready
 from spark_explore.storage import Storage, refuse_other_than_a_path, seen_by_all
 from spark_explore.table_server import Outgrown
 from spark_explore.temporary import own_folder
@@ -84,7 +84,7 @@ def run(world: World, plan: Plan) -> Report:
         )
     if plan.out is not None:
         refuse_other_than_a_path(plan.out)
-    with cost.Watch() as watch, _session(plan.master) as context:
+    with cost.Watch() as watch, _context(plan.master) as context:
         return explore(world, plan, context, watch)
 
 
@@ -210,7 +210,7 @@ def auto(world: World, plan: Plan) -> Report:
         frontier = take_over(
             search, seeding, Storage(folder), owners=_owners(plan, None), host="127.0.0.1"
         )
-        with _session(plan.master) as context:
+        with _context(plan.master) as context:
             frontier.host = _host(context)
             return _on_spark(frontier, plan, context, journal, spent)
 
@@ -262,12 +262,12 @@ def _go_on(
 
 
 @contextmanager
-def _session(master: str | None) -> Iterator[Any]:
-    session = open_session(master)
+def _context(master: str | None) -> Iterator[Any]:
+    context = open_context(master)
     try:
-        yield session.sparkContext
+        yield context
     finally:
-        session.stop()
+        context.stop()
 
 
 def _owners(plan: Plan, context: Any) -> int:

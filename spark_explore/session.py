@@ -183,14 +183,23 @@ def _own_address(master: str) -> str:
 
 
 def open_session(master: str | None, *, more: dict[str, str] | None = None) -> Any:
-    """Return a session; raises `EnvironmentProblem` for what is missing on this machine.
+    """Return a session, for whoever needs DataFrames at once; else as `open_context`."""
+    context = open_context(master, more=more)
+    from pyspark.sql import SparkSession
 
-    `master`: None takes what spark-submit gave, else all cores here.
+    return SparkSession(context)
+
+
+def open_context(master: str | None, *, more: dict[str, str] | None = None) -> Any:
+    """Return a context; raises `EnvironmentProblem` for what is missing on this machine.
+
+    `master`: None takes what spark-submit gave, else all cores here.  A search makes no session:
+    its start takes seconds, and few searches need DataFrames.
     """
     ready()
     import pyspark
+    from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
 
     # Workers run the Python that runs this, or nothing fits.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -202,17 +211,17 @@ def open_session(master: str | None, *, more: dict[str, str] | None = None) -> A
         # Or a machine whose name is no address greets with a warning.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         _for_local_workers()
-    builder = SparkSession.builder.appName("joinproto")
+    chosen = SparkConf().setAppName("joinproto")
     # Then spark-submit started us, and has a master of its own.
     submitted = master is None and "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted:
-        builder = builder.master(master or "local[*]")
+        chosen.setMaster(master or "local[*]")
     for name, value in {**settings(master or "local[*]"), **(more or {})}.items():
-        builder = builder.config(name, value)
+        chosen.set(name, value)
     said = [""]
     try:
         with _quiet(said):
-            session = builder.getOrCreate()
+            context = SparkContext.getOrCreate(chosen)
     except (PySparkException, OSError) as error:
         raise EnvironmentProblem(
             f"Spark does not start: {_first_line(said[0] or str(error))}", next=_INSTALL
@@ -224,8 +233,8 @@ def open_session(master: str | None, *, more: dict[str, str] | None = None) -> A
             f"Spark does not start with master {master!r}: {_first_line(str(error))}",
             next="local[2], or spark://HOST:PORT of a master that runs",
         ) from error
-    session.sparkContext.setLogLevel("OFF" if local else "ERROR")
-    return session
+    context.setLogLevel("OFF" if local else "ERROR")
+    return context
 
 
 def frames_of(context: Any, parts: int) -> Any:

@@ -282,10 +282,11 @@ def _expand(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> Itera
         outbox.widen(tables.layout.words)
 
     tables.level = counts.level
+    # What a task before it counted and did not tell, because it failed, is not counted here.
+    expander.count_up()
     taken, events = tables.out["taken"].array, tables.event_taken
     taken[:] = 0
     events[:] = 0
-    expander.loops = 0
     expander.quiet = True
     expander.on_layout.append(widen)
     chunk = max(1, _CHUNK_BYTES // (8 * tables.layout.words))
@@ -301,7 +302,7 @@ def _expand(task: Task, cache: WorkerCache, rows: Rows, counts: Counts) -> Itera
     finally:
         expander.on_layout.remove(widen)
         expander.quiet = False
-    counts.generated += expander.loops
+    counts.generated += expander.count_up()
     counts.sent = outbox.sent
     taken = tables.out["taken"].array
     which = np.flatnonzero(taken)

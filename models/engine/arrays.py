@@ -86,10 +86,10 @@ class Arrays(ABC):
         for grids in (self.cells, self.adds_table):
             grids.claim = budget.claim
 
-    def refuse_too_much(self) -> None:
-        """Raise `TooMany` where the process has grown beyond its budget."""
+    def claim(self, more: int) -> None:
+        """Raise `TooMany` where the process may not take so many bytes more."""
         if self._budget is not None:
-            self._budget.claim(0)
+            self._budget.claim(more)
 
     @property
     def bytes_used(self) -> int:

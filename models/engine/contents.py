@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from models.engine.deliveries import DELIVERIES_MAX, VALUES_MAX
 from models.engine.grids import Grids
 from models.engine.growing import Growing
 from models.engine.layout import Layout
@@ -37,7 +38,7 @@ class Sets(NamedTuple):
     message: I32
     column: I32
     sends: I32  # of each outcome: the number of the set that it sends, or -1
-    plain: npt.NDArray[np.int8]  # of each outcome: see `Lookup.plain`
+    leads: I64  # of each outcome: see `Contents._leads_to`
     adds: tuple[npt.NDArray[np.int64], ...]  # (sender, content, set sent) -> content
     trims: tuple[npt.NDArray[np.int64], ...]  # (sender, content, horizons) -> content
     vector: I32  # horizons of all members, packed -> 1 + their number; 0 unknown, -1 asked for
@@ -55,11 +56,12 @@ class Contents:
         self.first, self.senders = tables.queue_field, tables.members
         self._sent: list[dict[tuple[int, ...], int]] = [{} for _ in range(self.senders)]
         self._sets: list[list[tuple[int, ...]]] = [[] for _ in range(self.senders)]
-        self._sends = Growing(np.int32, -1)
+        self._sends, self._leads = Growing(np.int32, -1), Growing(np.int64, -1)
         self._member, self._message, self._column = (Growing(np.int32) for _ in range(3))
         self._adds = Grids(self.senders, unknown)
         self._trims = Grids(self.senders, unknown)
         self._unknown = unknown
+        self._deliveries_most = 0
         self._claim: Callable[[int], None] | None = None
         self._bits = [0] * self.senders
         self._vectors: list[tuple[int, ...]] = []
@@ -73,7 +75,7 @@ class Contents:
 
     @property
     def bytes_used(self) -> int:
-        growing = (self._sends, self._member, self._message, self._column)
+        growing = (self._sends, self._leads, self._member, self._message, self._column)
         grids = self._adds.bytes_used + self._trims.bytes_used
         return grids + self._vector.nbytes + sum(item.array.nbytes for item in growing)
 
@@ -91,6 +93,7 @@ class Contents:
                 self._member.append(int(to["member"].array[k]))
                 self._column.append(int(to["column"].array[k]))
                 self._message.append(message)
+        self._deliveries_most = max(self._deliveries_most, self._member.count - first)
         at = int(tables.per_value.off[field]) + number
         tables.per_value.arrays["take_first"][at] = first
         tables.per_value.arrays["take_count"][at] = self._member.count - first
@@ -168,8 +171,14 @@ class Contents:
     # -- as arrays -----------------------------------------------------------------------
 
     def are_too_far(self) -> bool:
-        """Return whether the horizons of all members take too many bits to be looked up."""
-        return sum(self._horizon_bits()) > VECTORS_MAX_BITS
+        """Return whether numbers take more bits than they are given where they are looked up."""
+        values = [len(numbers) for numbers in self._tables.values]
+        most = max(*values, len(self._tables.outcome_messages))
+        return (
+            sum(self._horizon_bits()) > VECTORS_MAX_BITS
+            or most > VALUES_MAX
+            or max(self._deliveries_most, self.senders**2) > DELIVERIES_MAX
+        )
 
     def _horizon_bits(self) -> list[int]:
         per_value, values = self._tables.per_value, self._tables.values
@@ -183,15 +192,26 @@ class Contents:
     def _number_sends(self) -> None:
         tables = self._tables
         for o in range(self._sends.count, len(tables.outcome_messages)):
-            messages = tables.outcome_messages[o]
-            if not messages:
-                self._sends.append(-1)
-                continue
-            sender, sent = tables.outcome_cell[o][0], tuple(sorted(messages))
-            number = self._sent[sender].setdefault(sent, len(self._sets[sender]))
-            if number == len(self._sets[sender]):
-                self._sets[sender].append(sent)
+            messages, number = tables.outcome_messages[o], -1
+            if messages:
+                sender, sent = tables.outcome_cell[o][0], tuple(sorted(messages))
+                number = self._sent[sender].setdefault(sent, len(self._sets[sender]))
+                if number == len(self._sets[sender]):
+                    self._sets[sender].append(sent)
             self._sends.append(number)
+            self._leads.append(self._leads_to(o, number))
+
+    def _leads_to(self, o: int, sent: int) -> int:
+        """Return the local state that an outcome leads to, and 1 + what it sends above 32 bits.
+
+        Or -1, where it is one of several, or changes anything else, the member's horizon among it.
+        """
+        tables, (member, local, _) = self._tables, self._tables.outcome_cell[o]
+        if not tables.out["plain"].array[o]:
+            return -1
+        to, horizon = int(tables.out["next"].array[o]), tables.per_value.arrays["horizon"]
+        off = int(tables.per_value.off[member])
+        return to | (sent + 1) << 32 if horizon[off + to] == horizon[off + local] else -1
 
     def _widen_vectors(self) -> None:
         bits = self._horizon_bits()
@@ -221,7 +241,7 @@ class Contents:
             self._message.array,
             self._column.array,
             self._sends.array,
-            self._tables.out["plain"].array,
+            self._leads.array,
             self._adds.arrays,
             self._trims.arrays,
             self._vector,

@@ -15,6 +15,7 @@ from attrs import define
 
 from models.engine import expansion
 from models.engine.arrays import Arrays
+from models.engine.deliveries import Deliveries
 from models.engine.layout import Layout
 
 BATCH = 1 << 15
@@ -44,6 +45,7 @@ class Expander:
         self.loops = 0
         self.quiet = False
         self._room = BATCH
+        self._deliveries = Deliveries(tables.claim)
         self._buffers()
         self._read()
 
@@ -60,6 +62,7 @@ class Expander:
         self._redo = np.empty(1 << 15, np.int64)
         self._todo = np.zeros((self._room, 5), np.int64)
         self._looped = np.zeros(self._room, np.int64)
+        self._scratch = np.zeros((2, (self.shape.members + 1) ** 2), np.int64)
 
     def refresh(self) -> None:
         """Take in what was numbered since; packs all rows anew where they no longer fit."""
@@ -90,6 +93,7 @@ class Expander:
             self.tables.cells.sparse,
             self.tables.adds_table.sparse,
             self.sets,
+            None if self.sets is None else self._deliveries.arrays,
             self.shape,
             rows,
             chosen,
@@ -104,12 +108,21 @@ class Expander:
             self._redo,
             self._todo,
             self._looped,
+            self._scratch,
             self.quiet,
         )
 
+    def count_up(self) -> int:
+        """Count the steps that changed nothing into the tables; return how many since the last."""
+        self._deliveries.count_into(self.tables.out["taken"].array)
+        loops, self.loops = self.loops, 0
+        return loops
+
     def _more_room(self) -> None:
-        self._room *= 2
-        self._buffers()
+        """Make room for what did not fit."""
+        if not self._deliveries.made_room():
+            self._room *= 2
+            self._buffers()
 
     def lacking(
         self,
@@ -118,6 +131,7 @@ class Expander:
         joint: npt.NDArray[np.int64] | None,
     ) -> npt.NDArray[np.int64]:
         """Return those of the rows `picked` whose successors the tables do not know yet."""
+        self._deliveries.forget()
         found = [np.empty(0, np.int64)]
         joint = found[0] if joint is None else joint
         at = 0
@@ -133,6 +147,7 @@ class Expander:
         self, row: npt.NDArray[np.uint64], joint: npt.NDArray[np.int64] | None
     ) -> npt.NDArray[np.int64]:
         """Return what the tables lack for the successors of one row, (kind, x, y, z) each."""
+        self._deliveries.forget()
         picked = np.zeros(1, np.int64)
         joint = picked[:0] if joint is None else joint
         asked = self._expand(row, picked, 0, 1, joint, 0)[2]
@@ -171,7 +186,7 @@ class Expander:
                 at = after
                 if asked:
                     self.tables.fill(self._ask[:asked])
-                    self.tables.refuse_too_much()
+                    self.tables.claim(0)
                     again = self._redo[:redone].copy()
                     self.refresh()
                     waiting.append((chosen, at, upto))

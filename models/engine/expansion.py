@@ -13,6 +13,16 @@ import numpy as np
 from numba import njit
 
 from models.engine.bits import trailing_zeros
+from models.engine.deliveries import (
+    COUNT,
+    LOW,
+    NO_ROOM,
+    NOT_KNOWN,
+    OUTCOME,
+    list_delivery,
+    meet,
+    meeting,
+)
 from models.engine.grids import find
 from models.engine.kernel import (
     ASK_ADD,
@@ -37,13 +47,15 @@ from models.engine.kernel import (
     list_at_queue,
     list_step,
     put,
-    stays,
     want_add,
     want_cell,
     want_content,
     want_vector,
     write_plain,
 )
+
+NOT_LOOKED_UP = -9
+"""Neither the number of a row's horizons nor what stands in its place."""
 
 
 @njit(inline="always")
@@ -71,12 +83,13 @@ def _take_back(t: Any, cells: Any, info: Any, start: Any, n: Any, here: Any) -> 
                     t.taken[o] -= 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def expand(
     t: Any,
     cells: Any,
     adds: Any,
     sets: Any,
+    meetings: Any,
     s: Any,
     rows: Any,
     picked: Any,
@@ -91,6 +104,7 @@ def expand(
     redo: Any,
     todo: Any,
     looped: Any,
+    scratch: Any,
     quiet: Any,
 ) -> Any:
     """Write the successors of rows begin to end (of `picked`, where it is not empty).
@@ -101,7 +115,9 @@ def expand(
     back to where they began are counted (loops), not written.
 
     `cells`, `adds`: as `Grids.sparse` gives them; None compiles a loop that knows blocks alone.
-    `sets`: where contents are numbered (see `Sets`); None compiles one in which a message is a bit.
+    `scratch`: two lines with a place for each pair of members and one to spare.
+    `sets`, `meetings`: where contents are numbered (see `Sets`, `Meetings`); None compiles one in
+    which a message is a bit.
 
     Plain steps are written at once; the others are listed in `todo` (outcome, member, info,
     queue, its rest) and written by the one loop below.  Two-dimensional indexing throughout:
@@ -116,7 +132,8 @@ def expand(
     asked = 0
     redone = 0
     loops = 0
-    here = np.zeros(s.members + 1, np.int64)
+    here, heard = scratch[0], scratch[1]
+    met = 0
     for p in range(begin, end):
         r = np.int64(p)
         if len(picked) > 0:
@@ -125,6 +142,7 @@ def expand(
         steps = 0
         n_loops = 0
         whole = True
+        full = False
         env = get(rows, r, t, s.env)
         for member in range(s.members):
             here[member] = get(rows, r, t, member)
@@ -156,35 +174,60 @@ def expand(
         # Messages of a set, where its contents are numbered.
         vector = np.int64(0)
         if sets is not None:
+            met = 0
             if s.expires:
                 vector = horizons_of(t, s, sets, rows, r)
             for q in range(s.members):
-                at = t.off[s.queues + q] + get(rows, r, t, s.queues + q)
-                first = t.take_first[at]
-                for k in range(first, first + t.take_count[at]):
-                    member = np.int64(sets.member[k])
+                content = get(rows, r, t, s.queues + q)
+                place = t.off[s.queues + q] + content
+                if t.take_count[place] == 0:
+                    continue
+                before = steps
+                for member in range(s.members):
                     if s.splits and t.link_up[env, q * s.members + member] == 0:
                         continue
-                    column = sets.column[k]
-                    o = cell(t, cells, member, here[member], column)
-                    if o >= 0:
-                        if (
-                            quiet
-                            and n_loops < room
-                            and sets.plain[o] != 0
-                            and t.next[o] == here[member]
-                            and stays(t, s, sets, rows, r, member, o)
-                        ):
-                            looped[n_loops] = o
-                            n_loops += 1
-                            t.taken[o] += 1
-                            continue
-                        steps = list_step(
-                            todo, steps, o, member, (np.int64(sets.message[k]) << 4) | RECEIVE
+                    link, local = q * s.members + member, here[member]
+                    slot = meeting(meetings.slots, link, content, local)
+                    if meetings.slots[slot, 0] == 0:
+                        status, asked = meet(
+                            t,
+                            cells,
+                            sets,
+                            meetings,
+                            slot,
+                            place,
+                            link,
+                            content,
+                            member,
+                            local,
+                            ask,
+                            asked,
                         )
-                    elif o != REFUSED:
-                        whole = False
-                        asked = want_cell(t, cells, ask, asked, o, member, here[member], column)
+                        if status == NO_ROOM:
+                            full = True
+                            continue
+                        if status == NOT_KNOWN:
+                            whole = False
+                            continue
+                    packed = meetings.slots[slot, 1]
+                    first = packed & LOW
+                    upto = first + ((packed >> 32) & COUNT)
+                    if not quiet:
+                        upto += packed >> 48
+                    elif packed >> 48:
+                        heard[met] = slot
+                        met += 1
+                    for j in range(first, upto):
+                        o = meetings.items[j] & OUTCOME
+                        to = sets.leads[o]
+                        if quiet and n_loops < room and to > LOW and to & LOW == local:
+                            mine = get(rows, r, t, s.queues + member)
+                            if find(sets.adds, member, mine, (to >> 32) - 1) == mine:
+                                looped[n_loops] = o
+                                n_loops += 1
+                                t.taken[o] += 1
+                                continue
+                        steps = list_delivery(todo, before, steps, member, meetings.items[j])
         # Messages of a set, a bit each.
         for w in range(words):
             bits = rows[r, w] & t.slot_mask[w]
@@ -279,15 +322,52 @@ def expand(
                         steps = list_step(todo, steps, o, j, (np.int64(k) << 4) | TOGETHER)
         if steps > len(todo):
             full = True
-            steps = 0
-        else:
-            full = False
         # Write them.
+        own = np.int64(NOT_LOOKED_UP)
         for i in range(steps):
             if not whole or full:
                 break
             kind = todo[i, 2] & 15
             o = todo[i, 0]
+            if sets is not None and kind == RECEIVE and n < room:
+                # Where no horizon moves, of what is under way only what is sent may be of no use.
+                to = sets.leads[o]
+                if to >= 0:
+                    member = todo[i, 1]
+                    for w in range(words):
+                        out[n, w] = rows[r, w]
+                    put(out, n, t, member, to & LOW)
+                    if to > LOW:
+                        content = get(rows, r, t, s.queues + member)
+                        sent = (to >> 32) - 1
+                        more = find(sets.adds, member, content, sent)
+                        if more < 0:
+                            whole = False
+                            asked = want_content(
+                                sets.adds, ask, asked, ASK_ADD, more, member, content, sent
+                            )
+                            break
+                        if more != content and s.expires:
+                            if own == NOT_LOOKED_UP:
+                                own = np.int64(sets.vector[vector]) - 1
+                            if own < 0:
+                                whole = False
+                                asked = want_vector(sets, ask, asked, own, vector)
+                                break
+                            content = more
+                            more = find(sets.trims, member, content, own)
+                            if more < 0:
+                                whole = False
+                                asked = want_content(
+                                    sets.trims, ask, asked, ASK_TRIM, more, member, content, own
+                                )
+                                break
+                        put(out, n, t, s.queues + member, more)
+                    info[n] = (o << 32) | todo[i, 2]
+                    source[n] = r
+                    t.taken[o] += 1
+                    n += 1
+                    continue
             if LOSE <= kind <= MOVE:
                 if n >= room:
                     full = True
@@ -438,4 +518,9 @@ def expand(
                 return p + 1, n, asked, redone, loops
         else:
             loops += n_loops
+            if sets is not None:
+                for i in range(met):
+                    slot = heard[i]
+                    meetings.times[slot] += 1
+                    loops += meetings.slots[slot, 1] >> 48
     return end, n, asked, redone, loops

@@ -2,9 +2,10 @@
 block would be empty, a hash table.
 
 `off[field]` is where a field begins in `array`, `stride[field]` the width of its block: there
-`row * stride + column` is the place.  Or it is minus the number of places of a hash table, whose
-keys begin at `first[field]`.  What holds nothing yet reads -1, so `fill` is that.  A field that
-grows large changes from a block to a hash table if that is smaller; never back.
+`row * stride + column` is the place.  Or it is minus the number of places of a hash table, which
+begins at `off[field]` in `pairs`: key and content side by side, for one look at memory.  What
+holds nothing yet reads -1, so `fill` is that.  A field that grows large changes from a block to a
+hash table if that is smaller; never back.
 """
 
 from __future__ import annotations
@@ -30,62 +31,62 @@ ASKS_MAX = 1 << 15
 """New places that a pass may take, at most, before `make_room_for_asks` is called again."""
 
 
-@njit(cache=True)
+# Without counts of references (_nrt): they are atomic, and took longer than what is done here.
+@njit(cache=True, _nrt=False)
 def find(grids: Any, field: Any, row: Any, column: Any) -> Any:
     """Return what stands there, or -1, which is nothing yet.  `grids`: see `Grids.arrays`."""
-    array, off, stride, keys, first, _ = grids
+    array, off, stride, pairs, _ = grids
     width = stride[field]
     if width > 0:
         return np.int64(array[off[field] + row * width + column])
     key = (np.int64(row) << 32) + np.int64(column) + 1
     slot = np.int64(mix(np.uint64(key)) >> np.uint64(24)) & (-width - 1)
     while True:
-        there = keys[first[field] + slot]
+        there = pairs[off[field] + slot, 0]
         if there == key:
-            return np.int64(array[off[field] + slot])
+            return pairs[off[field] + slot, 1]
         if there == 0:
             return np.int64(-1)
         slot = (slot + 1) & (-width - 1)
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def mark(grids: Any, field: Any, row: Any, column: Any, content: Any) -> None:
     """Write what stands there, at a new place where it had none."""
-    array, off, stride, keys, first, used = grids
+    array, off, stride, pairs, used = grids
     width = stride[field]
     if width > 0:
         array[off[field] + row * width + column] = content
         return
     key = (np.int64(row) << 32) + np.int64(column) + 1
     slot = np.int64(mix(np.uint64(key)) >> np.uint64(24)) & (-width - 1)
-    while keys[first[field] + slot] != key:
-        if keys[first[field] + slot] == 0:
-            keys[first[field] + slot] = key
+    while pairs[off[field] + slot, 0] != key:
+        if pairs[off[field] + slot, 0] == 0:
+            pairs[off[field] + slot, 0] = key
             used[field] += 1
             break
         slot = (slot + 1) & (-width - 1)
-    array[off[field] + slot] = content
+    pairs[off[field] + slot, 1] = content
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _mark_all(grids: Any, rows: Any) -> None:
     for i in range(len(rows)):
         mark(grids, rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3])
 
 
-@njit(cache=True)
-def _move(old_keys: Any, old_values: Any, keys: Any, values: Any) -> None:
+@njit(cache=True, _nrt=False)
+def _move(old: Any, pairs: Any) -> None:
     """Put all of a hash table into a larger, empty one."""
-    last = len(keys) - 1
-    for i in range(len(old_keys)):
-        key = old_keys[i]
+    last = len(pairs) - 1
+    for i in range(len(old)):
+        key = old[i, 0]
         if key == 0:
             continue
         slot = np.int64(mix(np.uint64(key)) >> np.uint64(24)) & last
-        while keys[slot] != 0:
+        while pairs[slot, 0] != 0:
             slot = (slot + 1) & last
-        keys[slot] = key
-        values[slot] = old_values[i]
+        pairs[slot, 0], pairs[slot, 1] = key, old[i, 1]
 
 
 def _no_limit(more_bytes: int) -> None:
@@ -107,8 +108,7 @@ class Grids:
         self.stride = np.full(fields, 8, np.int64)
         self._is_sparse = False
         self.array: npt.NDArray[np.int32] = np.full(64 * max(fields, 1), fill, np.int32)
-        self.first = np.zeros(max(fields, 1), np.int64)
-        self.keys = np.zeros(1, np.int64)
+        self.pairs = np.zeros((0, 2), np.int64)
         self.used = np.zeros(max(fields, 1), np.int64)
         self.claim: Callable[[int], None] = _no_limit
 
@@ -117,7 +117,7 @@ class Grids:
 
     @property
     def bytes_used(self) -> int:
-        return self.array.nbytes + self.keys.nbytes
+        return self.array.nbytes + self.pairs.nbytes
 
     # -- room ----------------------------------------------------------------------------
 
@@ -151,62 +151,50 @@ class Grids:
             if 0 < capacity < wanted:
                 while capacity < wanted:
                     capacity *= 2
-                keys, values = self._hash(field)
-                self._grow_hash(field, capacity, keys.copy(), values.copy())
+                self._grow_hash(field, capacity, self._hash(field))
 
     def _to_hash(self, field: int, where: Ints, content: npt.NDArray[np.int32]) -> None:
         capacity = 2 * ASKS_MAX
         while capacity < 2 * (len(where) + ASKS_MAX):
             capacity *= 2
         keys = (where[:, 0] << 32) + where[:, 1] + 1
-        self._grow_hash(field, capacity, keys, content)
+        self._grow_hash(field, capacity, np.stack([keys, content], axis=1))
         self.used[field] = len(keys)
 
-    def _grow_hash(
-        self, field: int, capacity: int, old_keys: Ints, old_values: npt.NDArray[np.int32]
-    ) -> None:
-        self.claim(self.array.nbytes + self.keys.nbytes + 12 * capacity)
-        keys, values = np.zeros(capacity, np.int64), np.full(capacity, self.fill, np.int32)
-        _move(old_keys, old_values, keys, values)
-        parts = [self._hash(f)[0] for f in range(len(self.rows)) if f != field and self._is_hash(f)]
-        others = [f for f in range(len(self.rows)) if f != field and self._is_hash(f)]
-        at = 1
-        for f, part in zip(others, parts, strict=True):
-            self.first[f] = at
-            at += len(part)
-        self.first[field] = at
-        self.keys = np.concatenate([np.zeros(1, np.int64), *parts, keys])
-        self._replace(field, values, -capacity)
+    def _grow_hash(self, field: int, capacity: int, old: Ints) -> None:
+        self.claim(self.array.nbytes + self.pairs.nbytes + 16 * capacity)
+        pairs = np.zeros((capacity, 2), np.int64)
+        _move(old, pairs)
+        self._replace(field, pairs, -capacity)
 
     def _is_hash(self, field: int) -> bool:
         return bool(self.stride[field] < 0)
 
-    def _hash(self, field: int) -> tuple[Ints, npt.NDArray[np.int32]]:
-        first, off, capacity = (
-            int(self.first[field]),
-            int(self.off[field]),
-            -int(self.stride[field]),
-        )
-        return self.keys[first : first + capacity], self.array[off : off + capacity]
-
-    def _size(self, field: int) -> int:
-        stride = int(self.stride[field])
-        return -stride if stride < 0 else self.rows[field] * stride
+    def _hash(self, field: int) -> Ints:
+        off = int(self.off[field])
+        return self.pairs[off : off - int(self.stride[field])]
 
     def _block(self, field: int) -> npt.NDArray[np.int32]:
         off, wide = int(self.off[field]), int(self.stride[field])
         return self.array[off : off + self.rows[field] * wide].reshape(-1, wide)
 
-    def _replace(self, field: int, content: npt.NDArray[np.int32], stride: int) -> None:
+    def _replace(self, field: int, content: npt.NDArray[Any], stride: int) -> None:
         """Give `field` another content; the others move along."""
-        parts = []
+        blocks: list[npt.NDArray[Any]] = [self.array[:0]]
+        hashes: list[npt.NDArray[Any]] = [self.pairs[:0]]
+        off = self.off.copy()
         for f in range(len(self.rows)):
-            off = int(self.off[f])
-            parts.append(content if f == field else self.array[off : off + self._size(f)])
+            is_hash = stride < 0 if f == field else self._is_hash(f)
+            to = hashes if is_hash else blocks
+            off[f] = sum(map(len, to))
+            if f == field:
+                to.append(content)
+            else:
+                to.append(self._hash(f) if is_hash else self._block(f).ravel())
+        self.off = off
         self.stride[field] = stride
         self._is_sparse = bool((self.stride < 0).any())
-        self.off = np.concatenate([[0], np.cumsum([len(part) for part in parts])[:-1]])
-        self.array = np.concatenate(parts)
+        self.array, self.pairs = np.concatenate(blocks), np.concatenate(hashes)
 
     # -- content -------------------------------------------------------------------------
 
@@ -218,7 +206,7 @@ class Grids:
     @property
     def arrays(self) -> tuple[Any, ...]:
         """What the compiled loops read and write."""
-        return self.array, self.off, self.stride, self.keys, self.first, self.used
+        return self.array, self.off, self.stride, self.pairs, self.used
 
     def get(self, field: int, row: int, column: int) -> int:
         """Return what stands there."""
@@ -241,10 +229,10 @@ class Grids:
         found = []
         for field in range(len(self.rows)):
             if self._is_hash(field):
-                keys, values = self._hash(field)
-                at = np.flatnonzero(keys)
-                where = np.stack([(keys[at] - 1) >> 32, (keys[at] - 1) & 0xFFFFFFFF], axis=1)
-                content = values[at]
+                pairs = self._hash(field)
+                pairs = pairs[pairs[:, 0] != 0]
+                keys, content = pairs[:, 0] - 1, pairs[:, 1]
+                where = np.stack([keys >> 32, keys & 0xFFFFFFFF], axis=1)
             else:
                 block = self._block(field)
                 where = np.argwhere(block != self.fill)
@@ -259,3 +247,5 @@ class Grids:
     def forget(self, content: int) -> None:
         """Let places that hold `content` hold nothing."""
         self.array[self.array == content] = self.fill
+        contents = self.pairs[:, 1]
+        contents[contents == content] = self.fill

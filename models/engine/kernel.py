@@ -198,15 +198,6 @@ def horizons_of(t: Any, s: Any, sets: Any, rows: Any, r: Any) -> Any:
 
 
 @njit(inline="always")
-def stays(t: Any, s: Any, sets: Any, rows: Any, r: Any, member: Any, o: Any) -> Any:
-    """Return whether outcome `o` of a member that is where it was changes no content either."""
-    if sets.sends[o] < 0:
-        return True
-    content = get(rows, r, t, s.queues + member)
-    return find(sets.adds, member, content, sets.sends[o]) == content
-
-
-@njit(inline="always")
 def add(t: Any, adds: Any, queue: Any, content: Any, message: Any) -> Any:
     """Return what the queue holds with one message more, or what stands there instead."""
     if adds is None:

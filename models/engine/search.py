@@ -159,8 +159,9 @@ class Search(Space):
                 yield self.take_in(batch.rows)
         finally:
             self.expander.quiet = False
-            self.found.generated += self.expander.loops
-            self.expander.loops = 0
+            if self.together is not None:
+                self.together.count_up()
+            self.found.generated += self.expander.count_up()
 
     def _tick(self, began: float) -> None:
         if self.progress is None:

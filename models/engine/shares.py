@@ -20,19 +20,21 @@ _BLOCK = 256
 
 
 @njit(cache=True, nogil=True)
-def sort_out_single(rows: Any, count: Any, shift: Any, recent: Any, keys: Any, counts: Any) -> None:
-    """List rows[:count], of one word, by the part of the table that they belong to.
+def sort_out_single(
+    rows: Any, begin: Any, count: Any, shift: Any, recent: Any, keys: Any, counts: Any
+) -> None:
+    """List rows[begin:count], of one word, by the part of the table that they belong to.
 
-    `keys[part, :counts[part]]`: the rows.  What is found in `recent` (by hash, a power of two)
-    is left out: most duplicates follow soon after.  It stays from call to call, while the set
-    keeps its rows.  `shift`: as in the table.
+    `keys[part, :counts[part]]`: the rows, behind those that are there.  What is found in `recent`
+    (by hash, a power of two) is left out: most duplicates follow soon after.  It stays from call
+    to call, while the set keeps its rows.  `shift`: as in the table.
     """
     lately = np.uint64(recent.size - 1)
     parts = len(counts)
     bits = np.int64(64) - np.int64(shift)
     # Written for each row: of its own, for another worker's counts are next to these.
-    ends = np.zeros(parts, np.int64)
-    for i in range(count):
+    ends = counts.copy()
+    for i in range(begin, count):
         key = rows[i, 0]
         h = mix(key)
         slot = np.int64(h & lately)
@@ -91,6 +93,7 @@ def insert_single(
 @njit(cache=True, nogil=True)
 def sort_out_wide(
     rows: Any,
+    begin: Any,
     count: Any,
     shift: Any,
     recent: Any,
@@ -98,14 +101,18 @@ def sort_out_wide(
     order: Any,
     counts: Any,
 ) -> None:
-    """The same of wider rows: `order[part]` has their numbers, `hashes[part]` their hashes."""
+    """The same of wider rows: `order[part]` has their numbers, `hashes[part]` their hashes.
+
+    `recent` has numbers of these rows, so it begins anew with each round.
+    """
     lately = np.uint64(recent.size - 1)
     words = rows.shape[1]
     parts = len(counts)
     bits = np.int64(64) - np.int64(shift)
-    recent[:] = 0
-    ends = np.zeros(parts, np.int64)
-    for i in range(count):
+    if begin == 0:
+        recent[:] = 0
+    ends = counts.copy()
+    for i in range(begin, count):
         h = np.uint64(0)
         for w in range(words):
             h = mix(h ^ rows[i, w])

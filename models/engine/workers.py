@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.engine import expansion, shares
+from models.engine.deliveries import Deliveries
 from models.engine.rowset import RowSet
 from models.memory import Budget, TooMany
 
@@ -27,6 +28,9 @@ Ints = npt.NDArray[np.int64]
 
 ROOM = 1 << 20
 """Successors that one worker writes, at most, before all come together."""
+
+_PIECE = 1 << 15
+"""So many are written before they are sorted out: they stay in the processor's cache."""
 
 _ROOM_MIN = 1 << 16
 """So many in any case; and where memory has no room for more."""
@@ -92,6 +96,7 @@ class Together:
         self._step = ROOM // 16
         self._lookup: Any = None
         self._lacks = False
+        self._deliveries: list[Deliveries] = []
         self._buffers()
 
     def _buffers(self) -> None:
@@ -103,10 +108,10 @@ class Together:
         self._order = np.empty((count, count, ROOM), np.int32)
         self._counts = np.zeros((count, count), np.int64)
         self._recent = np.zeros((count, _RECENT), np.uint64)
-        self._info = np.empty((count, ROOM), np.int64)
-        self._source = np.empty((count, ROOM), np.int64)
+        self._info = np.empty((count, _PIECE), np.int64)
+        self._source = np.empty((count, _PIECE), np.int64)
         self._todo = np.zeros((count, _LISTED, 5), np.int64)
-        self._looped = np.zeros((count, ROOM), np.int64)
+        self._looped = np.zeros((count, _PIECE), np.int64)
         self._redo = np.empty((count, ROOM), np.int64)
         self._places = np.empty((count, count * ROOM), np.int64)
         self._left = np.empty((count, count * ROOM, 2), np.int64)
@@ -141,6 +146,11 @@ class Together:
         if self._lookup is self._expander.lookup:
             return
         self._lookup = self._expander.lookup
+        if not self._deliveries:
+            claim = self._expander.tables.claim
+            self._deliveries = [Deliveries(claim) for _ in range(self._crew.count)]
+            links = (self._expander.shape.members + 1) ** 2
+            self._scratch = np.zeros((self._crew.count, 2, links + _LINE), np.int64)
         self._lookups = [
             self._lookup._replace(
                 taken=_apart(self._lookup.taken),
@@ -182,6 +192,8 @@ class Together:
                 if done[k][0] < bounds[k + 1]
             ]
             self._add_up()
+            for one in self._deliveries:
+                one.made_room()
             found = sum(n for _, n, _, _ in done)
             expander.loops += sum(loops for *_, loops in done)
             self._insert()
@@ -203,29 +215,40 @@ class Together:
     ) -> tuple[int, int, int, int]:
         """Return (first row not done, successors, rows to redo, loops) of one worker."""
         expander, states = self._expander, self._states
-        after, n, _, redone, loops = expansion.expand(
-            self._lookups[k],
-            expander.tables.cells.sparse,
-            expander.tables.adds_table.sparse,
-            expander.sets,
-            expander.shape,
-            states.rows,
-            np.empty(0, np.int64),
-            begin,
-            end,
-            joint,
-            base,
-            self._out[k, :room],
-            self._info[k],
-            self._source[k],
-            self._ask,
-            self._redo[k],
-            self._todo[k],
-            self._looped[k],
-            expander.quiet,
-        )
-        self._sort_out(k, n)
-        return after, n, redone, loops
+        tables, sets = expander.tables, expander.sets
+        self._counts[k] = 0
+        at, found, redone, loops = begin, 0, 0, 0
+        # Piece by piece: what was written is sorted out while it is at hand.
+        while at < end:
+            after, n, _, again, idle = expansion.expand(
+                self._lookups[k],
+                tables.cells.sparse,
+                tables.adds_table.sparse,
+                sets,
+                None if sets is None else self._deliveries[k].arrays,
+                expander.shape,
+                states.rows,
+                np.empty(0, np.int64),
+                at,
+                end,
+                joint,
+                base,
+                self._out[k, found : min(room, found + _PIECE)],
+                self._info[k],
+                self._source[k],
+                self._ask,
+                self._redo[k, redone:],
+                self._todo[k],
+                self._looped[k],
+                self._scratch[k],
+                expander.quiet,
+            )
+            self._sort_out(k, found, found + n)
+            found, redone, loops = found + n, redone + again, loops + idle
+            if after == at:
+                break
+            at = after
+        return at, found, redone, loops
 
     def _add_up(self) -> None:
         for one in self._lookups:
@@ -233,6 +256,11 @@ class Together:
             self._lookup.event_taken[:] += one.event_taken
             one.taken[:] = 0
             one.event_taken[:] = 0
+
+    def count_up(self) -> None:
+        """Count the steps that changed nothing into the tables."""
+        for one in self._deliveries:
+            one.count_into(self._expander.tables.out["taken"].array)
 
     def _alone(self, rows: Ints, base: int, joint: Ints | None) -> Iterator[int]:
         states = self._states
@@ -263,14 +291,15 @@ class Together:
             if aside:
                 states.insert(self._left_of(k, aside), aside)
 
-    def _sort_out(self, k: int, count: int) -> None:
+    def _sort_out(self, k: int, begin: int, count: int) -> None:
+        """Sort out rows from `begin` on of those that worker k found in this round."""
         states, recent, counts = self._states, self._recent[k], self._counts[k]
         rows, shift, hashes = self._out[k], states.shift, self._hashes[k]
         if states.is_direct:
-            shares.sort_out_single(rows, count, shift, recent, hashes, counts)
+            shares.sort_out_single(rows, begin, count, shift, recent, hashes, counts)
         else:
             order = self._order[k]
-            shares.sort_out_wide(rows, count, shift, recent, hashes, order, counts)
+            shares.sort_out_wide(rows, begin, count, shift, recent, hashes, order, counts)
 
     def _insert_part(self, k: int, end: int, first: int) -> tuple[int, int]:
         states = self._states
@@ -293,9 +322,10 @@ class Together:
         """Insert rows that each worker is given."""
         self._renew()
         self._states.room_for(sum(map(len, found)))
+        self._counts[:] = 0
         for k, rows in enumerate(found):
             self._out[k, : len(rows)] = rows
-            self._sort_out(k, len(rows))
+            self._sort_out(k, 0, len(rows))
         self._insert()
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from models import load_world
 from models.engine import contents as contents_room
+from models.engine import deliveries as deliveries_room
 from models.engine import space as space_room
 from models.engine.coverage import coverage_of
 from models.engine.search import Search
@@ -30,8 +31,15 @@ some = settings(max_examples=settings().max_examples // 2)
 
 @contextmanager
 def always_numbered() -> Iterator[None]:
-    """Let every set be numbered from the first row on, however few bits it takes."""
-    with mock.patch.object(space_room, "WORDS_MAX", 0):
+    """Let every set be numbered from the first row on, however few bits it takes.
+
+    What is worked out of deliveries gets room as it comes, from almost none.
+    """
+    with (
+        mock.patch.object(space_room, "WORDS_MAX", 0),
+        mock.patch.object(deliveries_room, "SLOTS", 2),
+        mock.patch.object(deliveries_room, "ITEMS", 1),
+    ):
         yield
 
 
@@ -147,6 +155,20 @@ def test_horizons_that_take_too_many_bits_are_searched_with_bits() -> None:
 
     world = build_join(**JOIN_IN_LITTLE)
     with mock.patch.object(contents_room, "VECTORS_MAX_BITS", 1):
+        bits, numbers = both(world)
+
+    assert numbers.tables.contents is None
+    assert bits.found.levels == numbers.found.levels
+    assert coverage_of(bits) == coverage_of(numbers)
+
+
+@pytest.mark.parametrize("limit", ["VALUES_MAX", "DELIVERIES_MAX"])
+def test_more_than_a_packed_number_holds_is_searched_with_bits(limit: str) -> None:
+    """No number is cut off where it does not fit."""
+    from models.worlds.join import build as build_join
+
+    world = build_join(**JOIN_IN_LITTLE)
+    with mock.patch.object(contents_room, limit, 2):
         bits, numbers = both(world)
 
     assert numbers.tables.contents is None

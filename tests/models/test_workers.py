@@ -34,6 +34,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let levels of a few rows be shared, and buffers be full after a few steps."""
     monkeypatch.setattr(room, "ROWS_MIN", 2)
     monkeypatch.setattr(room, "ROOM", 1 << 8)
+    monkeypatch.setattr(room, "_PIECE", 1 << 6)
 
 
 def by(workers: int, name: str, **options: Any) -> Report:

@@ -31,7 +31,7 @@ def _session_of_the_tests(context: Any, monkeypatch: pytest.MonkeyPatch) -> None
     def session(_master: str | None) -> Iterator[Any]:
         yield context
 
-    monkeypatch.setattr(explore, "_session", session)
+    monkeypatch.setattr(explore, "_context", session)
 
 
 def tight() -> Limits:

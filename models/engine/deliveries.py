@@ -1,0 +1,190 @@
+"""Which deliveries of a sender's content change anything at a receiver, worked out once.
+
+Where contents are numbered, the same content meets the same receiver's state in very many rows:
+in `join` 136,155 such meetings, each in 850 rows.  So what the receiver's table says of each
+delivery is looked up when the two first meet, and listed: first the deliveries that are steps,
+then those that change nothing, which a search only counts.
+
+A meeting is a slot of a hash table: its key; and where its list begins (32 bits), how many steps
+are in it (16) and how many deliveries that change nothing (15).  An item of a list: the outcome
+(24 bits), the message (20), and its place among the content's deliveries (19).  All is packed, for
+what is in the processor's cache is what counts; and tables are of one worker alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from models.engine.bits import mix
+from models.engine.kernel import RECEIVE, REFUSED, cell, want_cell
+
+Ints = npt.NDArray[np.int64]
+
+LOW = (1 << 32) - 1
+COUNT = (1 << 16) - 1
+OUTCOME = (1 << 24) - 1
+MESSAGE = (1 << 20) - 1
+NUMBER_BITS = 24
+VALUES_MAX = 1 << NUMBER_BITS
+"""So many contents, local states and outcomes fit; who has more gets a bit for each message."""
+
+DELIVERIES_MAX = 1 << 15
+"""So many deliveries of one content fit, and links between members."""
+
+NOT_KNOWN, NO_ROOM = -1, -2
+
+SLOTS = 1 << 10
+ITEMS = 1 << 12
+
+
+class Meetings(NamedTuple):
+    """The tables as the compiled loops read and write them."""
+
+    slots: Ints  # (place, 2)
+    times: Ints  # of each slot: how often what changes nothing was counted here
+    items: Ints
+    used: Ints  # (3,): slots, items; 1 where there was no room
+
+
+@njit(cache=True, _nrt=False)
+def meeting(slots: Any, link: Any, content: Any, local: Any) -> Any:
+    """Return the slot of a content and a receiver's state, or the empty one that it would take."""
+    key = (((link << NUMBER_BITS) + content) << NUMBER_BITS) + local + 1
+    last = np.int64(len(slots) - 1)
+    slot = np.int64(mix(np.uint64(key)) >> np.uint64(24)) & last
+    while slots[slot, 0] != key and slots[slot, 0] != 0:
+        slot = (slot + 1) & last
+    return slot
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def meet(
+    t: Any,
+    cells: Any,
+    sets: Any,
+    meetings: Any,
+    slot: Any,
+    place: Any,
+    link: Any,
+    content: Any,
+    member: Any,
+    local: Any,
+    ask: Any,
+    asked: Any,
+) -> Any:
+    """List what the deliveries of a content are to a receiver's state, in an empty slot.
+
+    `place`: of the content in per-value arrays.  Returns (0, `NOT_KNOWN` or `NO_ROOM`; asked).
+    """
+    slots, _, items, used = meetings
+    first, count = np.int64(t.take_first[place]), np.int64(t.take_count[place])
+    # Room for all of them, as if each were the receiver's.
+    if 2 * (used[0] + 1) > len(slots) or used[1] + count > len(items):
+        used[2] = 1
+        return NO_ROOM, asked
+    known = True
+    for k in range(first, first + count):
+        if sets.member[k] == member:
+            o = cell(t, cells, member, local, sets.column[k])
+            if o < 0 and o != REFUSED:
+                known = False
+                asked = want_cell(t, cells, ask, asked, o, member, local, sets.column[k])
+    if not known:
+        return NOT_KNOWN, asked
+    end = begin = used[1]
+    moving = np.int64(0)
+    for idle in (False, True):
+        for k in range(first, first + count):
+            if sets.member[k] == member:
+                o = cell(t, cells, member, local, sets.column[k])
+                if o < 0:
+                    continue
+                if (sets.leads[o] == local) == idle:
+                    items[end] = ((k - first) << 44) | (np.int64(sets.message[k]) << 24) | o
+                    end += 1
+        if not idle:
+            moving = end - begin
+    slots[slot, 0] = (((link << NUMBER_BITS) + content) << NUMBER_BITS) + local + 1
+    slots[slot, 1] = begin | (moving << 32) | ((end - begin - moving) << 48)
+    used[0] += 1
+    used[1] = end
+    return 0, asked
+
+
+@njit(cache=True, _nrt=False)
+def list_delivery(todo: Any, first: Any, steps: Any, member: Any, item: Any) -> Any:
+    """List an item in order among those listed from `first` on, as `list_step` does."""
+    if steps < len(todo):
+        at = steps
+        while at > first and todo[at - 1, 3] > item:
+            for part in range(4):
+                todo[at, part] = todo[at - 1, part]
+            at -= 1
+        todo[at, 0] = item & OUTCOME
+        todo[at, 1] = member
+        todo[at, 2] = (((item >> 24) & MESSAGE) << 4) | RECEIVE
+        todo[at, 3] = item
+    return steps + 1
+
+
+@njit(cache=True, _nrt=False)
+def _count(meetings: Any, taken: Any) -> None:
+    slots, times, items, _ = meetings
+    for slot in range(len(slots)):
+        if times[slot] > 0:
+            packed = slots[slot, 1]
+            first = (packed & LOW) + ((packed >> 32) & COUNT)
+            for j in range(first, first + (packed >> 48)):
+                taken[items[j] & OUTCOME] += times[slot]
+            times[slot] = 0
+
+
+@njit(cache=True, _nrt=False)
+def _move(old: Any, old_times: Any, slots: Any, times: Any) -> None:
+    """Put all slots into a larger, empty table."""
+    last = np.int64(len(slots) - 1)
+    for i in range(len(old)):
+        if old[i, 0] != 0:
+            slot = np.int64(mix(np.uint64(old[i, 0])) >> np.uint64(24)) & last
+            while slots[slot, 0] != 0:
+                slot = (slot + 1) & last
+            slots[slot, 0], slots[slot, 1] = old[i, 0], old[i, 1]
+            times[slot] = old_times[i]
+
+
+class Deliveries:
+    """The meetings of one worker; `claim(bytes)` is called before memory is taken."""
+
+    def __init__(self, claim: Callable[[int], None]) -> None:
+        self._claim = claim
+        self.forget()
+
+    def forget(self) -> None:
+        """Know of no meeting: answers have changed."""
+        self.arrays = Meetings(
+            np.zeros((SLOTS, 2), np.int64),
+            np.zeros(SLOTS, np.int64),
+            np.empty(ITEMS, np.int64),
+            np.zeros(3, np.int64),
+        )
+
+    def made_room(self) -> bool:
+        """Make room if there was none; return whether that was so."""
+        slots, times, items, used = self.arrays
+        if not used[2]:
+            return False
+        self._claim(2 * (slots.nbytes + items.nbytes))
+        more, count = np.zeros((2 * len(slots), 2), np.int64), np.zeros(2 * len(slots), np.int64)
+        _move(slots, times, more, count)
+        used[2] = 0
+        self.arrays = Meetings(more, count, np.concatenate([items, np.empty_like(items)]), used)
+        return True
+
+    def count_into(self, taken: Ints) -> None:
+        """Add to `taken` what was counted here and not there."""
+        _count(self.arrays, taken)
