@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from attrs import Factory, define, evolve
@@ -17,13 +18,15 @@ from models.answers import Known
 from models.asking import ask, guard
 from models.exercised import exercised
 from models.freeze import thaw
+from models.lassos import Run
 from models.local import freeze_event
 from models.memory import peak_bytes
-from models.plain_runs import Edge, Runs, is_fair, label_of, steps_keep
+from models.plain_runs import Edge, Runs, label_of, place_of
 from models.problems import ModelProblem
 from models.properties import ON_FAIR_RUNS, ON_RUNS, Property
 from models.reference import Reference, State
 from models.report import Coverage, PropertyResult, Report, Result, Step, Trace
+from models.step_claims import StepClaim
 from models.steps import Move, order_of, to_step, words
 from models.view import View
 from models.world import World
@@ -34,11 +37,11 @@ CALLS_MAX = 1_500
 """Whatever has more is for the engine, and was looked at for a few tenths of a second."""
 
 POSSIBLE = ("no deadlock", "always possible")
-"""Claims about whole runs of which the first state that breaks one is told here."""
+"""Claims about whole runs that a state breaks, whatever leads there."""
 
 
 class _ForTheEngine(Exception):
-    """The world is no small one, or it has a claim that a fair run or a step breaks."""
+    """The world is no small one."""
 
 
 def check_small(
@@ -76,16 +79,23 @@ class _Steps(Reference):
 
 @define
 class _Small:
-    """`out_of`: the steps out of each state that was expanded.  `hits`: claim to level, states."""
+    """`out_of`: the steps out of each state that was expanded.  `hits`: claim to level, states.
+
+    `traces`: claim to the run that breaks it.  `mapped`: claims that implement another world.
+    """
 
     steps: _Steps
     interrupted: Callable[[], bool]
     levels: list[list[State]] = Factory(list)
     out_of: dict[State, list[tuple[Move, State]]] = Factory(dict)
     hits: dict[str, tuple[int, list[State]]] = Factory(dict)
+    traces: dict[str, Trace] = Factory(dict)
+    mapped: dict[str, StepClaim] = Factory(dict)
+    notes: tuple[str, ...] = ()
     premises: set[str] = Factory(set)
     generated: int = 1
     violated: bool = False
+    unmapped: bool = False
     idle: tuple[str, ...] = ()
     _seen: set[State] = Factory(set)
     _answers: dict[tuple[str, Any], bool] = Factory(dict)
@@ -100,19 +110,17 @@ class _Small:
             assert code.known is not None
             code.known.answers.pop("step", None)
         self._seen.update(level)
+        implementing = [item for item in self._claims if item.abstract is not None]
+        self.mapped = {item.name: StepClaim(item) for item in implementing}
         while level:
             self.levels.append(level)
             self._judge(level)
             if self.violated:
-                if any(item.abstract is not None for item in self._claims):
-                    raise _ForTheEngine
-                return
+                break
             level = self._next(level)
-        for item in self._claims:
-            if item.kind in POSSIBLE:
-                self._judge_runs(item)
-        if any(item.kind in ON_RUNS and item.kind not in POSSIBLE for item in self._claims):
-            self._refuse_broken_runs()
+        if self.unmapped or not self.violated:
+            on_runs = [item for item in self._claims if item.kind in ON_RUNS]
+            self._judge_runs(implementing if self.unmapped else on_runs)
 
     @property
     def _claims(self) -> Sequence[Property]:
@@ -158,9 +166,15 @@ class _Small:
             if found:
                 self.hits[item.name] = depth, found
                 self.violated |= not wanted
+        for name, asked in self.mapped.items():
+            views = {self._shown(state): self._view(state) for state in level}.values()
+            if not all(
+                guard(f"property {name!r}", partial(asked.is_state, view)) for view in views
+            ):
+                self.unmapped = self.violated = True
 
-    def _judge_runs(self, item: Property) -> None:
-        """Judge a claim about whole runs: all states are there, and the steps out of each."""
+    def _judge_possible(self, item: Property) -> None:
+        """Judge what some state may break: all states are there, and the steps out of each."""
         done = {state for state in self._seen if self._holds(item, state)}
         onward = {
             state: [after for move, after in steps if not move.is_fault]
@@ -179,34 +193,61 @@ class _Small:
                 self.hits[item.name] = depth, bad
                 return
 
-    def _refuse_broken_runs(self) -> None:
-        """Leave a world to the engine in which a fair run, or a step, breaks a claim."""
-        states = list(self._states())
-        number = {state: at for at, state in enumerate(states)}
-        edges = []
-        for state, steps in self.out_of.items():
-            forced = is_fair(self.steps.codes, state.locals)
-            edges += [
-                Edge(number[state], number[after], move, label_of(move, forced))
-                for move, after in steps
-            ]
-        runs = Runs(self.steps.world, len(states), len(self.levels[0]), edges)
-        for item in self._claims:
-            if item.kind in ON_FAIR_RUNS:
-                kept = runs.keep(
+    def _judge_runs(self, claims: list[Property]) -> None:
+        """Judge claims about whole runs, on all states and the steps out of each."""
+        for item in claims:
+            if item.kind in POSSIBLE:
+                self._judge_possible(item)
+        claims = [item for item in claims if item.kind not in POSSIBLE]
+        if not claims:
+            return
+        states, runs = list(self._states()), self._runs()
+        fair = [item for item in claims if item.kind in ON_FAIR_RUNS]
+        if fair:
+            self.idle = tuple(runs.with_duties().idle)
+        for item in claims:
+            if item in fair:
+                run = runs.broken_by(
                     item,
                     [self._holds(item, state) for state in states],
                     item.premise and self._said(item, item.premise, states),
                     item.meanwhile and self._said(item, item.meanwhile, states),
                 )
             else:
-                kept = item.scope != "step" or steps_keep(
-                    item, runs, lambda at: self._view(states[at])
-                )
-            if not kept:
-                raise _ForTheEngine
-        if any(item.kind in ON_FAIR_RUNS for item in self._claims):
-            self.idle = tuple(runs.idle)
+                run = self._broken_step(item, runs, states)
+            if run is not None:
+                self.traces[item.name] = self._told(item, run, runs, states)
+
+    def _runs(self) -> Runs:
+        """Return all steps, with states as numbers."""
+        states, codes = list(self._states()), self.steps.codes
+        number = {state: at for at, state in enumerate(states)}
+        edges = []
+        for state, steps in self.out_of.items():
+            for move, after in steps:
+                place = place_of(move, codes, state.locals)
+                label = label_of(move, place)
+                edges.append(Edge(number[state], number[after], move, label, place or 0))
+        depths = [depth for depth, level in enumerate(self.levels) for _ in level]
+        return Runs(codes, depths, edges)
+
+    def _broken_step(self, item: Property, runs: Runs, states: list[State]) -> Run | None:
+        asked = self.mapped.get(item.name) or StepClaim(item)
+        run = runs.broken_step(asked, lambda at: self._view(states[at]))
+        if run is not None:
+            ends = [run.begin, *(runs.target[edge] for edge in run.edges)][-2:]
+            views = [self._view(states[at]) for at in ends]
+            note = asked.told(views[0] if run.edges else None, views[-1])
+            self.notes += (note,) if note else ()
+        return run
+
+    def _told(self, item: Property, run: Run, runs: Runs, states: list[State]) -> Trace:
+        text = self.steps.states_text
+        steps = tuple(
+            to_step(runs.edges[edge].move, text(states[runs.target[edge]])) for edge in run.edges
+        )
+        lasso = run.loop_at, run.fairness, run.due_at
+        return Trace(item.name, item.kind, text(states[run.begin]), steps, *lasso)
 
     def _said(self, item: Property, part: Callable[[View], Any], states: list[State]) -> list[bool]:
         known: dict[Any, bool] = {}
@@ -269,11 +310,12 @@ class _Small:
             coverage=evolve(coverage, never=(*coverage.never, *self.idle)),
             members=world.size,
             expected=world.expected,
+            notes=self.notes,
             trace=min(broken, key=lambda trace: len(trace.steps), default=None),
         )
 
     def _result(self, item: Property, witnesses: bool) -> PropertyResult:
-        level, trace = None, None
+        level, trace = None, self.traces.get(item.name)
         fails = item.kind != "sometimes"
         result: Result = "holds" if fails else "not-reached"
         if item.name in self.hits:
@@ -281,6 +323,8 @@ class _Small:
             result = "violated" if fails else "reached"
             if fails or witnesses:
                 trace = self._way_to(item, level, states)
+        elif trace is not None:
+            level, result = len(trace.steps), "violated"
         elif self.violated:
             result = "unknown"
         met = None if item.premise is None else item.name in self.premises
