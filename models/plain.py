@@ -20,7 +20,7 @@ from models.exercised import exercised
 from models.freeze import thaw
 from models.lassos import Run
 from models.local import freeze_event
-from models.memory import peak_bytes
+from models.memory import collected_seldom, peak_bytes
 from models.plain_runs import Edge, Runs, label_of, place_of
 from models.problems import ModelProblem
 from models.properties import ON_FAIR_RUNS, ON_RUNS, Property
@@ -55,10 +55,11 @@ def check_small(
         return None
     began, cpu = time.perf_counter(), time.process_time()
     try:
-        small = _Small(_Steps(world), interrupted or (lambda: False))
-        small.run()
-        small.steps.codes.ask_again()
-        return small.report(witnesses, began, cpu)
+        with collected_seldom():
+            small = _Small(_Steps(world), interrupted or (lambda: False))
+            small.run()
+            small.steps.codes.ask_again()
+            return small.report(witnesses, began, cpu)
     except _ForTheEngine:
         return None
     except ModelProblem as problem:
@@ -100,6 +101,7 @@ class _Small:
     _seen: set[State] = Factory(set)
     _answers: dict[tuple[str, Any], bool] = Factory(dict)
     _views: dict[Any, View] = Factory(dict)
+    _keys: dict[State, Any] = Factory(dict)
 
     def run(self) -> None:
         """Explore level by level, to the end or to the first level with a violation."""
@@ -264,6 +266,12 @@ class _Small:
         return self._views[shown]
 
     def _shown(self, state: State) -> Any:
+        """Return what claims see of a state."""
+        if state not in self._keys:
+            self._keys[state] = self._shown_in(state)
+        return self._keys[state]
+
+    def _shown_in(self, state: State) -> Any:
         codes, disks = self.steps.codes, self.steps.world.show_disk is not None
         members = zip(codes.members, state.locals, strict=True)
         return (

@@ -224,16 +224,32 @@ class Reference:
         assert around is not None
         at = self.codes.names.index(name)
         locals_ = (*state.locals[:at], outcome.after, *state.locals[at + 1 :])
-        after = evolve(state, locals=locals_, around=around)
+        messages = state.messages
+        if self.is_set and outcome.sent:
+            sender = name if self.with_sender else None
+            messages |= {(sender, to, content) for to, content in outcome.sent}
+        after = State(locals_, state.monitor, around, messages, state.links)
+        if not self.is_set:
+            moved = self._with_sent(after, name, outcome)
+            if moved is None:
+                return None
+            after = moved
+        if self.codes.monitor is not None and outcome.recorded:
+            monitor = after.monitor
+            for event in outcome.recorded:
+                assert monitor is not None
+                heard = self._ask(self.codes.monitor, monitor, event)
+                monitor = heard[0].after if heard else monitor
+            after = evolve(after, monitor=monitor)
+        return self._expired(after)
+
+    def _with_sent(self, after: State, name: str, outcome: Outcome) -> State | None:
+        """Return the state with what a member sends in its links; None: it must wait."""
         if outcome.cost == "crash" and self.is_fifo:
-            for link, _ in state.links:
+            for link, _ in after.links:
                 if link[1] == name:
                     after = self._with_link(after, link, ())
         for to, content in outcome.sent:
-            if self.is_set:
-                message = (name if self.with_sender else None, to, content)
-                after = evolve(after, messages=after.messages | {message})
-                continue
             for other in self.codes.names if to is None else (to,):
                 # What it sent itself before it crashed is under way to it, and lost.
                 lost = other == name and outcome.cost == "crash" and self.is_fifo
@@ -243,13 +259,7 @@ class Reference:
                         after = self._with_link(after, (name, other), (*held, content))
                     elif self.waits:
                         return None
-        monitor = after.monitor
-        if self.codes.monitor is not None:
-            for event in outcome.recorded:
-                assert monitor is not None
-                heard = self._ask(self.codes.monitor, monitor, event)
-                monitor = heard[0].after if heard else monitor
-        return self._expired(evolve(after, monitor=monitor))
+        return after
 
     def _expired(self, state: State) -> State:
         expiry = self.world.expiry

@@ -47,10 +47,13 @@ NEXT = (
 
 @frozen
 class Question:
-    """`ask` puts it; `first` is what was answered; `tell` says how another answer differs."""
+    """`ask` puts it; `first` is what was answered; `tell` says how another answer differs.
+
+    `about`: says of what, for a person.
+    """
 
     method: str
-    about: str
+    about: Callable[[], str]
     first: Any
     ask: Callable[[], Any]
     tell: Callable[[Any, Any], str]
@@ -92,17 +95,18 @@ class AskedTwice:
 
     def again(
         self,
-        method: str,
-        about: str,
-        first: Any,
-        ask: Callable[[], Any],
-        tell: Callable[[Any, Any], str],
+        question: Question,
+        *,
+        is_settled: bool = False,
     ) -> None:
-        """Put a question again, if its turn has come, and keep it for the end."""
+        """Put a question again, if its turn has come, and keep it for the end.
+
+        `is_settled`: it was put again by now, in another way, and got the same answer.
+        """
         if self._repetition.is_due():
-            question = Question(method, about, first, ask, tell)
             self._repetition.keep(question)
-            self._compare(question)
+            if not is_settled:
+                self.compare(question)
 
     def ask_again(self, *, as_at_first: bool = False) -> None:
         """Put the first questions once more; raises `ModelProblem` for another answer.
@@ -113,9 +117,10 @@ class AskedTwice:
         for question in self._repetition.at_the_end():
             if as_at_first:
                 self.reach.put_back()
-            self._compare(question, changed)
+            self.compare(question, changed)
 
-    def _compare(self, question: Question, changed: Sequence[str] = ()) -> None:
+    def compare(self, question: Question, changed: Sequence[str] = ()) -> None:
+        """Put a question; raises `ModelProblem` for another answer than the first."""
         calls = self.objects.calls
         try:
             second = question.ask()
@@ -131,7 +136,7 @@ class AskedTwice:
             # A world's own show(member) is no method of the class.
             own = "" if "(member)" in question.method else f"{self.objects.kind.__qualname__}."
             raise self.objects.problem(
-                f"{own}{question.method} gives two answers{question.about}"
+                f"{own}{question.method} gives two answers{question.about()}"
                 f" in one and the same state: {differs}{because}",
                 next=NEXT,
                 method=question.method,
