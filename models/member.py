@@ -11,11 +11,11 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from models.answers import Known
 from models.events import Maybe, Told, plain
 from models.faults import Faults
 from models.freeze import freeze, freeze_all, thaw, thaw_all
 from models.frozen import Frozen
+from models.known import Known
 from models.local import CRASH, START, WIPE, Choice, LocalState, Outcome, freeze_event, thaw_event
 from models.member_objects import MemberObjects
 from models.member_steps import Steps
