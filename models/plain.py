@@ -29,7 +29,7 @@ from models.report import Coverage, PropertyResult, Report, Result, Step, Trace
 from models.step_claims import StepClaim
 from models.steps import Move, order_of, to_step, words
 from models.view import View
-from models.world import World
+from models.world import Together, World
 
 STATES_MAX = 1_000
 STEPS_MAX = 20_000
@@ -69,13 +69,37 @@ def check_small(
 
 
 class _Steps(Reference):
-    """The steps of a world; no member is asked a question twice."""
+    """The steps of a world; nobody is asked a question twice."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
         every = (*self.codes.members, *([self.codes.monitor] if self.codes.monitor else ()))
         for code in every:
             code.known = Known()
+        self._keys: dict[State, Any] = {}
+        self._joint: dict[Any, list[Together]] = {}
+
+    def shown(self, state: State) -> Any:
+        """Return what claims see of a state."""
+        if state not in self._keys:
+            self._keys[state] = self._shown_in(state)
+        return self._keys[state]
+
+    def _shown_in(self, state: State) -> Any:
+        codes, disks = self.codes, self.world.show_disk is not None
+        members = zip(codes.members, state.locals, strict=True)
+        return (
+            tuple((code.shows(at), code.shows_disk(at) if disks else None) for code, at in members),
+            state.monitor,
+            state.around.split,
+            state.links if self.world.show_links else None,
+        )
+
+    def joint_steps(self, state: State) -> Iterable[Together]:
+        shown = self.shown(state)
+        if shown not in self._joint:
+            self._joint[shown] = list(super().joint_steps(state))
+        return self._joint[shown]
 
 
 @define
@@ -101,7 +125,6 @@ class _Small:
     _seen: set[State] = Factory(set)
     _answers: dict[tuple[str, Any], bool] = Factory(dict)
     _views: dict[Any, View] = Factory(dict)
-    _keys: dict[State, Any] = Factory(dict)
 
     def run(self) -> None:
         """Explore level by level, to the end or to the first level with a violation."""
@@ -169,7 +192,7 @@ class _Small:
                 self.hits[item.name] = depth, found
                 self.violated |= not wanted
         for name, asked in self.mapped.items():
-            views = {self._shown(state): self._view(state) for state in level}.values()
+            views = {self.steps.shown(state): self._view(state) for state in level}.values()
             if not all(
                 guard(f"property {name!r}", partial(asked.is_state, view)) for view in views
             ):
@@ -254,36 +277,20 @@ class _Small:
     def _said(self, item: Property, part: Callable[[View], Any], states: list[State]) -> list[bool]:
         known: dict[Any, bool] = {}
         for state in states:
-            shown = self._shown(state)
+            shown = self.steps.shown(state)
             if shown not in known:
                 known[shown] = ask(item, part, self._view(state))
-        return [known[self._shown(state)] for state in states]
+        return [known[self.steps.shown(state)] for state in states]
 
     def _view(self, state: State) -> View:
-        shown = self._shown(state)
+        shown = self.steps.shown(state)
         if shown not in self._views:
             self._views[shown] = self.steps.view(state)
         return self._views[shown]
 
-    def _shown(self, state: State) -> Any:
-        """Return what claims see of a state."""
-        if state not in self._keys:
-            self._keys[state] = self._shown_in(state)
-        return self._keys[state]
-
-    def _shown_in(self, state: State) -> Any:
-        codes, disks = self.steps.codes, self.steps.world.show_disk is not None
-        members = zip(codes.members, state.locals, strict=True)
-        return (
-            tuple((code.shows(at), code.shows_disk(at) if disks else None) for code, at in members),
-            state.monitor,
-            state.around.split,
-            state.links if self.steps.world.show_links else None,
-        )
-
     def _holds(self, item: Property, state: State) -> bool:
         """Return what the claim says; asked once of what is shown."""
-        key = item.name, self._shown(state)
+        key = item.name, self.steps.shown(state)
         if key not in self._answers:
             self._answers[key] = guard(
                 f"property {item.name!r}", lambda: self.steps.holds(item, state)

@@ -23,7 +23,7 @@ from models.report import States, Step, Trace
 from models.same import left_on_disk
 from models.steps import Move, Sent, order_of, states_of, to_step, unanswered
 from models.view import DOWN, View
-from models.world import World
+from models.world import Together, World
 
 Link = tuple[str, str]
 
@@ -120,8 +120,12 @@ class Reference:
             move = Move(kind, split=around.split)  # type: ignore[arg-type]
             yield move, evolve(state, around=around)
         if self.world.together is not None:
-            for step in self.world.joint_steps(self.view(state)):
+            for step in self.joint_steps(state):
                 yield from self._together(state, step)
+
+    def joint_steps(self, state: State) -> Iterable[Together]:
+        """Return the joint steps that the world offers in a state."""
+        return self.world.joint_steps(self.view(state))
 
     def is_beyond(self, state: State) -> bool:
         """Return whether the world's `within` leaves this state without steps."""
