@@ -21,7 +21,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 from models.frozen import SAME
-from models.ways import CONST, Walk, frozen_in, made_by, map_strings, recipe_of
+from models.ways import CONST, Walk, frozen_parts, made_by, map_strings, recipe_of
 
 
 def freeze(value: Any) -> Hashable:
@@ -33,12 +33,12 @@ def freeze_all(values: Iterable[Any]) -> tuple[Hashable, ...]:
     """Return all of `values` frozen; what several of them name stays one thing."""
     values = tuple(values)
     walk = Walk()
-    found = tuple([value if type(value) in SAME else frozen_in(value, walk) for value in values])
+    found = tuple(frozen_parts(values, walk))
     if len(walk.met) > 1:
         ids = Counter(map(id, walk.met))
         if len(ids) < len(walk.met):
             walk = Walk(frozenset(key for key, count in ids.items() if count > 1))
-            return tuple([frozen_in(value, walk) for value in values])
+            return tuple(frozen_parts(values, walk))
     return found
 
 

@@ -38,6 +38,7 @@ from models.ways import (
     Walk,
     Way,
     frozen_in,
+    frozen_parts,
     made_by,
     map_strings,
     one,
@@ -59,7 +60,7 @@ class _Tuple(Way):
     def freeze(self, value: Any, walk: Walk) -> Any:
         if SAME.issuperset(map(type, value)):
             return value
-        return same_or(value, [v if type(v) in SAME else frozen_in(v, walk) for v in value], tuple)
+        return same_or(value, frozen_parts(value, walk), tuple)
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
         parts, fixed = recipes_of(value, backwards)
@@ -110,7 +111,7 @@ class _Frozenset(Way):
     def freeze(self, value: Any, walk: Walk) -> Any:
         if SAME.issuperset(map(type, value)):
             return value
-        return same_or(value, [frozen_in(item, walk) for item in value], frozenset)
+        return same_or(value, frozen_parts(value, walk), frozenset)
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
         kind = BackwardsFrozenset if backwards and len(value) > 1 else frozenset
@@ -146,7 +147,7 @@ class _Sequence(Way):
         self.items_of, self.make = items_of, make
 
     def freeze(self, value: Any, walk: Walk) -> Any:
-        items = [v if type(v) in SAME else frozen_in(v, walk) for v in self.items_of(value)]
+        items = frozen_parts(self.items_of(value), walk)
         return Frozen(type(value), tuple(items))
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
@@ -161,7 +162,7 @@ class _Set(Way):
     can_change = True
 
     def freeze(self, value: Any, walk: Walk) -> Any:
-        return Frozen(set, frozenset([frozen_in(item, walk) for item in value]))
+        return Frozen(set, frozenset(frozen_parts(value, walk)))
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
         kind = BackwardsSet if backwards and len(value.parts) > 1 else set
@@ -184,9 +185,8 @@ class _Mapping(Way):
             pairs = in_order([(frozen_in(k, walk), v) for k, v in pairs], lambda pair: pair[0])
             items = frozenset([(key, frozen_in(item, walk)) for key, item in pairs])
         else:
-            items = frozenset(
-                [(frozen_in(key, walk), frozen_in(item, walk)) for key, item in pairs]
-            )
+            keys, values = frozen_parts(value, walk), frozen_parts(value.values(), walk)
+            items = frozenset(zip(keys, values, strict=True))
         return Frozen(type(value), items if self.about is None else (self.about(value), items))
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
@@ -243,7 +243,7 @@ class _Record(Way):
         else:
             parts = self._parts(value)
             if not SAME.issuperset(map(type, parts)):
-                parts = tuple([v if type(v) in SAME else frozen_in(v, walk) for v in parts])
+                parts = tuple(frozen_parts(parts, walk))
         if self.can_change or walk.again:
             return Frozen(self.kind, parts)
         return one(Frozen(self.kind, parts, None if len(walk.met) > met else value))
@@ -279,7 +279,7 @@ class _Record(Way):
 class _NamedTuple(Way):
     def freeze(self, value: Any, walk: Walk) -> Any:
         met = len(walk.met)
-        parts = tuple([frozen_in(item, walk) for item in value])
+        parts = tuple(frozen_parts(value, walk))
         is_whole = len(walk.met) == met and not walk.again
         return Frozen(type(value), parts, value if is_whole else None)
 

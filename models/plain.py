@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from attrs import Factory, define, evolve
 
 from models.asking import ask, guard
 from models.exercised import exercised
-from models.freeze import thaw
+from models.freeze import is_fixed, thaw
 from models.known import Known
 from models.lassos import Run
-from models.local import freeze_event
 from models.memory import collected_seldom, peak_bytes
 from models.plain_runs import Edge, Runs, label_of, place_of
 from models.problems import ModelProblem
@@ -27,7 +26,7 @@ from models.properties import ON_FAIR_RUNS, ON_RUNS, Property
 from models.reference import Reference, State
 from models.report import Coverage, PropertyResult, Report, Result, Step, Trace
 from models.step_claims import StepClaim
-from models.steps import Move, order_of, to_step, words
+from models.steps import Move, Sent, order_of, to_step, words
 from models.view import View
 from models.world import Together, World
 
@@ -77,7 +76,11 @@ class _Steps(Reference):
         for code in every:
             code.known = Known()
         self._keys: dict[State, Any] = {}
+        self._views: dict[Any, View] = {}
         self._joint: dict[Any, list[Together]] = {}
+        self._kept: dict[Any, frozenset[Sent]] = {}
+        self.stamps = cache(self.stamps)  # type: ignore[method-assign]
+        self.text_of = cache(self.text_of)  # type: ignore[method-assign]
 
     def shown(self, state: State) -> Any:
         """Return what claims see of a state."""
@@ -88,12 +91,32 @@ class _Steps(Reference):
     def _shown_in(self, state: State) -> Any:
         codes, disks = self.codes, self.world.show_disk is not None
         members = zip(codes.members, state.locals, strict=True)
+        monitor = codes.monitor and codes.monitor.shows(state.monitor)  # type: ignore[arg-type]
         return (
             tuple((code.shows(at), code.shows_disk(at) if disks else None) for code, at in members),
-            state.monitor,
+            monitor,
             state.around.split,
             state.links if self.world.show_links else None,
         )
+
+    def view(self, state: State) -> View:
+        """Return the view of a state: the same one again if nothing in it can change."""
+        shown = self.shown(state)
+        found = self._views.get(shown)
+        if found is None:
+            found = super().view(state)
+            if is_fixed(shown):
+                self._views[shown] = found
+        return found
+
+    def _expired(self, state: State) -> State:
+        if self.world.expiry is None:
+            return state
+        key = state.locals, state.messages
+        if key not in self._kept:
+            self._kept[key] = super()._expired(state).messages
+        kept = self._kept[key]
+        return state if kept == state.messages else evolve(state, messages=kept)
 
     def joint_steps(self, state: State) -> Iterable[Together]:
         shown = self.shown(state)
@@ -124,7 +147,6 @@ class _Small:
     idle: tuple[str, ...] = ()
     _seen: set[State] = Factory(set)
     _answers: dict[tuple[str, Any], bool] = Factory(dict)
-    _views: dict[Any, View] = Factory(dict)
 
     def run(self) -> None:
         """Explore level by level, to the end or to the first level with a violation."""
@@ -182,7 +204,7 @@ class _Small:
         for item in self._claims:
             if item.premise is not None and item.name not in self.premises:
                 premise = item.premise
-                if any(ask(item, premise, self._view(state)) for state in level):
+                if any(ask(item, premise, self.steps.view(state)) for state in level):
                     self.premises.add(item.name)
             if item.name in self.hits or item.kind in ON_RUNS:
                 continue
@@ -192,7 +214,7 @@ class _Small:
                 self.hits[item.name] = depth, found
                 self.violated |= not wanted
         for name, asked in self.mapped.items():
-            views = {self.steps.shown(state): self._view(state) for state in level}.values()
+            views = {self.steps.shown(state): self.steps.view(state) for state in level}.values()
             if not all(
                 guard(f"property {name!r}", partial(asked.is_state, view)) for view in views
             ):
@@ -258,10 +280,10 @@ class _Small:
 
     def _broken_step(self, item: Property, runs: Runs, states: list[State]) -> Run | None:
         asked = self.mapped.get(item.name) or StepClaim(item)
-        run = runs.broken_step(asked, lambda at: self._view(states[at]))
+        run = runs.broken_step(asked, lambda at: self.steps.view(states[at]))
         if run is not None:
             ends = [run.begin, *(runs.target[edge] for edge in run.edges)][-2:]
-            views = [self._view(states[at]) for at in ends]
+            views = [self.steps.view(states[at]) for at in ends]
             note = asked.told(views[0] if run.edges else None, views[-1])
             self.notes += (note,) if note else ()
         return run
@@ -279,14 +301,8 @@ class _Small:
         for state in states:
             shown = self.steps.shown(state)
             if shown not in known:
-                known[shown] = ask(item, part, self._view(state))
+                known[shown] = ask(item, part, self.steps.view(state))
         return [known[self.steps.shown(state)] for state in states]
-
-    def _view(self, state: State) -> View:
-        shown = self.steps.shown(state)
-        if shown not in self._views:
-            self._views[shown] = self.steps.view(state)
-        return self._views[shown]
 
     def _holds(self, item: Property, state: State) -> bool:
         """Return what the claim says; asked once of what is shown."""
@@ -365,18 +381,25 @@ class _Small:
         codes = self.steps.codes
         actions: dict[str, int] = {}
         rules = dict.fromkeys(self.steps.world.labels, 0)
-        # What could happen, whether or not a budget was left for it.
+        # What could happen, whether or not a budget was left for it: of each outcome its words.
+        said: dict[int, str] = {}
         for code in codes.members:
             assert code.known is not None
             asked: dict[Any, Any] = code.known.answers.get("step", {})
             for (_, event), outcomes in asked.items():
                 for outcome in outcomes or ():
                     move = Move("choice", ((code.name, outcome),), event)
-                    actions.setdefault(f"{words(move)[0]} ({code.name})", 0)
+                    name = said[id(outcome)] = f"{words(move)[0]} ({code.name})"
+                    actions.setdefault(name, 0)
                     rules.update({rule: rules.get(rule, 0) for rule in outcome.rules})
         for steps in self.out_of.values():
             for move, _ in steps:
-                for name in _named(move):
+                names = [said[id(outcome)] for _, outcome in move.outcomes]
+                if move.kind in ("lose", "duplicate"):
+                    names = [move.kind]
+                elif move.kind in ("split", "heal"):
+                    names = ["split or heal"]
+                for name in names:
                     actions[name] = actions.get(name, 0) + 1
                 for _, outcome in move.outcomes:
                     for rule in outcome.rules:
@@ -389,18 +412,3 @@ class _Small:
 
     def _states(self) -> Iterable[State]:
         return (state for level in self.levels for state in level)
-
-
-def _named(move: Move) -> Iterable[str]:
-    """Yield what coverage calls a step: by each member that takes it."""
-    if move.kind in ("lose", "duplicate"):
-        yield move.kind
-    elif move.kind in ("split", "heal"):
-        yield "split or heal"
-    elif move.together is not None:
-        for name, outcome in move.outcomes:
-            event = move.together.events[name]
-            alone = Move("choice", ((name, outcome),), freeze_event(event))
-            yield f"{words(alone)[0]} ({name})"
-    else:
-        yield f"{words(move)[0]} ({move.member})"

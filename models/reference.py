@@ -6,7 +6,7 @@ property is asked in every state.  Nothing is numbered, packed or looked up.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from attrs import Factory, define, evolve, frozen
@@ -204,7 +204,11 @@ class Reference:
                 yield Move("together", taken, together=step), after
 
     def _in_order(self, messages: frozenset[Sent]) -> Iterable[Sent]:
-        return sorted(messages, key=repr)
+        return sorted(messages, key=self.text_of)
+
+    def text_of(self, message: Sent) -> str:
+        """Return a text by which messages are put in order."""
+        return repr(message)
 
     def _reaches(self, state: State, one: str | None, other: str) -> bool:
         split = state.around.split
@@ -266,20 +270,25 @@ class Reference:
         return after
 
     def _expired(self, state: State) -> State:
-        expiry = self.world.expiry
-        if expiry is None:
+        if self.world.expiry is None:
             return state
         horizons = {
             code.name: code.horizon(local)
             for code, local in zip(self.codes.members, state.locals, strict=True)
         }
 
-        def is_of_use(sender: str | None, to: str | None, content: Hashable) -> bool:
-            stamps = list(expiry(sender, to, thaw(content)))
+        def is_of_use(message: Sent) -> bool:
+            stamps = self.stamps(message)
             return not stamps or any(horizons[name] <= stamp for name, stamp in stamps)
 
-        kept = frozenset(message for message in state.messages if is_of_use(*message))
+        kept = frozenset(message for message in state.messages if is_of_use(message))
         return state if kept == state.messages else evolve(state, messages=kept)
+
+    def stamps(self, message: Sent) -> Sequence[tuple[str, int]]:
+        """Return up to where each member can come for a message to be of use."""
+        sender, to, content = message
+        assert self.world.expiry is not None
+        return list(self.world.expiry(sender, to, thaw(content)))
 
     # -- properties --------------------------------------------------------------------
 

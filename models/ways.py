@@ -56,6 +56,21 @@ def frozen_in(value: Any, walk: Walk) -> Any:
     return one(way.freeze(value, walk))
 
 
+def frozen_parts(values: Iterable[Any], walk: Walk) -> list[Any]:
+    """Return values frozen, each as part of what the walk freezes."""
+    found: list[Any] = []
+    for value in values:
+        if type(value) in SAME:
+            found.append(value)
+            continue
+        known = _memory.get(id(value))
+        if known is not None and known[0] is value:
+            found.append(known[1])
+        else:
+            found.append(frozen_in(value, walk))
+    return found
+
+
 def one(found: Frozen) -> Frozen:
     """Return the first of those that are equal: whoever compares or thaws it again is done."""
     if len(_equal) >= _MEMORY_MAX:
