@@ -25,6 +25,7 @@ from joinproto.json_form import Merged, Seconds, encoded, printed
 from models import catalogue
 from models.entry import Entry
 from models.loaded import Loaded
+from models.memory import collected_seldom
 from models.options import words_of
 from models.parameters import takes_text
 from models.problems import ModelProblem
@@ -245,7 +246,7 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
 
         format_of(settings.trace)
         _refuse_folder(settings.trace)
-    with alone_on_stdout(settings.as_json):
+    with alone_on_stdout(settings.as_json), collected_seldom():
         loaded = catalogue.load(target, options)
         if settings.out is not None and not settings.resume:
             from tools.cli import results
