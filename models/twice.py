@@ -5,7 +5,8 @@ an object that members share has a say, the table holds one answer out of severa
 search of it may say "holds" of what does not.  So questions are put again, on fresh objects:
 
 * at once: each of a member's first `FIRST`, then one in `EVERY`, because a call of member
-  code is what filling the table costs;
+  code is what filling the table costs (a step that was asked with dicts and sets the other way
+  round, and gave the same answer, was put again: `member_steps.py`);
 * when the search is over: the first `KEPT` of each kind, because a shared object or a clock
   has moved on by then; and if one did, with the content it had at first (`shared.py`).
 
