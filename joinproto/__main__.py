@@ -13,12 +13,10 @@ failure is one object on standard output: {"error": {"code", "message", "next"}}
 """
 
 import errno
+import gc
 import json
 import os
-import platform
 import sys
-import tempfile
-import traceback
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(given, error, JoinprotoError("interrupted", code=INTERRUPTED))
     except Exception as error:  # noqa: BLE001  the last resort is what this function is for
         return _fail(given, error, _explain(error, given))
+    if arguments is None:
+        # The process ends here: nobody need go through all there is once more for garbage.
+        gc.freeze()
     return code
 
 
@@ -144,6 +145,8 @@ def _command(arguments: list[str]) -> str:
 def _fail(arguments: list[str], error: BaseException, problem: JoinprotoError | None) -> int:
     """Say what went wrong, in the form that was asked for; return the exit code."""
     if os.environ.get("JOINPROTO_DEBUG") == "1":
+        import traceback  # inside, as in all that follows: most runs do without
+
         traceback.print_exception(error)
     if problem is None:
         problem = JoinprotoError(
@@ -167,6 +170,10 @@ def _next_for_bug(arguments: list[str], error: BaseException) -> str:
     """Write the whole story to a file; return what to do with it."""
     if os.environ.get("JOINPROTO_DEBUG") == "1":
         return "report it to the project, with the traceback on standard error"
+    import platform
+    import tempfile
+    import traceback
+
     story = (
         f"command: {['joinproto', *arguments]}\n"
         f"joinproto {__version__}, Python {sys.version}\n"
@@ -184,6 +191,8 @@ def _next_for_bug(arguments: list[str], error: BaseException) -> str:
 
 
 def _last_line(error: BaseException) -> str:
+    import traceback
+
     return traceback.format_exception_only(error)[-1].strip()
 
 

@@ -15,7 +15,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from functools import cache
-from hashlib import sha256
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -151,6 +150,8 @@ def canonical_hash(tree: Any) -> str:
 
     Histories, plans and .info files are bound by it: it never changes.
     """
+    from hashlib import sha256  # inside: it takes a while to load
+
     text = json.dumps(tree, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
 

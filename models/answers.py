@@ -27,11 +27,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import Factory, define, field
+from attrs import define, field
 
 import joinproto
 import models
 from models.folders import cache_folder, can_write
+from models.known import Known
 from models.memory import resident_bytes
 
 if TYPE_CHECKING:
@@ -54,26 +55,6 @@ FILES_MAX = 12
 _BUILTINS = {bool, bytearray, complex, dict, float, frozenset, list, object, range, set, tuple}
 _COLLECTIONS = {Counter, OrderedDict, defaultdict, deque}
 _OTHERS = {(kind.__module__, kind.__name__) for kind in _BUILTINS | _COLLECTIONS}
-
-
-@define
-class Known:
-    """What one member answered: kind of question to question to answer.  `new`: in this run."""
-
-    answers: dict[str, dict[Hashable, Any]] = Factory(dict)
-    new: int = field(default=0, init=False)
-
-    def once(self, kind: str, question: Hashable, ask: Callable[[], Any]) -> Any:
-        """Return the answer; `ask` is called where nobody knows it."""
-        known = self.answers.setdefault(kind, {})
-        found = known.get(question, _NOT_THERE)
-        if found is _NOT_THERE:
-            found = known[question] = ask()
-            self.new += 1
-        return found
-
-
-_NOT_THERE = object()
 
 
 @define

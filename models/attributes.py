@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
 
 
 def fields(kind: type) -> tuple[str, ...]:
@@ -13,6 +16,13 @@ def fields(kind: type) -> tuple[str, ...]:
     if found is None:
         found = dataclasses.fields(kind)
     return tuple(item.name for item in found)
+
+
+def parts_getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return what gives the attributes of these names, all together."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple([getattr(value, name) for name in names])
 
 
 def cannot_change(kind: type) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import traceback
 from collections.abc import Iterator
@@ -31,6 +30,8 @@ def short(path: Path) -> str:
 
 def private_name(file: Path) -> str:
     """Return what the module in `file` is called: two files of one name are two modules."""
+    import hashlib  # inside: a world that ships has no file to name
+
     digest = hashlib.sha256(str(file).encode("utf-8", "surrogateescape")).hexdigest()[:8]
     return f"{file.stem}@{digest}"
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from models.answers import Answers
 from models.pictures import with_pictures
 from models.properties import ON_FAIR_RUNS
 from models.report import Coverage, Report
@@ -17,6 +16,7 @@ from models.same import FOUND_FIRST, WARNING
 from models.world import World
 
 if TYPE_CHECKING:
+    from models.answers import Answers
     from models.engine.findings import Findings
 
 

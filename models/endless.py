@@ -6,7 +6,6 @@ gets an exception at whatever line it is just then.
 
 from __future__ import annotations
 
-import ctypes
 import threading
 import time
 from collections.abc import Callable
@@ -67,6 +66,8 @@ class Watch:
             if not thread or call != seen:
                 seen, since = call, time.monotonic()
             elif time.monotonic() - since >= self.seconds_max and self._call == call:
+                import ctypes  # inside: it is seldom wanted, and slow to load
+
                 raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
                 raise_in(ctypes.c_ulong(thread), ctypes.py_object(Endless))
                 seen = -1

@@ -6,20 +6,21 @@ What a step does is `member_steps.py`, how an object is made of values `member_o
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from attrs import evolve, field, frozen
 
-from models.answers import Known
 from models.events import Maybe, Told, plain
 from models.faults import Faults
 from models.freeze import freeze, freeze_all, thaw, thaw_all
 from models.frozen import Frozen
+from models.known import Known
 from models.local import CRASH, START, WIPE, Choice, LocalState, Outcome, freeze_event, thaw_event
 from models.member_objects import MemberObjects
 from models.member_steps import Steps
 from models.shared import Shared
-from models.twice import AskedTwice, between_shown
+from models.twice import AskedTwice, Question, between_shown
 from models.view import DOWN, Seen
 from models.world import World
 
@@ -140,9 +141,8 @@ class MemberCode:
             return tuple(found)
         if self._has_choices:
             offered = self._offered(local)
-            self.twice.again(
-                "choices()", "", offered, lambda: self._offered(local), between_choices
-            )
+            ask = partial(self._offered, local)
+            self.twice.again(Question("choices()", str, offered, ask, between_choices))
             found += offered
         if self._steps.crash_points:
             found.append(Choice(CRASH, fair=False, fault=True))
@@ -184,7 +184,7 @@ class MemberCode:
             return self.objects.value(self.objects.guarded(what, call), what)
 
         shown = ask()
-        self.twice.again(what, "", shown, ask, between_shown)
+        self.twice.again(Question(what, str, shown, ask, between_shown))
         return shown
 
     def _come_so_far(self, local: LocalState) -> int:

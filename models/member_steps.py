@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from attrs import evolve
@@ -15,7 +16,7 @@ from models.local import CRASH, START, WIPE, Lifecycle, LocalState, Offline, Out
 from models.member_objects import MemberObjects
 from models.network import FifoLinks, MessageSet
 from models.problems import ModelProblem
-from models.twice import AskedTwice, between_outcomes
+from models.twice import AskedTwice, Question, between_outcomes
 from models.world import World
 
 ORDER = (
@@ -53,14 +54,7 @@ class Steps:
         if self.objects.calls != calls:
             if local.up and outcomes:
                 self.objects.refuse_shared(local.values, outcomes[0].after.values)
-            self._twice.again(
-                _method(event),
-                _asked(event),
-                outcomes,
-                lambda: self._run(local, event),
-                self._between,
-            )
-            self._refuse_order(local, event, outcomes)
+            self._ask_again(local, event, outcomes)
         return outcomes
 
     def first_start(self, member: Any, local: LocalState) -> Outcome | None:
@@ -253,31 +247,50 @@ class Steps:
     def _between(self, first: Sequence[Outcome] | None, second: Sequence[Outcome] | None) -> str:
         return between_outcomes(self.objects.names, self.objects.persistent, first, second)
 
-    def _refuse_order(
+    def _ask_again(
         self, local: LocalState, event: Hashable, outcomes: tuple[Outcome, ...] | None
     ) -> None:
-        """Refuse a step that depends on the order of a dict or set: no state knows it."""
-        content = event.content if type(event) is Message else event
-        held = local.values if local.up else local.disk
-        if isinstance(event, Lifecycle) and event is not START:
-            return
-        if not (has_order(held) or has_order(getattr(content, "event", content))):
+        """Refuse a step with two answers, or that depends on the order of a dict or set.
+
+        No state knows that order.  Gone through backwards it is asked again at the same time.
+        """
+        question = Question(
+            _method(event),
+            partial(_asked, event),
+            outcomes,
+            partial(self._run, local, event),
+            self._between,
+        )
+        if not self._has_order(local, event):
+            self._twice.again(question)
             return
         calls = self.objects.calls
         try:
             others = self._run(local, event, backwards=True)
         finally:
             self.objects.calls = calls
+        self._twice.again(question, is_settled=outcomes == others)
         if (outcomes or ())[:1] == (others or ())[:1]:
             return
         one, other = self._whatever_order(outcomes), self._whatever_order(others)
         if one != other:
+            # Twice: of answers that take turns the second but one is the first again.
+            self._twice.compare(question)
+            self._twice.compare(question)
             raise self.objects.problem(
                 f"{self.objects.kind.__qualname__}.{_method(event)} depends on the order in which"
                 f" a dict or a set is gone through{_asked(event)}: {self._between(one, other)}",
                 next=ORDER,
                 method=_method(event),
             )
+
+    def _has_order(self, local: LocalState, event: Hashable) -> bool:
+        """Return whether a dict or a set is gone through, of the member's or of the event."""
+        if isinstance(event, Lifecycle) and event is not START:
+            return False
+        content = event.content if type(event) is Message else event
+        held = local.values if local.up else local.disk
+        return has_order(held) or has_order(getattr(content, "event", content))
 
     def _whatever_order(self, outcomes: tuple[Outcome, ...] | None) -> tuple[Outcome, ...]:
         """Return the step without its crashes, and with its messages in one order.

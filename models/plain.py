@@ -9,36 +9,38 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 from typing import Any
 
 from attrs import Factory, define, evolve
 
-from models.answers import Known
 from models.asking import ask, guard
 from models.exercised import exercised
-from models.freeze import thaw
-from models.local import freeze_event
-from models.memory import peak_bytes
-from models.plain_runs import Edge, Runs, is_fair, label_of, steps_keep
+from models.freeze import is_fixed, thaw
+from models.known import Known
+from models.lassos import Run
+from models.memory import collected_seldom, peak_bytes
+from models.plain_runs import Edge, Runs, label_of, place_of
 from models.problems import ModelProblem
 from models.properties import ON_FAIR_RUNS, ON_RUNS, Property
 from models.reference import Reference, State
 from models.report import Coverage, PropertyResult, Report, Result, Step, Trace
-from models.steps import Move, order_of, to_step, words
+from models.step_claims import StepClaim
+from models.steps import Move, Sent, order_of, to_step, words
 from models.view import View
-from models.world import World
+from models.world import Together, World
 
 STATES_MAX = 1_000
 STEPS_MAX = 20_000
-CALLS_MAX = 1_500
+CALLS_MAX = 2_600
 """Whatever has more is for the engine, and was looked at for a few tenths of a second."""
 
 POSSIBLE = ("no deadlock", "always possible")
-"""Claims about whole runs of which the first state that breaks one is told here."""
+"""Claims about whole runs that a state breaks, whatever leads there."""
 
 
 class _ForTheEngine(Exception):
-    """The world is no small one, or it has a claim that a fair run or a step breaks."""
+    """The world is no small one."""
 
 
 def check_small(
@@ -52,10 +54,11 @@ def check_small(
         return None
     began, cpu = time.perf_counter(), time.process_time()
     try:
-        small = _Small(_Steps(world), interrupted or (lambda: False))
-        small.run()
-        small.steps.codes.ask_again()
-        return small.report(witnesses, began, cpu)
+        with collected_seldom():
+            small = _Small(_Steps(world), interrupted or (lambda: False))
+            small.run()
+            small.steps.codes.ask_again()
+            return small.report(witnesses, began, cpu)
     except _ForTheEngine:
         return None
     except ModelProblem as problem:
@@ -65,31 +68,85 @@ def check_small(
 
 
 class _Steps(Reference):
-    """The steps of a world; no member is asked a question twice."""
+    """The steps of a world; nobody is asked a question twice."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
         every = (*self.codes.members, *([self.codes.monitor] if self.codes.monitor else ()))
         for code in every:
             code.known = Known()
+        self._keys: dict[State, Any] = {}
+        self._views: dict[Any, View] = {}
+        self._joint: dict[Any, list[Together]] = {}
+        self._kept: dict[Any, frozenset[Sent]] = {}
+        self.stamps = cache(self.stamps)  # type: ignore[method-assign]
+        self.text_of = cache(self.text_of)  # type: ignore[method-assign]
+
+    def shown(self, state: State) -> Any:
+        """Return what claims see of a state."""
+        if state not in self._keys:
+            self._keys[state] = self._shown_in(state)
+        return self._keys[state]
+
+    def _shown_in(self, state: State) -> Any:
+        codes, disks = self.codes, self.world.show_disk is not None
+        members = zip(codes.members, state.locals, strict=True)
+        monitor = codes.monitor and codes.monitor.shows(state.monitor)  # type: ignore[arg-type]
+        return (
+            tuple((code.shows(at), code.shows_disk(at) if disks else None) for code, at in members),
+            monitor,
+            state.around.split,
+            state.links if self.world.show_links else None,
+        )
+
+    def view(self, state: State) -> View:
+        """Return the view of a state: the same one again if nothing in it can change."""
+        shown = self.shown(state)
+        found = self._views.get(shown)
+        if found is None:
+            found = super().view(state)
+            if is_fixed(shown):
+                self._views[shown] = found
+        return found
+
+    def _expired(self, state: State) -> State:
+        if self.world.expiry is None:
+            return state
+        key = state.locals, state.messages
+        if key not in self._kept:
+            self._kept[key] = super()._expired(state).messages
+        kept = self._kept[key]
+        return state if kept == state.messages else evolve(state, messages=kept)
+
+    def joint_steps(self, state: State) -> Iterable[Together]:
+        shown = self.shown(state)
+        if shown not in self._joint:
+            self._joint[shown] = list(super().joint_steps(state))
+        return self._joint[shown]
 
 
 @define
 class _Small:
-    """`out_of`: the steps out of each state that was expanded.  `hits`: claim to level, states."""
+    """`out_of`: the steps out of each state that was expanded.  `hits`: claim to level, states.
+
+    `traces`: claim to the run that breaks it.  `mapped`: claims that implement another world.
+    """
 
     steps: _Steps
     interrupted: Callable[[], bool]
     levels: list[list[State]] = Factory(list)
     out_of: dict[State, list[tuple[Move, State]]] = Factory(dict)
     hits: dict[str, tuple[int, list[State]]] = Factory(dict)
+    traces: dict[str, Trace] = Factory(dict)
+    mapped: dict[str, StepClaim] = Factory(dict)
+    notes: tuple[str, ...] = ()
     premises: set[str] = Factory(set)
     generated: int = 1
     violated: bool = False
+    unmapped: bool = False
     idle: tuple[str, ...] = ()
     _seen: set[State] = Factory(set)
     _answers: dict[tuple[str, Any], bool] = Factory(dict)
-    _views: dict[Any, View] = Factory(dict)
 
     def run(self) -> None:
         """Explore level by level, to the end or to the first level with a violation."""
@@ -100,19 +157,17 @@ class _Small:
             assert code.known is not None
             code.known.answers.pop("step", None)
         self._seen.update(level)
+        implementing = [item for item in self._claims if item.abstract is not None]
+        self.mapped = {item.name: StepClaim(item) for item in implementing}
         while level:
             self.levels.append(level)
             self._judge(level)
             if self.violated:
-                if any(item.abstract is not None for item in self._claims):
-                    raise _ForTheEngine
-                return
+                break
             level = self._next(level)
-        for item in self._claims:
-            if item.kind in POSSIBLE:
-                self._judge_runs(item)
-        if any(item.kind in ON_RUNS and item.kind not in POSSIBLE for item in self._claims):
-            self._refuse_broken_runs()
+        if self.unmapped or not self.violated:
+            on_runs = [item for item in self._claims if item.kind in ON_RUNS]
+            self._judge_runs(implementing if self.unmapped else on_runs)
 
     @property
     def _claims(self) -> Sequence[Property]:
@@ -149,7 +204,7 @@ class _Small:
         for item in self._claims:
             if item.premise is not None and item.name not in self.premises:
                 premise = item.premise
-                if any(ask(item, premise, self._view(state)) for state in level):
+                if any(ask(item, premise, self.steps.view(state)) for state in level):
                     self.premises.add(item.name)
             if item.name in self.hits or item.kind in ON_RUNS:
                 continue
@@ -158,9 +213,15 @@ class _Small:
             if found:
                 self.hits[item.name] = depth, found
                 self.violated |= not wanted
+        for name, asked in self.mapped.items():
+            views = {self.steps.shown(state): self.steps.view(state) for state in level}.values()
+            if not all(
+                guard(f"property {name!r}", partial(asked.is_state, view)) for view in views
+            ):
+                self.unmapped = self.violated = True
 
-    def _judge_runs(self, item: Property) -> None:
-        """Judge a claim about whole runs: all states are there, and the steps out of each."""
+    def _judge_possible(self, item: Property) -> None:
+        """Judge what some state may break: all states are there, and the steps out of each."""
         done = {state for state in self._seen if self._holds(item, state)}
         onward = {
             state: [after for move, after in steps if not move.is_fault]
@@ -179,62 +240,73 @@ class _Small:
                 self.hits[item.name] = depth, bad
                 return
 
-    def _refuse_broken_runs(self) -> None:
-        """Leave a world to the engine in which a fair run, or a step, breaks a claim."""
-        states = list(self._states())
-        number = {state: at for at, state in enumerate(states)}
-        edges = []
-        for state, steps in self.out_of.items():
-            forced = is_fair(self.steps.codes, state.locals)
-            edges += [
-                Edge(number[state], number[after], move, label_of(move, forced))
-                for move, after in steps
-            ]
-        runs = Runs(self.steps.world, len(states), len(self.levels[0]), edges)
-        for item in self._claims:
-            if item.kind in ON_FAIR_RUNS:
-                kept = runs.keep(
+    def _judge_runs(self, claims: list[Property]) -> None:
+        """Judge claims about whole runs, on all states and the steps out of each."""
+        for item in claims:
+            if item.kind in POSSIBLE:
+                self._judge_possible(item)
+        claims = [item for item in claims if item.kind not in POSSIBLE]
+        if not claims:
+            return
+        states, runs = list(self._states()), self._runs()
+        fair = [item for item in claims if item.kind in ON_FAIR_RUNS]
+        if fair:
+            self.idle = tuple(runs.with_duties().idle)
+        for item in claims:
+            if item in fair:
+                run = runs.broken_by(
                     item,
                     [self._holds(item, state) for state in states],
                     item.premise and self._said(item, item.premise, states),
                     item.meanwhile and self._said(item, item.meanwhile, states),
                 )
             else:
-                kept = item.scope != "step" or steps_keep(
-                    item, runs, lambda at: self._view(states[at])
-                )
-            if not kept:
-                raise _ForTheEngine
-        if any(item.kind in ON_FAIR_RUNS for item in self._claims):
-            self.idle = tuple(runs.idle)
+                run = self._broken_step(item, runs, states)
+            if run is not None:
+                self.traces[item.name] = self._told(item, run, runs, states)
+
+    def _runs(self) -> Runs:
+        """Return all steps, with states as numbers."""
+        states, codes = list(self._states()), self.steps.codes
+        number = {state: at for at, state in enumerate(states)}
+        edges = []
+        for state, steps in self.out_of.items():
+            for move, after in steps:
+                place = place_of(move, codes, state.locals)
+                label = label_of(move, place)
+                edges.append(Edge(number[state], number[after], move, label, place or 0))
+        depths = [depth for depth, level in enumerate(self.levels) for _ in level]
+        return Runs(codes, depths, edges)
+
+    def _broken_step(self, item: Property, runs: Runs, states: list[State]) -> Run | None:
+        asked = self.mapped.get(item.name) or StepClaim(item)
+        run = runs.broken_step(asked, lambda at: self.steps.view(states[at]))
+        if run is not None:
+            ends = [run.begin, *(runs.target[edge] for edge in run.edges)][-2:]
+            views = [self.steps.view(states[at]) for at in ends]
+            note = asked.told(views[0] if run.edges else None, views[-1])
+            self.notes += (note,) if note else ()
+        return run
+
+    def _told(self, item: Property, run: Run, runs: Runs, states: list[State]) -> Trace:
+        text = self.steps.states_text
+        steps = tuple(
+            to_step(runs.edges[edge].move, text(states[runs.target[edge]])) for edge in run.edges
+        )
+        lasso = run.loop_at, run.fairness, run.due_at
+        return Trace(item.name, item.kind, text(states[run.begin]), steps, *lasso)
 
     def _said(self, item: Property, part: Callable[[View], Any], states: list[State]) -> list[bool]:
         known: dict[Any, bool] = {}
         for state in states:
-            shown = self._shown(state)
+            shown = self.steps.shown(state)
             if shown not in known:
-                known[shown] = ask(item, part, self._view(state))
-        return [known[self._shown(state)] for state in states]
-
-    def _view(self, state: State) -> View:
-        shown = self._shown(state)
-        if shown not in self._views:
-            self._views[shown] = self.steps.view(state)
-        return self._views[shown]
-
-    def _shown(self, state: State) -> Any:
-        codes, disks = self.steps.codes, self.steps.world.show_disk is not None
-        members = zip(codes.members, state.locals, strict=True)
-        return (
-            tuple((code.shows(at), code.shows_disk(at) if disks else None) for code, at in members),
-            state.monitor,
-            state.around.split,
-            state.links if self.steps.world.show_links else None,
-        )
+                known[shown] = ask(item, part, self.steps.view(state))
+        return [known[self.steps.shown(state)] for state in states]
 
     def _holds(self, item: Property, state: State) -> bool:
         """Return what the claim says; asked once of what is shown."""
-        key = item.name, self._shown(state)
+        key = item.name, self.steps.shown(state)
         if key not in self._answers:
             self._answers[key] = guard(
                 f"property {item.name!r}", lambda: self.steps.holds(item, state)
@@ -269,11 +341,12 @@ class _Small:
             coverage=evolve(coverage, never=(*coverage.never, *self.idle)),
             members=world.size,
             expected=world.expected,
+            notes=self.notes,
             trace=min(broken, key=lambda trace: len(trace.steps), default=None),
         )
 
     def _result(self, item: Property, witnesses: bool) -> PropertyResult:
-        level, trace = None, None
+        level, trace = None, self.traces.get(item.name)
         fails = item.kind != "sometimes"
         result: Result = "holds" if fails else "not-reached"
         if item.name in self.hits:
@@ -281,6 +354,8 @@ class _Small:
             result = "violated" if fails else "reached"
             if fails or witnesses:
                 trace = self._way_to(item, level, states)
+        elif trace is not None:
+            level, result = len(trace.steps), "violated"
         elif self.violated:
             result = "unknown"
         met = None if item.premise is None else item.name in self.premises
@@ -306,18 +381,25 @@ class _Small:
         codes = self.steps.codes
         actions: dict[str, int] = {}
         rules = dict.fromkeys(self.steps.world.labels, 0)
-        # What could happen, whether or not a budget was left for it.
+        # What could happen, whether or not a budget was left for it: of each outcome its words.
+        said: dict[int, str] = {}
         for code in codes.members:
             assert code.known is not None
             asked: dict[Any, Any] = code.known.answers.get("step", {})
             for (_, event), outcomes in asked.items():
                 for outcome in outcomes or ():
                     move = Move("choice", ((code.name, outcome),), event)
-                    actions.setdefault(f"{words(move)[0]} ({code.name})", 0)
+                    name = said[id(outcome)] = f"{words(move)[0]} ({code.name})"
+                    actions.setdefault(name, 0)
                     rules.update({rule: rules.get(rule, 0) for rule in outcome.rules})
         for steps in self.out_of.values():
             for move, _ in steps:
-                for name in _named(move):
+                names = [said[id(outcome)] for _, outcome in move.outcomes]
+                if move.kind in ("lose", "duplicate"):
+                    names = [move.kind]
+                elif move.kind in ("split", "heal"):
+                    names = ["split or heal"]
+                for name in names:
                     actions[name] = actions.get(name, 0) + 1
                 for _, outcome in move.outcomes:
                     for rule in outcome.rules:
@@ -330,18 +412,3 @@ class _Small:
 
     def _states(self) -> Iterable[State]:
         return (state for level in self.levels for state in level)
-
-
-def _named(move: Move) -> Iterable[str]:
-    """Yield what coverage calls a step: by each member that takes it."""
-    if move.kind in ("lose", "duplicate"):
-        yield move.kind
-    elif move.kind in ("split", "heal"):
-        yield "split or heal"
-    elif move.together is not None:
-        for name, outcome in move.outcomes:
-            event = move.together.events[name]
-            alone = Move("choice", ((name, outcome),), freeze_event(event))
-            yield f"{words(alone)[0]} ({name})"
-    else:
-        yield f"{words(move)[0]} ({move.member})"

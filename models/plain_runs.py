@@ -1,151 +1,274 @@
-"""Whether a small world keeps its claims about runs and steps, in plain Python.
+"""The runs of a small world that break claims, in plain Python.
 
-What `models/engine/graph.py` and `fair_runs.py` decide with arrays, over states with numbers from
-0 on.  Only whether: the run that breaks such a claim is the engine's to tell.
+What `models/engine/graph.py`, `fair_runs.py` and `duties.py` decide with arrays, over states and
+steps with numbers from 0 on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
-from attrs import Factory, define, frozen
+from attrs import Factory, define, field, frozen
 
 from models.asking import ask
 from models.events import Message, plain
 from models.fairness import Fair
+from models.lassos import (
+    Due,
+    Hunt,
+    Run,
+    choice_words,
+    close,
+    joint_words,
+    least_of,
+    receipt_words,
+    shortest_way,
+    some_words,
+)
 from models.local import Offline, thaw_event
 from models.member import Codes
+from models.network import MessageSet
 from models.properties import Property
 from models.step_claims import StepClaim
-from models.steps import Move, taken_of
+from models.steps import Move, order_of, taken_of
 from models.view import View
-from models.world import World
 
 Flags = Sequence[bool]
 
 
 @frozen
 class Edge:
-    """One step, from one state to another; `label`: which it is by itself, None: never forced."""
+    """One step, from one state to another.
+
+    `label`: which it is by itself, None: never forced.  `place`: of a choice, how many the member
+    names before it.
+    """
 
     source: int
     target: int
     move: Move
     label: Hashable
+    place: int
 
 
 @frozen
-class Duties:
-    """Edges that fulfil a duty, each with its duty."""
+class Duty:
+    """Steps of which fairness asks for one.  `words`: what it is called."""
 
     strong: bool
-    edges: tuple[tuple[Edge, Hashable], ...]
+    edges: Sequence[int]
+    words: Callable[[], str]
 
 
 @define
 class Runs:
-    """All steps of a finished search; the first `begins` of its `count` states begin runs."""
+    """All steps of a search, by the states that they lead out of; `level`: of each state.
 
-    world: World
-    count: int
-    begins: int
-    edges: list[Edge]
-    families: list[Duties] = Factory(list)
+    `groups`: duties, those of a group in no order.
+    """
+
+    codes: Codes
+    level: Sequence[int]
+    edges: Sequence[Edge]
+    groups: list[list[Duty]] = Factory(list)
     idle: list[str] = Factory(list)
+    source: list[int] = field(init=False)
+    target: list[int] = field(init=False)
+    begins: int = field(init=False)
+    _out: list[list[int]] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        for fair in self.world.fairness:
+        self.begins = self.level.count(0)
+        self.source = [edge.source for edge in self.edges]
+        self.target = [edge.target for edge in self.edges]
+        self._out = [[] for _ in self.level]
+        for number, at in enumerate(self.source):
+            self._out[at].append(number)
+
+    # -- what models/lassos.py asks ------------------------------------------------------------
+
+    def out_of(self, at: int) -> Sequence[int]:
+        return self._out[at]
+
+    def order(self, edge: int) -> Any:
+        return order_of(self.edges[edge].move, self.codes)
+
+    def among(self, states: Collection[int]) -> Flags:
+        return [at in states for at in range(len(self.level))]
+
+    def distances(
+        self, goal: Flags, allowed: Flags | None, beyond: Sequence[int] | None = None
+    ) -> list[int]:
+        into: list[list[int]] = [[] for _ in self.level]
+        for edge, (source, target) in enumerate(zip(self.source, self.target, strict=True)):
+            if allowed is None or allowed[edge]:
+                into[target].append(source)
+        waiting: dict[int, list[int]] = {}
+        for at, is_goal in enumerate(goal):
+            if is_goal and (beyond is None or beyond[at] >= 0):
+                waiting.setdefault(0 if beyond is None else beyond[at], []).append(at)
+        far, step = [-1] * len(self.level), 0
+        while waiting:
+            for at in waiting.pop(step, ()):
+                if far[at] < 0:
+                    far[at] = step
+                    waiting.setdefault(step + 1, []).extend(into[at])
+            step += 1
+        return far
+
+    # -- duties --------------------------------------------------------------------------------
+
+    def with_duties(self) -> Runs:
+        """Note what fairness asks for."""
+        world, names = self.codes.world, self.codes.names
+        labelled = [number for number, edge in enumerate(self.edges) if edge.label is not None]
+        for fair in world.fairness:
             if fair.each and not _is_narrow(fair):
-                labelled = tuple(
-                    (edge, edge.label) for edge in self.edges if edge.label is not None
-                )
-                self.families.append(Duties(fair.strong, labelled))
+                self.groups.append(self._alone(fair, labelled))
                 continue
-            by_member = [
-                [edge for edge in self.edges if edge.label is not None and _takes(fair, name, edge)]
-                for name in ("", *self.world.members)
-            ]
-            if _is_narrow(fair) and not any(by_member):
+            by_member = {
+                name: [edge for edge in labelled if _takes(fair, name, self.edges[edge])]
+                for name in (*names, "")
+            }
+            if _is_narrow(fair) and not any(by_member.values()):
                 self.idle.append(f"fairness: {fair}")
             if fair.each:
-                some = {id(edge): (edge, edge.label) for edges in by_member for edge in edges}
-                self.families.append(Duties(fair.strong, tuple(some.values())))
+                some = {edge for edges in by_member.values() for edge in edges}
+                self.groups.append(self._alone(fair, sorted(some)))
                 continue
-            for edges in by_member:
-                changing = tuple((edge, 0) for edge in edges if edge.source != edge.target)
-                self.families.append(Duties(fair.strong, changing))
+            told: list[list[int]] = []
+            for name, edges in by_member.items():
+                changing = [edge for edge in edges if self.source[edge] != self.target[edge]]
+                # A joint step is one duty, whoever of its members is asked.
+                if changing and changing not in told:
+                    told.append(changing)
+                    words = partial(some_words, fair.actions, name)
+                    self.groups.append([Duty(fair.strong, changing, words)])
+        return self
 
-    def keep(
+    def _alone(self, fair: Fair, edges: Iterable[int]) -> list[Duty]:
+        """Return each step by itself as a duty."""
+        found: dict[Hashable, list[int]] = {}
+        for edge in edges:
+            found.setdefault(self.edges[edge].label, []).append(edge)
+        return [Duty(fair.strong, same, partial(words_of, label)) for label, same in found.items()]
+
+    def _order(self, duty: Duty) -> Any:
+        """Return what puts duties of steps by themselves in order, as the engine does."""
+        edges = [self.edges[edge] for edge in duty.edges]
+        first = min((self.level[edge.source], edge.place) for edge in edges)
+        return _rank(edges[0].label, self.codes), first, duty.words()
+
+    # -- fair runs -----------------------------------------------------------------------------
+
+    def broken_by(
         self, item: Property, holds: Flags, premise: Flags | None, meanwhile: Flags | None
-    ) -> bool:
-        """Return whether every fair run keeps the claim, which says these of the states."""
+    ) -> Run | None:
+        """Return a fair run that breaks the claim, which says these of the states, or None."""
         without = [not it for it in holds]
-        due = None
+        due = wanted = None
         if premise is not None:
             due = [one and other for one, other in zip(premise, without, strict=True)]
-        wanted = None
         if item.kind == "until":
             assert meanwhile is not None
-            ends = [one and not other for one, other in zip(without, meanwhile, strict=True)]
-            if self._can_come(due, without, ends, meanwhile):
-                return False
+            both = list(zip(without, meanwhile, strict=True))
+            allowed = self._within([one and other for one, other in both], without)
+            run = shortest_way(self, Hunt(due, allowed, [one and not other for one, other in both]))
+            if run is not None:
+                return run
         elif item.kind == "infinitely often":
             due = without
         elif item.kind == "eventually always":
-            wanted, without = without, [True] * self.count
+            wanted, without = without, [True] * len(without)
             due = without
-        goal = self._fair_states(without, wanted)
-        return not self._can_come(due, without, goal)
+        part = self._fair_parts(without, wanted)
+        goal = [at in part and (wanted is None or wanted[at]) for at in range(len(without))]
+        way = shortest_way(self, Hunt(due, self._within(without, without), goal))
+        if way is None:
+            return None
+        if premise is None:
+            way.due_at = None
+        here = part[way.end(self)]
+        inside = self.among({at for at, number in part.items() if number == here})
+        return self._closed(way, inside)
 
-    def _can_come(
-        self, due: Flags | None, within: Flags, goal: Flags, leaving: Flags | None = None
-    ) -> bool:
-        """Return whether a run gets from where it is due, or begins, to the goal by `within`.
+    def _within(self, sources: Flags, targets: Flags) -> Flags:
+        ends = zip(self.source, self.target, strict=True)
+        return [sources[source] and targets[target] for source, target in ends]
 
-        `leaving`: the only states it may leave.
+    def _closed(self, way: Run, part: Flags) -> Run:
+        """Return `way` with its circle in the part of its end."""
+        inside, due = self._within(part, part), []
+        for group in self.groups:
+            open_here = [duty for duty in group if any(part[self.source[e]] for e in duty.edges)]
+            if len(open_here) > 1:
+                open_here.sort(key=self._order)
+            for duty in open_here:
+                states = {self.source[edge] for edge in duty.edges if part[self.source[edge]]}
+                own = {edge for edge in duty.edges if inside[edge]}
+                sources = {self.source[edge] for edge in own}
+                due.append(Due(duty.words(), duty.strong, states, own, sources))
+        return close(self, way, inside, {at for at, here in enumerate(part) if here}, due)
+
+    def _fair_parts(self, region: Flags, wanted: Flags | None) -> dict[int, int]:
+        """Return the part of each state of `region` in which a fair run can stay.
+
+        `wanted`: a part without one of these states is none.
         """
-        into: dict[int, list[int]] = {}
-        for edge in self.edges:
-            if (
-                within[edge.source]
-                and within[edge.target]
-                and (not leaving or leaving[edge.source])
-            ):
-                into.setdefault(edge.target, []).append(edge.source)
-        able = _closure([at for at in range(self.count) if goal[at]], into)
-        return any(at in able for at in range(self.begins) if due is None) or (
-            due is not None and any(due[at] for at in able)
-        )
-
-    def _fair_states(self, region: Flags, wanted: Flags | None) -> list[bool]:
-        """Return the states of `region` where a fair run can stay; with some wanted, those."""
-        alive = {at for at in range(self.count) if region[at]}
+        alive = {at for at, here in enumerate(region) if here}
         while True:
             part, sizes = _parts(alive, self.edges)
-            bad: set[int] = set(sizes)
-            if wanted is None:
-                bad = set()
-            else:
-                bad -= {part[at] for at in alive if wanted[at]}
+            bad: set[int] = set()
+            if wanted is not None:
+                bad = set(sizes) - {part[at] for at in alive if wanted[at]}
             cut: set[int] = set()
-            for family in self.families:
-                _break(family, part, sizes, bad, cut)
+            for group in self.groups:
+                for duty in group:
+                    self._break(duty, part, sizes, bad, cut)
             alive = {at for at in alive if part[at] not in bad}
             if not cut & alive:
-                return [at in alive and (wanted is None or wanted[at]) for at in range(self.count)]
+                return {at: part[at] for at in alive}
             alive -= cut
 
+    def _break(
+        self, duty: Duty, part: dict[int, int], sizes: dict[int, int], bad: set[int], cut: set[int]
+    ) -> None:
+        """Note parts that break a weak duty, and states to leave out for a strong one."""
+        possible: dict[int, set[int]] = {}
+        taken = set()
+        for edge in duty.edges:
+            source = self.source[edge]
+            if source in part:
+                possible.setdefault(part[source], set()).add(source)
+                if part.get(self.target[edge]) == part[source]:
+                    taken.add(part[source])
+        for here, states in possible.items():
+            if here in taken:
+                continue
+            if duty.strong:
+                cut |= states
+            elif len(states) == sizes[here]:
+                bad.add(here)
 
-def _closure(begin: Iterable[int], onward: dict[int, list[int]]) -> set[int]:
-    found = set(begin)
-    waiting = list(found)
-    while waiting:
-        for after in onward.get(waiting.pop(), ()):
-            if after not in found:
-                found.add(after)
-                waiting.append(after)
-    return found
+    # -- claims about steps --------------------------------------------------------------------
+
+    def broken_step(self, asked: StepClaim, view: Callable[[int], View]) -> Run | None:
+        """Return the least of the shortest runs whose last step breaks a claim, or None.
+
+        A run without steps begins in a state in which none may.
+        """
+        item = asked.item
+        for at in range(self.begins):
+            if not ask(item, lambda at: asked.begins(view(at)), at):
+                return Run(at, [])
+        bad = [
+            not ask(item, asked.holds, view(edge.source), taken_of(edge.move), view(edge.target))
+            for edge in self.edges
+        ]
+        before = {edge.source for edge, is_bad in zip(self.edges, bad, strict=True) if is_bad}
+        return least_of(self, bad, self.among(before))
 
 
 def _parts(alive: set[int], edges: Sequence[Edge]) -> tuple[dict[int, int], dict[int, int]]:
@@ -184,41 +307,20 @@ def _parts(alive: set[int], edges: Sequence[Edge]) -> tuple[dict[int, int], dict
     return part, sizes
 
 
-def _break(
-    family: Duties, part: dict[int, int], sizes: dict[int, int], bad: set[int], cut: set[int]
-) -> None:
-    """Note parts that break a weak duty, and states to leave out for a strong one."""
-    possible: dict[tuple[int, Hashable], set[int]] = {}
-    taken = set()
-    for edge, duty in family.edges:
-        if edge.source in part:
-            key = part[edge.source], duty
-            possible.setdefault(key, set()).add(edge.source)
-            if part.get(edge.target) == key[0]:
-                taken.add(key)
-    for key, states in possible.items():
-        if key in taken:
-            continue
-        if family.strong:
-            cut |= states
-        elif len(states) == sizes[key[0]]:
-            bad.add(key[0])
-
-
 # -- which step is which -----------------------------------------------------------------------
 
 
-def label_of(move: Move, is_fair: Callable[[str, Hashable], bool]) -> Hashable:
+def label_of(move: Move, place: int | None) -> Hashable:
     """Return which step it is by itself, or None where fairness never forces it.
 
-    `is_fair(name, event)`: whether that choice is due where it is taken.
+    `place`: of a choice, as `place_of` says it.
     """
     if move.is_fault or any(outcome.effects is not None for _, outcome in move.outcomes):
         return None
     match move.kind:
         case "choice":
             name = move.outcomes[0][0]
-            return ("choice", name, move.event) if is_fair(name, move.event) else None
+            return ("choice", name, move.event) if place is not None else None
         case "receive":
             return "receive", move.outcomes[0][0], move.message
         case "together":
@@ -227,15 +329,42 @@ def label_of(move: Move, is_fair: Callable[[str, Hashable], bool]) -> Hashable:
     return move.kind
 
 
-def is_fair(codes: Codes, locals_: Sequence[Any]) -> Callable[[str, Hashable], bool]:
-    """Return what says which choices of these local states fairness forces."""
+def place_of(move: Move, codes: Codes, locals_: Sequence[Any]) -> int | None:
+    """Return how many choices the member names before this one; None: it is not forced here."""
+    if move.kind != "choice":
+        return 0
+    at = codes.names.index(move.outcomes[0][0])
+    choices = codes.members[at].choices(locals_[at])
+    if not any(choice.fair and choice.event == move.event for choice in choices):
+        return None
+    return [choice.event for choice in choices].index(move.event)
 
-    def forced(name: str, event: Hashable) -> bool:
-        at = codes.names.index(name)
-        choices = codes.members[at].choices(locals_[at])
-        return any(choice.fair and choice.event == event for choice in choices)
 
-    return forced
+def words_of(label: Any) -> str:
+    """Return what a step is called by itself."""
+    match label:
+        case "choice", name, event:
+            return choice_words(name, event)
+        case "receive", name, (sender, _, content):
+            return receipt_words(name, sender, content)
+        case "together", action:
+            return joint_words(action)
+    return str(label)
+
+
+def _rank(label: Any, codes: Codes) -> tuple[int, int]:
+    """Return the kind of a step by itself, and whose it is: a member's, or a link's."""
+    names = codes.names
+    match label:
+        case "choice", name, _:
+            return 0, names.index(name)
+        case "receive", name, (sender, _, _):
+            if isinstance(codes.world.network, MessageSet):
+                return 1, 0
+            return 2, names.index(sender) * len(names) + names.index(name)
+        case "together", _:
+            return 3, 0
+    return 4, 0
 
 
 def _is_narrow(fair: Fair) -> bool:
@@ -257,21 +386,3 @@ def _takes(fair: Fair, name: str, edge: Edge) -> bool:
     bare = event.event if isinstance(event, Offline) else event
     word = "receive" if isinstance(bare, Message) else plain(bare)
     return fair.takes(word, name, event)
-
-
-# -- claims about steps ------------------------------------------------------------------------
-
-
-def steps_keep(item: Property, runs: Runs, view: Callable[[int], View]) -> bool:
-    """Return whether all steps, and the states that runs begin in, keep a claim about steps."""
-    asked = StepClaim(item)
-    if item.abstract is not None and not all(
-        ask(item, lambda at: asked.is_state(view(at)), at) for at in range(runs.count)
-    ):
-        return False
-    if not all(ask(item, lambda at: asked.begins(view(at)), at) for at in range(runs.begins)):
-        return False
-    return all(
-        ask(item, asked.holds, view(edge.source), taken_of(edge.move), view(edge.target))
-        for edge in runs.edges
-    )

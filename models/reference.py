@@ -6,7 +6,7 @@ property is asked in every state.  Nothing is numbered, packed or looked up.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from attrs import Factory, define, evolve, frozen
@@ -23,7 +23,7 @@ from models.report import States, Step, Trace
 from models.same import left_on_disk
 from models.steps import Move, Sent, order_of, states_of, to_step, unanswered
 from models.view import DOWN, View
-from models.world import World
+from models.world import Together, World
 
 Link = tuple[str, str]
 
@@ -120,8 +120,12 @@ class Reference:
             move = Move(kind, split=around.split)  # type: ignore[arg-type]
             yield move, evolve(state, around=around)
         if self.world.together is not None:
-            for step in self.world.joint_steps(self.view(state)):
+            for step in self.joint_steps(state):
                 yield from self._together(state, step)
+
+    def joint_steps(self, state: State) -> Iterable[Together]:
+        """Return the joint steps that the world offers in a state."""
+        return self.world.joint_steps(self.view(state))
 
     def is_beyond(self, state: State) -> bool:
         """Return whether the world's `within` leaves this state without steps."""
@@ -200,7 +204,11 @@ class Reference:
                 yield Move("together", taken, together=step), after
 
     def _in_order(self, messages: frozenset[Sent]) -> Iterable[Sent]:
-        return sorted(messages, key=repr)
+        return sorted(messages, key=self.text_of)
+
+    def text_of(self, message: Sent) -> str:
+        """Return a text by which messages are put in order."""
+        return repr(message)
 
     def _reaches(self, state: State, one: str | None, other: str) -> bool:
         split = state.around.split
@@ -224,16 +232,32 @@ class Reference:
         assert around is not None
         at = self.codes.names.index(name)
         locals_ = (*state.locals[:at], outcome.after, *state.locals[at + 1 :])
-        after = evolve(state, locals=locals_, around=around)
+        messages = state.messages
+        if self.is_set and outcome.sent:
+            sender = name if self.with_sender else None
+            messages |= {(sender, to, content) for to, content in outcome.sent}
+        after = State(locals_, state.monitor, around, messages, state.links)
+        if not self.is_set:
+            moved = self._with_sent(after, name, outcome)
+            if moved is None:
+                return None
+            after = moved
+        if self.codes.monitor is not None and outcome.recorded:
+            monitor = after.monitor
+            for event in outcome.recorded:
+                assert monitor is not None
+                heard = self._ask(self.codes.monitor, monitor, event)
+                monitor = heard[0].after if heard else monitor
+            after = evolve(after, monitor=monitor)
+        return self._expired(after)
+
+    def _with_sent(self, after: State, name: str, outcome: Outcome) -> State | None:
+        """Return the state with what a member sends in its links; None: it must wait."""
         if outcome.cost == "crash" and self.is_fifo:
-            for link, _ in state.links:
+            for link, _ in after.links:
                 if link[1] == name:
                     after = self._with_link(after, link, ())
         for to, content in outcome.sent:
-            if self.is_set:
-                message = (name if self.with_sender else None, to, content)
-                after = evolve(after, messages=after.messages | {message})
-                continue
             for other in self.codes.names if to is None else (to,):
                 # What it sent itself before it crashed is under way to it, and lost.
                 lost = other == name and outcome.cost == "crash" and self.is_fifo
@@ -243,29 +267,28 @@ class Reference:
                         after = self._with_link(after, (name, other), (*held, content))
                     elif self.waits:
                         return None
-        monitor = after.monitor
-        if self.codes.monitor is not None:
-            for event in outcome.recorded:
-                assert monitor is not None
-                heard = self._ask(self.codes.monitor, monitor, event)
-                monitor = heard[0].after if heard else monitor
-        return self._expired(evolve(after, monitor=monitor))
+        return after
 
     def _expired(self, state: State) -> State:
-        expiry = self.world.expiry
-        if expiry is None:
+        if self.world.expiry is None:
             return state
         horizons = {
             code.name: code.horizon(local)
             for code, local in zip(self.codes.members, state.locals, strict=True)
         }
 
-        def is_of_use(sender: str | None, to: str | None, content: Hashable) -> bool:
-            stamps = list(expiry(sender, to, thaw(content)))
+        def is_of_use(message: Sent) -> bool:
+            stamps = self.stamps(message)
             return not stamps or any(horizons[name] <= stamp for name, stamp in stamps)
 
-        kept = frozenset(message for message in state.messages if is_of_use(*message))
+        kept = frozenset(message for message in state.messages if is_of_use(message))
         return state if kept == state.messages else evolve(state, messages=kept)
+
+    def stamps(self, message: Sent) -> Sequence[tuple[str, int]]:
+        """Return up to where each member can come for a message to be of use."""
+        sender, to, content = message
+        assert self.world.expiry is not None
+        return list(self.world.expiry(sender, to, thaw(content)))
 
     # -- properties --------------------------------------------------------------------
 

@@ -5,7 +5,8 @@ an object that members share has a say, the table holds one answer out of severa
 search of it may say "holds" of what does not.  So questions are put again, on fresh objects:
 
 * at once: each of a member's first `FIRST`, then one in `EVERY`, because a call of member
-  code is what filling the table costs;
+  code is what filling the table costs (a step that was asked with dicts and sets the other way
+  round, and gave the same answer, was put again: `member_steps.py`);
 * when the search is over: the first `KEPT` of each kind, because a shared object or a clock
   has moved on by then; and if one did, with the content it had at first (`shared.py`).
 
@@ -47,10 +48,13 @@ NEXT = (
 
 @frozen
 class Question:
-    """`ask` puts it; `first` is what was answered; `tell` says how another answer differs."""
+    """`ask` puts it; `first` is what was answered; `tell` says how another answer differs.
+
+    `about`: says of what, for a person.
+    """
 
     method: str
-    about: str
+    about: Callable[[], str]
     first: Any
     ask: Callable[[], Any]
     tell: Callable[[Any, Any], str]
@@ -92,17 +96,18 @@ class AskedTwice:
 
     def again(
         self,
-        method: str,
-        about: str,
-        first: Any,
-        ask: Callable[[], Any],
-        tell: Callable[[Any, Any], str],
+        question: Question,
+        *,
+        is_settled: bool = False,
     ) -> None:
-        """Put a question again, if its turn has come, and keep it for the end."""
+        """Put a question again, if its turn has come, and keep it for the end.
+
+        `is_settled`: it was put again by now, in another way, and got the same answer.
+        """
         if self._repetition.is_due():
-            question = Question(method, about, first, ask, tell)
             self._repetition.keep(question)
-            self._compare(question)
+            if not is_settled:
+                self.compare(question)
 
     def ask_again(self, *, as_at_first: bool = False) -> None:
         """Put the first questions once more; raises `ModelProblem` for another answer.
@@ -113,9 +118,10 @@ class AskedTwice:
         for question in self._repetition.at_the_end():
             if as_at_first:
                 self.reach.put_back()
-            self._compare(question, changed)
+            self.compare(question, changed)
 
-    def _compare(self, question: Question, changed: Sequence[str] = ()) -> None:
+    def compare(self, question: Question, changed: Sequence[str] = ()) -> None:
+        """Put a question; raises `ModelProblem` for another answer than the first."""
         calls = self.objects.calls
         try:
             second = question.ask()
@@ -131,7 +137,7 @@ class AskedTwice:
             # A world's own show(member) is no method of the class.
             own = "" if "(member)" in question.method else f"{self.objects.kind.__qualname__}."
             raise self.objects.problem(
-                f"{own}{question.method} gives two answers{question.about}"
+                f"{own}{question.method} gives two answers{question.about()}"
                 f" in one and the same state: {differs}{because}",
                 next=NEXT,
                 method=question.method,

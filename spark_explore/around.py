@@ -24,8 +24,8 @@ class Around(Graph):
     That one meets every claim and has no steps: a run that breaks one never goes there.
     """
 
-    def __init__(self, search: Search, states: RowSet) -> None:
-        self.search, self._states = search, states
+    def __init__(self, search: Search, states: RowSet, levels: list[int]) -> None:
+        self.search, self._states, self._levels = search, states, levels
         self.begins = 1
         self.count = states.count + 1
         sources, targets, infos = [], [], []
@@ -48,9 +48,10 @@ class Around(Graph):
         if around is not None:
             allowed = _set_of(padded(around, words))
         found = _set_of(padded(row.reshape(1, -1), words))
-        begin = 0
+        begin, levels = 0, [0]
         while begin < found.count < most:
             end = found.count
+            levels.append(end)
             fresh = np.array(found.rows[begin:end])
             for batch in _successors(search, fresh):
                 rows = np.array(batch.rows)
@@ -61,7 +62,11 @@ class Around(Graph):
                     rows = rows[(flags >> np.uint64(claim.bit)) & np.uint64(1) == 0]
                 found.insert(np.ascontiguousarray(rows), len(rows))
             begin = end
-        return cls(search, found)
+        return cls(search, found, [*levels, found.count + 1])
+
+    @property
+    def levels(self) -> list[int]:
+        return self._levels
 
     def rows(self) -> Rows:
         return self._states.rows[: self._states.count]

@@ -115,19 +115,19 @@ class _Judging:
     ) -> Trace:
         """Return the run with its end: the circle, or where the claim is given up."""
         part = Around.of(self.frontier.search, row, claim, entry.around, most=AROUND_MAX)
-        run = part.broken_by(claim)
+        told = part.broken_by(claim)
         due_at = len(trace.steps) if claim.premise_bit >= 0 else None
-        if run is None:
+        if told is None:
             note = (
                 f"{claim.property.name!r}: the run is shown up to where it can be put off for ever;"
                 f" its circle was not found among {AROUND_MAX:,} states about that one"
             )
             found.notes += (note,)
             return evolve(trace, due_at=due_at)
-        begin = len(trace.steps)
+        begin, run = len(trace.steps), told.run
         return evolve(
             trace,
-            steps=(*trace.steps, *run.steps),
+            steps=(*trace.steps, *told.steps),
             loop_at=None if run.loop_at is None else begin + run.loop_at,
             fairness=run.fairness,
             due_at=None if run.due_at is None else begin + run.due_at,

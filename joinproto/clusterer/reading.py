@@ -10,7 +10,6 @@ nodes, gospel, shutdown_timeout, node_ids; last, and ours alone, a key that mean
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Any
@@ -285,6 +284,8 @@ def _since(found: Term | None) -> Notes[int]:
 
 
 def _toml(text: str) -> Term:
+    import tomllib  # inside: a world of nodes reads no file
+
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

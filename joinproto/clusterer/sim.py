@@ -105,9 +105,11 @@ class Act:
 
 
 class Sim:
-    """All machines of one run of a story."""
+    """All machines of one run of a story: at first blank ones, the story's, or `nodes`."""
 
-    def __init__(self, story: Story, choose: Choose | None = None) -> None:
+    def __init__(
+        self, story: Story, choose: Choose | None = None, nodes: tuple[str, ...] | None = None
+    ) -> None:
         self.story = story
         self.choose = choose
         self.machines: dict[str, Machine] = {}
@@ -125,7 +127,7 @@ class Sim:
         self._numbers: dict[tuple[str, str], int] = {}
         self._keys: list[tuple[str, str]] = []
         self._full: list[int] = []
-        for name in story.nodes:
+        for name in story.nodes if nodes is None else nodes:
             self.create(name)
 
     # -- a step ------------------------------------------------------------------------------

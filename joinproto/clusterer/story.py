@@ -11,8 +11,6 @@ from typing import Annotated, Any
 
 from attrs import frozen
 
-from joinproto.ask.strict import DoesNotFit, reader_of
-from joinproto.clusterer.reading import MEANT as CONFIG_KEYS
 from joinproto.clusterer.reading import Release
 from joinproto.clusterer.variants import Variant
 from joinproto.json_form import AtLeast
@@ -65,80 +63,3 @@ class Story:
     variant: Annotated[Variant, "whose rules"] = Variant.OURS
     name: Annotated[str, "of the story"] = ""
     about: Annotated[str, "what it shows"] = ""
-
-
-NAMES_A_NODE = (
-    *(Op.CREATE, Op.DELETE, Op.START, Op.STOP, Op.CRASH, Op.RESET, Op.APPLY),
-    *(Op.PAUSE, Op.RESUME),
-)
-SECONDS_MAX = 1e12
-
-
-def story_of(value: Any) -> Story:
-    """Return the story of a JSON value; raises `DoesNotFit` with the path of what is wrong."""
-    story = reader_of(Story).read(value)
-    if len(set(story.nodes)) < len(story.nodes):
-        raise DoesNotFit("nodes", "a machine is there twice", next="name each once")
-    known = set(story.nodes)
-    for at, step in enumerate(story.steps):
-        known |= {deed.node for deed in step.do if deed.op is Op.CREATE and deed.node}
-        for number, deed in enumerate(step.do):
-            _check(f"steps[{at}].do[{number}]", deed, known)
-    return story
-
-
-MEANT = {
-    "node": NAMES_A_NODE,
-    "config": (Op.START, Op.APPLY),
-    "between": (Op.CUT, Op.HEAL),
-    "seconds": (Op.WAIT,),
-}
-"""To which deeds a field says something."""
-
-
-def _check_meant(place: str, deed: Deed) -> None:
-    for name, ops in MEANT.items():
-        if getattr(deed, name) and deed.op not in ops:
-            said = ", ".join(one.value for one in ops)
-            raise DoesNotFit(
-                f"{place}.{name}", f"{deed.op.value} has no {name}", next=f"{name} is for {said}"
-            )
-    for key in deed.config or {}:
-        if key not in CONFIG_KEYS:
-            raise DoesNotFit(
-                f"{place}.config.{key}",
-                "there is no such key",
-                next=f"keys of a config: {', '.join(CONFIG_KEYS[:4])}",
-            )
-
-
-def _check(place: str, deed: Deed, known: set[str]) -> None:
-    _check_meant(place, deed)
-    if deed.op in NAMES_A_NODE and deed.node is None:
-        raise DoesNotFit(f"{place}.node", f"{deed.op.value} needs a node", next="name a machine")
-    if deed.op in NAMES_A_NODE and deed.node not in known:
-        raise DoesNotFit(
-            f"{place}.node",
-            f"there is no machine {deed.node!r}",
-            next="list it under nodes, or create it before",
-        )
-    if deed.op is Op.APPLY and deed.config is None:
-        raise DoesNotFit(f"{place}.config", "apply needs a config", next="give one")
-    if deed.op is Op.CUT and deed.between is None:
-        raise DoesNotFit(f"{place}.between", "cut needs two lists", next="name the two sides")
-    if deed.between is not None and len(deed.between) != 2:
-        raise DoesNotFit(
-            f"{place}.between",
-            f"expected two lists of nodes, found {len(deed.between)}",
-            next="name the two sides",
-        )
-    for side, names in enumerate(deed.between or ()):
-        for name in names:
-            if name not in known:
-                raise DoesNotFit(
-                    f"{place}.between[{side}]",
-                    f"there is no machine {name!r}",
-                    next="list it under nodes, or create it before",
-                )
-    if deed.seconds > SECONDS_MAX:
-        raise DoesNotFit(f"{place}.seconds", "too long to tell", next="fewer seconds")

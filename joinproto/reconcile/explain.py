@@ -5,7 +5,7 @@ Source: reconciliation, "Explaining"; the question that operators ask.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from joinproto.reconcile.evaluate import Decision
 from joinproto.reconcile.queue import Variant
@@ -68,39 +68,56 @@ def _case(decision: Decision) -> str:
     return "nobody asks" if name == "enough" and not decision.wanted.count else name
 
 
-def _words(decision: Decision) -> dict[str, object]:
+class _Words:
+    """Words by their names, found when a sentence has them: most have two or three."""
+
+    def __init__(self, **words: Callable[[], object]) -> None:
+        self._words = words
+
+    def __getitem__(self, name: str) -> object:
+        return self._words[name]()
+
+
+def _words(decision: Decision) -> _Words:
     situation = decision.situation
     queue, size = situation.queue, len(situation.members)
     down = [name for name in situation.members if not situation.runs(name)]
     interval = situation.settings.failure_interval
-    away, gone = decision.names(AWAY), decision.names(GONE)
-    longest = max((queue.away.get(name, 0.0) for name in away), default=0.0)
     counts_all = situation.variant is Variant.REAL
-    counted = size if counts_all else size - len(decision.names(LOST))
-    return {
-        "leader": queue.leader,
-        "here": situation.evaluates,
-        "wanted": decision.wanted.why,
-        "changing": queue.changing,
-        "size": size,
-        "running": size - len(down),
-        "majority": size // 2 + 1,
-        "missing": max(0, size // 2 + 1 - (size - len(down))),
-        "kept": counted,
-        "target": decision.wanted.count,
-        "next_size": size + 1,
-        "behind": listed(decision.names(CATCHING_UP)),
-        "gone": listed(gone),
-        "down": listed(down),
-        "away": listed(away),
-        "away_for": round(longest, 1),
-        "interval": interval,
-        "left": round(max(0.0, interval - longest), 1),
-        "choice": "" if decision.choice is None else decision.choice.why,
-        "although": _although(down, gone) if counts_all else "",
-        "not_enough": _not_enough(decision, counted, down, gone),
-        "room": _room_made(decision, down, gone),
-    }
+
+    def gone() -> tuple[str, ...]:
+        return decision.names(GONE)
+
+    def longest() -> float:
+        return max((queue.away.get(name, 0.0) for name in decision.names(AWAY)), default=0.0)
+
+    def counted() -> int:
+        return size if counts_all else size - len(decision.names(LOST))
+
+    return _Words(
+        leader=lambda: queue.leader,
+        here=lambda: situation.evaluates,
+        wanted=lambda: decision.wanted.why,
+        changing=lambda: queue.changing,
+        size=lambda: size,
+        running=lambda: size - len(down),
+        majority=lambda: size // 2 + 1,
+        missing=lambda: max(0, size // 2 + 1 - (size - len(down))),
+        kept=counted,
+        target=lambda: decision.wanted.count,
+        next_size=lambda: size + 1,
+        behind=lambda: listed(decision.names(CATCHING_UP)),
+        gone=lambda: listed(gone()),
+        down=lambda: listed(down),
+        away=lambda: listed(decision.names(AWAY)),
+        away_for=lambda: round(longest(), 1),
+        interval=lambda: interval,
+        left=lambda: round(max(0.0, interval - longest()), 1),
+        choice=lambda: "" if decision.choice is None else decision.choice.why,
+        although=lambda: _although(down, gone()) if counts_all else "",
+        not_enough=lambda: _not_enough(decision, counted(), down, gone()),
+        room=lambda: _room_made(decision, down, gone()),
+    )
 
 
 def _although(down: Sequence[str], gone: Sequence[str]) -> str:

@@ -12,16 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Generic, Protocol, TypeVar, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
 from attrs import define, frozen
-from transitions import EventData, Machine
 
 from joinproto.errors import MisuseError
 from joinproto.tables.compiled import reader
 from joinproto.tables.evaluate import holds
 from joinproto.tables.tables import Case, Table
 from joinproto.tables.terms import ALWAYS, Condition
+
+if TYPE_CHECKING:
+    from transitions import EventData, Machine
 
 P = TypeVar("P", bound=Enum)
 
@@ -72,24 +75,31 @@ class StateMachine(Generic[P]):
         self.arrows = tuple(arrows)
         self._possible = self._without_gaps()
         self._readers: dict[tuple[str, str], Reader[P]] = {}
-        self._machine = Machine(
+
+    @cached_property
+    def _machine(self) -> Machine:
+        # Inside: a member that settles has no use for it.
+        from transitions import Machine
+
+        machine = Machine(
             model=None,
-            states=phases,
-            initial=next(iter(phases)),
+            states=self.phases,
+            initial=next(iter(self.phases)),
             auto_transitions=False,
             send_event=True,
             model_attribute="phase",
-            name=name,
+            name=self.name,
         )
         for arrow in self.arrows:
             for case in arrow.table.cases:
-                self._machine.add_transition(
+                machine.add_transition(
                     arrow.trigger,
                     list(arrow.sources),
                     case.outcome,
                     conditions=[_condition(arrow.when), _condition(case.condition)],
                     before=_remember(Step(arrow.table, case)),
                 )
+        return machine
 
     def can(self, phase: P, trigger: str) -> bool:
         """Return whether `trigger` has an answer in `phase`."""

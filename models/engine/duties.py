@@ -13,11 +13,15 @@ from models.engine.faults import Faults
 from models.engine.tables import Tables
 from models.events import Message, plain
 from models.fairness import Fair
-from models.freeze import thaw
+from models.lassos import choice_words, joint_words, receipt_words, some_words
 from models.local import Offline, thaw_event
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+
+
+_CHOICE, _RECEIVE, _TAKE, _JOINT, _HEAL = range(5)
+"""Kinds of steps by themselves, above the 40th bit of their labels."""
 
 
 @frozen
@@ -30,6 +34,11 @@ class Duties:
     strong: bool
     label: Ints
     name: Callable[[int], str]
+
+    def rank(self, label: int) -> tuple[int, int]:
+        """Return the kind of a step by itself, and whose it is: a member's, or a link's."""
+        kind = label >> 40
+        return kind, (label >> 24) & 0xFFFF if kind in (_CHOICE, _TAKE) else 0
 
     def open_in(self, edges: Ints) -> list[int]:
         """Return the duties that some of these steps fulfil."""
@@ -60,7 +69,7 @@ def duties_of(tables: Tables, info: Ints, changes: Flags) -> Iterator[Duties]:
             # A joint step is one duty, whoever of its members is asked.
             if mask.any() and not any(np.array_equal(mask, one) for one in told):
                 told.append(mask)
-                name = _name_of(fair, member)
+                name = some_words(fair.actions, member)
                 yield Duties(fair.strong, np.where(mask, 0, -1), lambda _, name=name: name)  # type: ignore[misc]
 
 
@@ -75,9 +84,14 @@ def unheard(tables: Tables, info: Ints) -> list[str]:
     ]
 
 
-def _name_of(fair: Fair, member: str) -> str:
-    words = " or ".join(f"“{action}”" for action in fair.actions) or "some step"
-    return f"{words} of {member}" if member else words
+def place_of(tables: Tables, info: int) -> int:
+    """Return how many choices a member names before this one; 0 of what is no choice."""
+    if info & 15 != kernel.CHOICE:
+        return 0
+    member, local, column = tables.outcome_cell[info >> 32]
+    at = int(tables.per_value.off[member]) + local
+    first = int(tables.per_value.arrays["choice_first"][at])
+    return int(np.argmax(tables.choice_column.array[first:] == column))
 
 
 def _taken_by(tables: Tables, fair: Fair, info: Ints, label: Ints) -> dict[str, Flags]:
@@ -146,14 +160,14 @@ def labels_of(tables: Tables, info: Ints) -> Ints:
     label[chosen] = choice_of[o[chosen]]
     received = kind == kernel.RECEIVE
     members = np.array([m for m, _, _ in tables.outcome_cell] or [0], np.int64)
-    label[received] = (1 << 40) | (a[received] << 8) | members[o[received]]
+    label[received] = (_RECEIVE << 40) | (a[received] << 8) | members[o[received]]
     taken = kind == kernel.TAKE
     queue = np.array(tables.take_queue or [0], np.int64)
     message = tables.take["message"].array.astype(np.int64)
-    label[taken] = (2 << 40) | (queue[a[taken]] << 24) | message[a[taken]]
+    label[taken] = (_TAKE << 40) | (queue[a[taken]] << 24) | message[a[taken]]
     moved = kind == kernel.MOVE
     heals = np.array([action == "heal" for action, _ in tables.moves] or [False])
-    label[moved] = np.where(heals[a[moved]], 4 << 40, -1)
+    label[moved] = np.where(heals[a[moved]], _HEAL << 40, -1)
     joint = kind == kernel.TOGETHER
     if joint.any():
         names = _actions(tables)
@@ -161,7 +175,7 @@ def labels_of(tables: Tables, info: Ints) -> Ints:
             [names[step.action] if step.fair else -1 for step in tables.joint_steps], np.int64
         )
         which = numbers[a[joint]]
-        label[joint] = np.where(which >= 0, (3 << 40) | which, -1)
+        label[joint] = np.where(which >= 0, (_JOINT << 40) | which, -1)
     label[Faults.of(tables).of_steps(info)] = -1
     return label
 
@@ -180,18 +194,18 @@ def _names(tables: Tables) -> Callable[[int], str]:
 
     def name(label: int) -> str:
         kind, rest = label >> 40, label & ((1 << 40) - 1)
-        if kind == 0:
-            member, column = rest >> 24, rest & 0xFFFFFF
-            event = thaw_event(tables.columns[member].values[column])
-            return f"“{plain(event)}” of {tables.names[member]}"
-        if kind == 1:
+        if kind == _CHOICE:
+            member = rest >> 24
+            return choice_words(
+                tables.names[member], tables.columns[member].values[rest & 0xFFFFFF]
+            )
+        if kind == _RECEIVE:
             sender, _, content = tables.messages.values[rest >> 8]
-            message = Message(sender, thaw(content))
-            return f"receiving {message} by {tables.names[rest & 255]}"
-        if kind == 2:
+            return receipt_words(tables.names[rest & 255], sender, content)
+        if kind == _TAKE:
             sender, to = divmod(rest >> 24, tables.members)
-            content = plain(thaw(tables.messages.values[rest & 0xFFFFFF]))
-            return f"receiving {content} from {tables.names[sender]} by {tables.names[to]}"
-        return "heal" if kind == 4 else f"“{joint[rest]}”"
+            content = tables.messages.values[rest & 0xFFFFFF]
+            return receipt_words(tables.names[to], tables.names[sender], content)
+        return "heal" if kind == _HEAL else joint_words(joint[rest])
 
     return name

@@ -130,11 +130,11 @@ def judge_graph(search: Search, claims: list[Claim], found: Findings) -> None:
 def _broken_run(search: Search, graph: Graph, claim: Claim, found: Findings) -> Trace | None:
     item = claim.property
     if item.kind in ON_FAIR_RUNS:
-        run = graph.broken_by(claim)
-        if run is None:
+        told = graph.broken_by(claim)
+        if told is None:
             return None
-        lasso = run.loop_at, run.fairness, run.due_at
-        return Trace(item.name, item.kind, run.initial, run.steps, *lasso)
+        lasso = told.run.loop_at, told.run.fairness, told.run.due_at
+        return Trace(item.name, item.kind, told.initial, told.steps, *lasso)
     if item.scope == "step":
         return _broken_step(graph, claim, found)
     bad = graph.deadlocks(claim) if item.kind == "no deadlock" else graph.impossible(claim)
@@ -148,8 +148,8 @@ def _broken_run(search: Search, graph: Graph, claim: Claim, found: Findings) -> 
 
 def _broken_step(graph: Graph, claim: Claim, found: Findings) -> Trace | None:
     item = claim.property
-    run = graph.broken_step(claim)
-    if run is None:
+    told = graph.broken_step(claim)
+    if told is None:
         return None
-    found.notes += (run.abstractly,) if run.abstractly else ()
-    return Trace(item.name, item.kind, run.initial, run.steps)
+    found.notes += (told.abstractly,) if told.abstractly else ()
+    return Trace(item.name, item.kind, told.initial, told.steps)

@@ -14,6 +14,8 @@ to a state in which the claim is due, and stays from there on where it is not me
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -27,9 +29,10 @@ from models.engine.duties import Duties, duties_of, unheard
 from models.engine.fair_runs import Family, fair_parts
 from models.engine.faults import Faults
 from models.engine.judge import Claim
-from models.engine.lassos import Hunt, Way, fair_circle, shortest_way
+from models.engine.lassos import distances, due_in
 from models.engine.paths import move_of, states_text
 from models.engine.search import Search
+from models.lassos import Hunt, Run, close, least_of, shortest_way
 from models.memory import TooMany
 from models.report import Step
 from models.step_claims import StepClaim
@@ -42,18 +45,15 @@ _BYTES_PER_EDGE = 80
 
 
 @define
-class Run:
-    """A run that breaks a claim: initial states, steps, where its cycle begins, and why.
+class Told:
+    """A run that breaks a claim, with its states as text.
 
-    `due_at`: the step after which the claim's premise is true, if it has one.
     `abstractly`: what the abstract world would have had to do, of a claim that has one.
     """
 
+    run: Run
     initial: dict[str, dict[str, str]]
     steps: tuple[Step, ...]
-    loop_at: int | None = None
-    fairness: str = ""
-    due_at: int | None = None
     abstractly: str = ""
 
 
@@ -73,6 +73,16 @@ class Graph:
     def rows(self) -> npt.NDArray[np.uint64]:
         """Return the states' rows."""
         return self.search.rows()
+
+    @property
+    def levels(self) -> Sequence[int]:
+        """The first state of each level, and one past the last."""
+        return self.search.found.levels
+
+    def level_of(self, state: int) -> tuple[int, int]:
+        """Return the level of a state, and the first state that is further on."""
+        after = bisect_right(self.levels, state)
+        return after - 1, self.levels[after]
 
     def _collect(self) -> None:
         search = self.search
@@ -144,16 +154,19 @@ class Graph:
         """Return what the world is to be fair to and no step of it is, in words."""
         return unheard(self.search.tables, self.info)
 
-    def broken_by(self, claim: Claim) -> Run | None:
+    def broken_by(self, claim: Claim) -> Told | None:
         """Return a fair run that breaks a claim, or None."""
         item = claim.property
         without = ~self._flag(claim.bit)
         due = None if claim.premise_bit < 0 else self._flag(claim.premise_bit) & without
         wanted = None
         if item.kind == "until":
-            run = self._given_up(claim, without, due)
+            # A run to a state in which neither `meanwhile` nor `holds` is true any more.
+            meanwhile = self._flag(claim.meanwhile_bit)
+            allowed = (without & meanwhile)[self.source] & without[self.target]
+            run = shortest_way(self, Hunt(due, allowed, without & ~meanwhile))
             if run is not None:
-                return run
+                return self._told(run)
         elif item.kind == "infinitely often":
             due = without
         elif item.kind == "eventually always":
@@ -166,24 +179,16 @@ class Graph:
         way = shortest_way(self, Hunt(due, inside, goal))
         if way is None:
             return None
-        entry = int(self.target[way.edges[-1]]) if way.edges else way.begin
+        entry = way.end(self)
         within = inside & (part[self.source] == part[entry]) & (part[self.target] == part[entry])
-        cycle, reasons = fair_circle(self, entry, within, self.duties)
-        has_premise = claim.premise_bit >= 0
-        return self._told(way, cycle, "; ".join(reasons), lasso=True, has_premise=has_premise)
-
-    def _given_up(self, claim: Claim, without: Flags, due: Flags | None) -> Run | None:
-        """Return a run to a state in which neither `meanwhile` nor `holds` is true any more."""
-        meanwhile = self._flag(claim.meanwhile_bit)
-        allowed = (without & meanwhile)[self.source] & without[self.target]
-        way = shortest_way(self, Hunt(due, allowed, without & ~meanwhile))
-        if way is None:
-            return None
-        return self._told(way, [], "", lasso=False, has_premise=due is not None)
+        run = close(self, way, within, *due_in(self, entry, within, self.duties))
+        if claim.premise_bit < 0:
+            run.due_at = None
+        return self._told(run)
 
     # -- steps -------------------------------------------------------------------------
 
-    def broken_step(self, claim: Claim) -> Run | None:
+    def broken_step(self, claim: Claim) -> Told | None:
         """Return the least of the shortest runs whose last step breaks a claim about steps."""
         asked = claim.asked or StepClaim(claim.property)
         view, item = self.search.judge.view, claim.property
@@ -194,25 +199,20 @@ class Graph:
             if not ask(item, lambda at: asked.begins(view(at)), number)
         ]
         if wrong:
-            run = self._told(Way(wrong[0], [], None), [], "", lasso=False, has_premise=False)
-            run.abstractly = asked.told(None, view(int(self.numbers[wrong[0]])))
-            return run
-        bad = self._bad_steps(asked)
-        source = np.zeros(self.count, np.bool_)
-        source[self.source[bad]] = True
-        way = shortest_way(self, Hunt(None, np.ones(len(self.source), np.bool_), source))
-        if way is None:
+            told = self._told(Run(wrong[0], []))
+            told.abstractly = asked.told(None, view(int(self.numbers[wrong[0]])))
+            return told
+        steps = self._bad_steps(asked)
+        bad, before = np.zeros(len(self.source), np.bool_), np.zeros(self.count, np.bool_)
+        bad[steps], before[self.source[steps]] = True, True
+        run = least_of(self, bad, before)
+        if run is None:
             return None
-        at = int(self.target[way.edges[-1]]) if way.edges else way.begin
-        codes = self.search.tables.codes
-        last = min(
-            bad[self.source[bad] == at].tolist(),
-            key=lambda edge: (order_of(self.move(edge), codes), edge),
-        )
-        run = self._told(way, [last], "", lasso=False, has_premise=False)
-        before, after = self.source[last], self.target[last]
-        run.abstractly = asked.told(view(int(self.numbers[before])), view(int(self.numbers[after])))
-        return run
+        told = self._told(run)
+        last = run.edges[-1]
+        ends = [view(int(self.numbers[at[last]])) for at in (self.source, self.target)]
+        told.abstractly = asked.told(*ends)
+        return told
 
     def _bad_steps(self, asked: StepClaim) -> Ints:
         """Return the steps that break a claim, each kind between two combinations asked once."""
@@ -251,18 +251,26 @@ class Graph:
         """Return a step as a value."""
         return move_of(self.search, int(self.info[edge]), self.rows()[int(self.source[edge])])
 
-    def _told(
-        self, way: Way, cycle: list[int], fairness: str, *, lasso: bool, has_premise: bool
-    ) -> Run:
+    def _told(self, run: Run) -> Told:
         rows = self.rows()
-        steps = []
-        for edge in way.edges + cycle:
-            after = states_text(self.search, rows[int(self.target[edge])])
-            steps.append(to_step(self.move(edge), after))
-        return Run(
-            states_text(self.search, rows[way.begin]),
-            tuple(steps),
-            len(way.edges) if lasso else None,
-            fairness,
-            way.due_at if has_premise else None,
+        steps = tuple(
+            to_step(self.move(edge), states_text(self.search, rows[int(self.target[edge])]))
+            for edge in run.edges
         )
+        return Told(run, states_text(self.search, rows[run.begin]), steps)
+
+    # -- what models/lassos.py asks ----------------------------------------------------
+
+    def out_of(self, at: int) -> range:
+        return range(int(self.first[at]), int(self.first[at + 1]))
+
+    def order(self, edge: int) -> Any:
+        return order_of(self.move(edge), self.search.tables.codes)
+
+    def among(self, states: Collection[int]) -> Flags:
+        found = np.zeros(self.count, np.bool_)
+        found[list(states)] = True
+        return found
+
+    def distances(self, goal: Flags, allowed: Flags | None, beyond: Ints | None = None) -> Ints:
+        return distances(self, goal, allowed, beyond)

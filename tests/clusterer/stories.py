@@ -10,7 +10,8 @@ from typing import Any
 import joinproto
 from joinproto.ask.strict import parse
 from joinproto.clusterer.play import Played, play, play_orders
-from joinproto.clusterer.story import Story, story_of
+from joinproto.clusterer.story import Story
+from joinproto.clusterer.story_reading import story_of
 from joinproto.clusterer.telling import StepTold
 
 SHIPPED = Path(joinproto.__file__).parent / "clusterer" / "stories"

@@ -16,7 +16,7 @@ from joinproto.clusterer.messages import Record, Start
 from joinproto.clusterer.reading import of_json
 from joinproto.clusterer.state import State, Who
 from joinproto.clusterer.status import Status
-from joinproto.clusterer.story import story_of
+from joinproto.clusterer.story_reading import story_of
 from joinproto.json_form import encoded
 from tests.clusterer.stories import apply, config, deed, orders_of, seen, start, steps_of, story
 from tests.tools.running import Run, run_here

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,25 @@ def test_chance_and_clocks_are_refused_with_what_differs(kind: type, said: str) 
 
     assert said in problem.message
     assert problem.message.startswith(f"{Path(__file__)}:")
+
+
+TURNS = count()
+
+
+class TakesTurns(Member):
+    """Asked forwards and backwards it gives two answers, and forwards again the first."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.held = {"a": 1, "b": 2}
+
+    def receive(self, event: Any) -> Any:
+        self.phase = str(next(TURNS) % 2)
+        return None
+
+
+def test_answers_that_take_turns_are_not_blamed_on_the_order_of_a_dict() -> None:
+    assert "receive() gives two answers" in problem_of(world(TakesTurns)).message
 
 
 def test_the_hint_says_what_a_member_may_use() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from joinproto.clusterer.story_reading import story_of
+from joinproto.json_form import encoded
 from models.catalogue import load_world
 from models.check import check
 from models.worlds.clusterer.entries import ENTRIES, LARGE
+from models.worlds.clusterer.scenes import SCENES, scene
 
 COUNTS = {
     "clusterer-order": (22, 29, 9),
@@ -126,3 +129,11 @@ def test_each_rule_that_is_left_out_is_found(name: str) -> None:
     assert claim in [one.name for one in found.properties if one.result == "violated"]
     assert found.trace is not None
     assert steps == len(found.trace.steps)
+
+
+@pytest.mark.parametrize("title", SCENES)
+def test_a_scene_is_a_story_that_could_be_read(title: str) -> None:
+    """Scenes are written as values, which nobody checks where a world is built."""
+    told = scene(title, "ours").story
+
+    assert told == story_of(encoded(told))

@@ -33,6 +33,7 @@ from joinproto.checking import (
     sometimes,
     sometimes_one,
 )
+from models.attributes import attributes
 from models.check import check
 from models.freeze import freeze, freeze_all, rename, thaw, thaw_all
 from models.problems import ModelProblem
@@ -176,6 +177,37 @@ def test_what_can_change_is_made_anew_each_time() -> None:
     for value in ([1], {1}, {1: 1}, Box(1), Job("a", []), Own(1), (1, [2])):
         known = freeze(value)
         assert thaw(known) is not thaw(known)
+
+
+def spoil(value: Any) -> None:
+    """Change whatever can be changed, all the way down."""
+    held: list[Any] = []
+    if isinstance(value, dict):
+        held = [*value, *value.values()]
+        value["more"] = 1
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        held = list(value)
+        if isinstance(value, list):
+            value.append("more")
+        elif isinstance(value, set):
+            value.add("more")
+    elif isinstance(value, (Point, Box, Job)):
+        names = attributes(value)
+        held = [getattr(value, name) for name in names]
+        if not isinstance(value, Point):
+            setattr(value, names[0], "more")
+    for one in held:
+        spoil(one)
+
+
+@given(VALUES, st.booleans())
+def test_a_thawed_value_that_is_changed_changes_no_other(value: Any, backwards: bool) -> None:
+    """How a value is thawed is kept; what a step does to one must not stay in it."""
+    known = freeze(value)
+
+    spoil(thaw(known, backwards=backwards))
+
+    assert known == freeze(thaw(known, backwards=backwards))
 
 
 def test_two_names_of_one_list_stay_one_list() -> None:

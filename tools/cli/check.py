@@ -25,19 +25,17 @@ from joinproto.json_form import Merged, Seconds, encoded, printed
 from models import catalogue
 from models.entry import Entry
 from models.loaded import Loaded
+from models.memory import collected_seldom
 from models.options import words_of
 from models.parameters import takes_text
 from models.problems import ModelProblem
 from models.report import Report
-from tools.cli import loading, results, sweep
+from tools.cli import loading
 from tools.cli.output import Terminal, alone_on_stdout, is_terminal
 from tools.cli.searching import Settings, identity, refuse_too_little, searched, watched
-from tools.cli.tier import run_tier
-from tools.cli.warming import warm_up
 from tools.cli.world_help import WorldCommand
 from tools.show import findings
 from tools.show.summary import summary
-from tools.show.write import format_of, write_trace
 
 EXAMPLE = """\b
 Examples:
@@ -145,9 +143,12 @@ def check(
         return _check_tier(tier, settings)
     if target is None:
         raise click.UsageError("name a world or a file, or check all with --tier quick")
-    each = sweep.swept(options, partial(takes_text, target))
-    if each is not None:
-        return _check_each(target, each, settings)
+    if options:
+        from tools.cli import sweep
+
+        each = sweep.swept(options, partial(takes_text, target))
+        if each is not None:
+            return _check_each(target, each, settings)
     return _check_one(target, options, settings)
 
 
@@ -156,6 +157,8 @@ def _check_each(target: str, each: list[dict[str, Any]], settings: Settings) -> 
         raise UsageProblem(
             "--trace and --out keep one search, and this is a sweep", next="leave them out"
         )
+    from tools.cli import sweep
+
     rows: list[sweep.Swept] = []
     codes = set()
     with alone_on_stdout(settings.as_json):
@@ -239,11 +242,15 @@ def _refuse_with_tier(target: str | None, options: Mapping[str, Any], settings: 
 
 def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> int:
     if settings.trace is not None:
+        from tools.show.write import format_of
+
         format_of(settings.trace)
         _refuse_folder(settings.trace)
-    with alone_on_stdout(settings.as_json):
+    with alone_on_stdout(settings.as_json), collected_seldom():
         loaded = catalogue.load(target, options)
         if settings.out is not None and not settings.resume:
+            from tools.cli import results
+
             results.prepare(settings.out, identity(loaded, settings))
         with _telling_what_led_there(settings):
             report, compiled = searched(loaded, settings)
@@ -252,7 +259,7 @@ def _check_one(target: str, options: Mapping[str, Any], settings: Settings) -> i
         click.echo(printed(found))
     else:
         click.echo(_text(loaded, report, settings))
-    _write(loaded, report, encoded(found), settings)
+    _write(loaded, found, settings)
     return _code(report, settings)
 
 
@@ -300,10 +307,13 @@ def _text(loaded: Loaded, report: Report, settings: Settings) -> str:
     return text
 
 
-def _write(loaded: Loaded, report: Report, as_json: Mapping[str, Any], settings: Settings) -> None:
+def _write(loaded: Loaded, found: Checked, settings: Settings) -> None:
+    report = found.report
     # A test that is pasted somewhere finds a model of one's own by its path.
     named = report if loaded.file is None else evolve(report, world=loaded.target)
     if settings.trace is not None:
+        from tools.show.write import format_of, write_trace
+
         if report.trace is None and format_of(settings.trace).needs_trace:
             _say_not_written(settings.trace)
         else:
@@ -311,7 +321,9 @@ def _write(loaded: Loaded, report: Report, as_json: Mapping[str, Any], settings:
             only = "" if report.trace is not None else ": the report, for there is no run to show"
             click.echo(f"wrote {settings.trace}{only}", err=True)
     if settings.out is not None:
-        written = results.keep(settings.out, named, as_json, loaded.options)
+        from tools.cli import results
+
+        written = results.keep(settings.out, named, encoded(found), loaded.options)
         names = ", ".join(file.name for file in written)
         click.echo(f"wrote to {settings.out}: {names}", err=True)
 
@@ -332,6 +344,8 @@ def _say_not_written(path: Path) -> None:
 def _check_tier(tier: Literal["quick", "long"], settings: Settings) -> int:
     from models.check import check as search_world
     from models.memory import resident_bytes
+    from tools.cli.tier import run_tier
+    from tools.cli.warming import warm_up
 
     refuse_too_little(settings.memory_bytes, resident_bytes())
     workers = settings.at_once()

@@ -22,7 +22,8 @@ from joinproto.clusterer.plan import Up
 from joinproto.clusterer.plan import plan as planned
 from joinproto.clusterer.play import Played, play, play_orders
 from joinproto.clusterer.reading import Release
-from joinproto.clusterer.story import Story, story_of
+from joinproto.clusterer.story import Story
+from joinproto.clusterer.story_reading import story_of
 from joinproto.clusterer.telling import StepTold
 from joinproto.errors import UsageProblem
 from joinproto.json_form import Merged, printed

@@ -6,6 +6,7 @@ Exit codes and the form of errors are in `joinproto/__main__.py`: a command retu
 exit code (None is 0), or raises one of `joinproto.errors`.
 """
 
+import gc
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -40,7 +41,13 @@ class LazyGroup(click.Group):
         if name not in self.rows:
             return None
         module, _, attribute = self.rows[name].target.partition(":")
-        command = getattr(import_module(module), attribute)
+        was_on = gc.isenabled()
+        gc.disable()  # what is imported stays
+        try:
+            command = getattr(import_module(module), attribute)
+        finally:
+            if was_on:
+                gc.enable()
         if not isinstance(command, click.Command):
             raise TypeError(f"{self.rows[name].target} is no click command: {command!r}")
         return command

@@ -13,7 +13,6 @@ from attrs import frozen
 
 from models.report import Trace
 from tools.show.cells import wrap
-from tools.show.chart import chart
 from tools.show.glyphs import Glyphs, glyphs_for
 from tools.show.paint import Paint, paint_for, plain
 from tools.show.pieces import Line
@@ -50,6 +49,8 @@ class Terminal:
 
     def chart(self, trace: Trace) -> str:
         """Return the run as a sequence chart."""
+        from tools.show.chart import chart  # inside: most worlds hold
+
         return chart(trace, **self.layout())
 
 

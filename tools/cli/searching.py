@@ -8,22 +8,22 @@ from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from attrs import evolve, frozen
 
 from joinproto.errors import LimitReached
-from models.answers import Answers
 from models.loaded import Loaded
 from models.plain import check_small
 from models.report import Report
-from tools.cli.estimate import estimate, smaller_reports
 from tools.cli.interrupting import Interrupt, interruptible
 from tools.cli.output import error_stream, is_terminal
-from tools.cli.warming import warm_up
 from tools.show.amounts import size
-from tools.show.progress import Progress
+
+if TYPE_CHECKING:
+    from models.answers import Answers
+    from tools.show.progress import Progress
 
 WORKERS_MOST = 16
 """Of those that nobody asked for."""
@@ -106,8 +106,10 @@ def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
 
 def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     """Return the report of the local engine, and the seconds spent compiling it."""
+    # All these here, and not above: a small world takes as long to search as they to load.
     from models.check import check as search_world
     from models.memory import resident_bytes
+    from tools.cli.warming import warm_up
 
     with watched() as (progress, compiled), loaded.at_work(), interruptible() as interrupt:
         answers = _answers(loaded, settings, partial(_say, progress))
@@ -142,6 +144,8 @@ def _answers(loaded: Loaded, settings: Settings, tell: Callable[[str], None]) ->
     """Return what is kept of members' answers; None for a world of somebody's own."""
     if not settings.cache or loaded.file is not None:
         return None
+    from models.answers import Answers
+
     return Answers.of(loaded.target, loaded.world.source, tell, settings.memory_bytes)
 
 
@@ -149,6 +153,7 @@ def _answers(loaded: Loaded, settings: Settings, tell: Callable[[str], None]) ->
 def watched() -> Iterator[tuple[Progress, Callable[[], float]]]:
     """Yield a progress line, and a clock of the compiler, which announces itself."""
     from models.engine import telling_of_compilation
+    from tools.show.progress import Progress
 
     with (
         Progress(error_stream()) as progress,
@@ -180,6 +185,8 @@ def _say_estimate(loaded: Loaded, settings: Settings) -> None:
         return
     guess = None
     if loaded.sized is not None and loaded.members is not None:
+        from tools.cli.estimate import estimate, smaller_reports
+
         report_of = smaller_reports(loaded.sized, symmetry=settings.symmetry)
         guess = estimate(loaded.members, loaded.least, report_of)
     if guess is not None and (asked or guess.seconds > SECONDS_WORTH_SAYING):

@@ -15,9 +15,9 @@ from attrs import frozen
 
 from joinproto.clusterer import broker
 from joinproto.clusterer.sim import Sim
-from joinproto.clusterer.story import Story, story_of
+from joinproto.clusterer.story import Deed, Op, Story, StoryStep
+from joinproto.clusterer.variants import Variant
 
-Deed = dict[str, Any]
 Steps = tuple[tuple[Deed, ...], ...]
 
 
@@ -57,26 +57,31 @@ def config(version: int, nodes: str, gospel: str | None) -> dict[str, Any]:
 
 
 def start(node: str, given: dict[str, Any] | None = None) -> Deed:
-    return {"op": "start", "node": node} | ({} if given is None else {"config": given})
+    return Deed(op=Op.START, node=node, config=given)
 
 
 def stop(node: str) -> Deed:
-    return {"op": "stop", "node": node}
+    return Deed(op=Op.STOP, node=node)
 
 
 def reset(node: str) -> Deed:
-    return {"op": "reset", "node": node}
+    return Deed(op=Op.RESET, node=node)
 
 
 def apply(node: str, given: dict[str, Any]) -> Deed:
-    return {"op": "apply", "node": node, "config": given}
+    return Deed(op=Op.APPLY, node=node, config=given)
+
+
+def cut(one: str, other: str) -> Deed:
+    return Deed(op=Op.CUT, between=((one,), (other,)))
 
 
 AB, ABC = config(1, "ab", "a"), config(1, "abc", "a")
 TWO: Steps = ((start("a", AB), start("b")),)
 GROWN = config(2, "abc", "a")
 THREE: Steps = ((start("a", ABC), start("b"), start("c")),)
-APART: Deed = {"op": "cut", "between": [["a"], ["b"]]}
+APART = cut("a", "b")
+HEAL = Deed(op=Op.HEAL)
 
 
 def _one(*steps: Deed) -> Steps:
@@ -94,7 +99,7 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
     "join": ((*TWO, *_one(reset("a"))), ((start("a"),),)),
     "rejoin": ((*TWO, *_one(stop("a"), stop("b"))), ((start("a"), start("b")),)),
     "locks": (
-        (*THREE, *_one(APART, stop("a"), stop("b"), {"op": "heal"}, stop("c"))),
+        (*THREE, *_one(APART, stop("a"), stop("b"), HEAL, stop("c"))),
         ((start("a", config(2, "ab", "a")), start("b", config(2, "ab", "a"))),),
     ),
     "leave": (
@@ -142,8 +147,8 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
         ((start("a"),),),
     ),
     "hole-5": (
-        (*THREE, *_one(reset("a"), {"op": "cut", "between": [["a"], ["c"]]})),
-        ((start("a", config(2, "abc", "a")),), ({"op": "heal"},)),
+        (*THREE, *_one(reset("a"), cut("a", "c"))),
+        ((start("a", config(2, "abc", "a")),), (HEAL,)),
     ),
     "hole-6": (
         (*THREE, *_one(apply("a", config(2, "ab", "a")))),
@@ -166,8 +171,8 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
     "hole-11": (
         (
             (start("a", config(1, "ac", "a")), start("c")),
-            *_one(apply("a", GROWN), {"op": "cut", "between": [["b"], ["c"]]}, start("b")),
-            *_one(reset("b"), {"op": "heal"}),
+            *_one(apply("a", GROWN), cut("b", "c"), start("b")),
+            *_one(reset("b"), HEAL),
         ),
         ((start("b"), apply("c", config(3, "ab", "b"))),),
     ),
@@ -184,8 +189,8 @@ SCENES: dict[str, tuple[Steps, Steps]] = {
         ((apply("c", config(2, "ab", "a")),), (reset("a"),), (start("a"),)),
     ),
     "paused": (
-        (*TWO, ({"op": "pause", "node": "b"},)),
-        ((apply("a", config(2, "ab", None)), {"op": "resume", "node": "b"}),),
+        (*TWO, (Deed(op=Op.PAUSE, node="b"),)),
+        ((apply("a", config(2, "ab", None)), Deed(op=Op.RESUME, node="b")),),
     ),
     "two-sides": (
         (*TWO, *_one(APART, reset("b"), start("b"))),
@@ -215,7 +220,7 @@ SPLIT = frozenset({"late-word", "late-word-join", "order-of-locks"})
 def scene(title: str, variant: str) -> Scene:
     """Return the scene of this name under the rules of a variant."""
     before, after = SCENES[title]
-    nodes = sorted({deed["node"] for step in (*before, *after) for deed in step if "node" in deed})
-    steps = [{"do": list(step)} for step in (*before, *after)]
-    story = story_of({"nodes": nodes, "steps": steps, "variant": variant})
+    steps = tuple(StoryStep(do=step) for step in (*before, *after))
+    nodes = sorted({deed.node for step in steps for deed in step.do if deed.node is not None})
+    story = Story(nodes=tuple(nodes), steps=steps, variant=Variant(variant))
     return Scene(story, len(before), title in WRITING, title in SPLIT)

@@ -102,10 +102,8 @@ def _shot(machine: Machine) -> MachineShot:
 
 def restored(story: Story, shot: Snapshot) -> Sim:
     """Return the simulation of a state; chance lists all that may happen."""
-    sim = Sim(story, lambda _: 0)
+    sim = Sim(story, lambda _: 0, nodes=())
     sim.deeds_when = Deeds.BETWEEN
-    sim.machines.clear()
-    sim.disks.clear()
     for one in shot.machines:
         disk = Disk(
             one.stored, one.identity, one.data, one.members, one.ran, one.runs, one.given_up
