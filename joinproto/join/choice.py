@@ -58,7 +58,8 @@ class Choice(Chooser):
         """Return whether the own ballot waits for a view of the host's: see `Free`."""
         attempt = self.attempt
         is_open = attempt is not None and attempt.proposed is None
-        return is_open and self._binding is None and self._is_prepared
+        # One that is bound to an accepted view has proposed it as soon as it was prepared.
+        return is_open and self._is_prepared
 
     @property
     def is_asking(self) -> bool:

@@ -24,7 +24,7 @@ from joinproto.join.lineage import Lineage
 from joinproto.join.messages import Hello
 from joinproto.join.view import Seat
 from tests.join.bus import config
-from tests.join.pictures import lineage
+from tests.join.pictures import lineage, position
 
 CHAIN = lineage("F C")
 SIGNATURE = short(CHAIN.initial)
@@ -86,6 +86,19 @@ def test_a_view_that_we_do_not_know_yet_has_not_diverged() -> None:
     row = newcomer(evolve(hello(), number=0, tip=None), CHAIN, config("a"), is_active=True)
 
     assert (False, True) == (row.has_diverged, row.is_behind)
+
+
+@pytest.mark.parametrize(
+    ("at", "is_unfinished", "expected"),
+    [("-", False, True), ("C.4", False, True), ("F.3", False, False), ("C.4", True, False)],
+)
+def test_who_is_in_the_view_with_its_data_needs_no_update(
+    at: str, is_unfinished: bool, expected: bool
+) -> None:
+    """J2: at a frame of our tip, or where it starts, and no update is unfinished."""
+    said = hello(position=position(at, "F C"), update_unfinished=is_unfinished)
+
+    assert expected is newcomer(said, CHAIN, config("a"), is_active=True).is_near
 
 
 def test_a_refusal_says_what_was_expected() -> None:

@@ -123,6 +123,14 @@ def test_an_answer_of_another_store_or_member_is_no_answer(by: Seat) -> None:
         hear_choice(m, 1.5, "b", promised(by=by))
 
 
+def test_a_promise_without_a_status_is_no_answer() -> None:
+    """3.4: from the statuses the next view is made."""
+    m = asking()
+
+    with pytest.raises(Malformed, match="the status of b"):
+        hear_choice(m, 1.5, "b", evolve(promised(), answer=None))
+
+
 @pytest.mark.parametrize("answered", [True, False])
 def test_a_ballot_that_is_asked_again_tells_no_time_once_some_have_answered(answered: bool) -> None:
     """Whoever is late left others their time (Karn and Partridge 1987)."""
