@@ -50,7 +50,7 @@ class Row:
     `answered`: it has answered this ballot.  `is_member`, `is_elector`: of the tip.
     `is_sure`, `covers`, `is_clean`: see `Evidence`.  `fits`: a CHANGE may have it as a member.
     `is_marked`: its operator permits a restart from the tip.  `leaves`: asks to be left out.
-    The rest counts for `me` only:
+    The rest is the same for all seats:
     `wait_for` (N), `majority` (electors that are more than half of them), `founders` (how
     many must answer before a FOUND), `closes` (the whole cluster is to stop), `is_automatic`
     (total_failure).
