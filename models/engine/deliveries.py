@@ -21,7 +21,8 @@ import numpy.typing as npt
 from numba import njit
 
 from models.engine.bits import mix
-from models.engine.kernel import RECEIVE, REFUSED, cell, want_cell
+from models.engine.grids import find
+from models.engine.kernel import RECEIVE, REFUSED, cell, get, want_cell
 
 Ints = npt.NDArray[np.int64]
 
@@ -130,6 +131,89 @@ def list_delivery(todo: Any, first: Any, steps: Any, member: Any, item: Any) -> 
         todo[at, 2] = (((item >> 24) & MESSAGE) << 4) | RECEIVE
         todo[at, 3] = item
     return steps + 1
+
+
+@njit(inline="always")
+def list_deliveries(
+    t: Any,
+    cells: Any,
+    s: Any,
+    sets: Any,
+    meetings: Any,
+    rows: Any,
+    r: Any,
+    env: Any,
+    here: Any,
+    todo: Any,
+    steps: Any,
+    looped: Any,
+    n_loops: Any,
+    room: Any,
+    heard: Any,
+    ask: Any,
+    asked: Any,
+    quiet: Any,
+) -> Any:
+    """List all deliveries of a row that are steps; where `quiet`, count what changes nothing.
+
+    Returns (steps, loops, meetings put into `heard`, asked, whether all is known, whether there
+    was no room).
+    """
+    met = 0
+    whole = True
+    full = False
+    for q in range(s.members):
+        content = get(rows, r, t, s.queues + q)
+        place = t.off[s.queues + q] + content
+        if t.take_count[place] == 0:
+            continue
+        before = steps
+        for member in range(s.members):
+            if s.splits and t.link_up[env, q * s.members + member] == 0:
+                continue
+            link, local = q * s.members + member, here[member]
+            slot = meeting(meetings.slots, link, content, local)
+            if meetings.slots[slot, 0] == 0:
+                status, asked = meet(
+                    t,
+                    cells,
+                    sets,
+                    meetings,
+                    slot,
+                    place,
+                    link,
+                    content,
+                    member,
+                    local,
+                    ask,
+                    asked,
+                )
+                if status == NO_ROOM:
+                    full = True
+                    continue
+                if status == NOT_KNOWN:
+                    whole = False
+                    continue
+            packed = meetings.slots[slot, 1]
+            first = packed & LOW
+            upto = first + ((packed >> 32) & COUNT)
+            if not quiet:
+                upto += packed >> 48
+            elif packed >> 48:
+                heard[met] = slot
+                met += 1
+            for j in range(first, upto):
+                o = meetings.items[j] & OUTCOME
+                to = sets.leads[o]
+                if quiet and n_loops < room and to > LOW and to & LOW == local:
+                    mine = get(rows, r, t, s.queues + member)
+                    if find(sets.adds, member, mine, (to >> 32) - 1) == mine:
+                        looped[n_loops] = o
+                        n_loops += 1
+                        t.taken[o] += 1
+                        continue
+                steps = list_delivery(todo, before, steps, member, meetings.items[j])
+    return steps, n_loops, met, asked, whole, full
 
 
 @njit(cache=True, _nrt=False)

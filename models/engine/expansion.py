@@ -13,16 +13,7 @@ import numpy as np
 from numba import njit
 
 from models.engine.bits import trailing_zeros
-from models.engine.deliveries import (
-    COUNT,
-    LOW,
-    NO_ROOM,
-    NOT_KNOWN,
-    OUTCOME,
-    list_delivery,
-    meet,
-    meeting,
-)
+from models.engine.deliveries import LOW, list_deliveries
 from models.engine.grids import find
 from models.engine.kernel import (
     ASK_ADD,
@@ -47,6 +38,7 @@ from models.engine.kernel import (
     list_at_queue,
     list_step,
     put,
+    take_back,
     want_add,
     want_cell,
     want_content,
@@ -56,31 +48,6 @@ from models.engine.kernel import (
 
 NOT_LOOKED_UP = -9
 """Neither the number of a row's horizons nor what stands in its place."""
-
-
-@njit(inline="always")
-def _take_back(t: Any, cells: Any, info: Any, start: Any, n: Any, here: Any) -> None:
-    """Let the steps from `start` to `n` of a row not have been taken."""
-    for i in range(start, n):
-        kind = info[i] & 15
-        if kind <= TAKE:
-            t.taken[info[i] >> 32] -= 1
-        else:
-            t.event_taken[kind] -= 1
-            if kind == TOGETHER:
-                k = (info[i] >> 4) & 0xFFFFFFF
-                part = np.int64(t.part_first[k])
-                for j in range(part, part + t.part_count[k]):
-                    member = np.int64(t.part_member[j])
-                    o = cell(t, cells, member, here[member], t.part_column[j])
-                    # The crash is one of this cell's outcomes, if it is in reach.
-                    crashed = (info[i] >> 32) - 1
-                    upto = o
-                    while t.last[upto] == 0 and upto < crashed:
-                        upto += 1
-                    if upto == crashed:
-                        o = crashed
-                    t.taken[o] -= 1
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -174,60 +141,15 @@ def expand(
         # Messages of a set, where its contents are numbered.
         vector = np.int64(0)
         if sets is not None:
-            met = 0
             if s.expires:
                 vector = horizons_of(t, s, sets, rows, r)
-            for q in range(s.members):
-                content = get(rows, r, t, s.queues + q)
-                place = t.off[s.queues + q] + content
-                if t.take_count[place] == 0:
-                    continue
-                before = steps
-                for member in range(s.members):
-                    if s.splits and t.link_up[env, q * s.members + member] == 0:
-                        continue
-                    link, local = q * s.members + member, here[member]
-                    slot = meeting(meetings.slots, link, content, local)
-                    if meetings.slots[slot, 0] == 0:
-                        status, asked = meet(
-                            t,
-                            cells,
-                            sets,
-                            meetings,
-                            slot,
-                            place,
-                            link,
-                            content,
-                            member,
-                            local,
-                            ask,
-                            asked,
-                        )
-                        if status == NO_ROOM:
-                            full = True
-                            continue
-                        if status == NOT_KNOWN:
-                            whole = False
-                            continue
-                    packed = meetings.slots[slot, 1]
-                    first = packed & LOW
-                    upto = first + ((packed >> 32) & COUNT)
-                    if not quiet:
-                        upto += packed >> 48
-                    elif packed >> 48:
-                        heard[met] = slot
-                        met += 1
-                    for j in range(first, upto):
-                        o = meetings.items[j] & OUTCOME
-                        to = sets.leads[o]
-                        if quiet and n_loops < room and to > LOW and to & LOW == local:
-                            mine = get(rows, r, t, s.queues + member)
-                            if find(sets.adds, member, mine, (to >> 32) - 1) == mine:
-                                looped[n_loops] = o
-                                n_loops += 1
-                                t.taken[o] += 1
-                                continue
-                        steps = list_delivery(todo, before, steps, member, meetings.items[j])
+            # fmt: off
+            steps, n_loops, met, asked, known, full = list_deliveries(
+                t, cells, s, sets, meetings, rows, r, env, here, todo, steps, looped, n_loops,
+                room, heard, ask, asked, quiet,
+            )
+            # fmt: on
+            whole = whole and known
         # Messages of a set, a bit each.
         for w in range(words):
             bits = rows[r, w] & t.slot_mask[w]
@@ -505,7 +427,7 @@ def expand(
                     break
                 o += 1
         if full or not whole:
-            _take_back(t, cells, info, start, n, here)
+            take_back(t, cells, info, start, n, here)
             for i in range(n_loops):
                 t.taken[looped[i]] -= 1
             n = start

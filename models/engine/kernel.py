@@ -278,3 +278,28 @@ def list_at_queue(
         todo[steps, 3] = queue
         todo[steps, 4] = rest
     return list_step(todo, steps, o, member, info)
+
+
+@njit(inline="always")
+def take_back(t: Any, cells: Any, info: Any, start: Any, n: Any, here: Any) -> None:
+    """Let the steps from `start` to `n` of a row not have been taken."""
+    for i in range(start, n):
+        kind = info[i] & 15
+        if kind <= TAKE:
+            t.taken[info[i] >> 32] -= 1
+        else:
+            t.event_taken[kind] -= 1
+            if kind == TOGETHER:
+                k = (info[i] >> 4) & 0xFFFFFFF
+                part = np.int64(t.part_first[k])
+                for j in range(part, part + t.part_count[k]):
+                    member = np.int64(t.part_member[j])
+                    o = cell(t, cells, member, here[member], t.part_column[j])
+                    # The crash is one of this cell's outcomes, if it is in reach.
+                    crashed = (info[i] >> 32) - 1
+                    upto = o
+                    while t.last[upto] == 0 and upto < crashed:
+                        upto += 1
+                    if upto == crashed:
+                        o = crashed
+                    t.taken[o] -= 1
