@@ -166,6 +166,9 @@ class Pod:
     ] = None
 
 
+PODS_MAX = 10_000
+"""So many names are made, at most."""
+
 _POD = re.compile(r"([^@\s]+)@([^@.\s]*-)([0-9]+)((?:\.[^@\s]*)?)")
 
 
@@ -185,6 +188,8 @@ def pods(about: Pod) -> Answer:
         return f"{prefix}@{name}{ordinal}{domain}"
 
     if about.variant is Variant.OURS and about.replicas is not None:
+        if about.replicas > PODS_MAX:
+            return Failed(f"a set of more than {PODS_MAX} pods: give how many it really has")
         numbers = range(about.ordinal_start, about.ordinal_start + about.replicas)
         return Listed(tuple(pod(one) for one in numbers))
     return Selected(pod(about.ordinal_start))

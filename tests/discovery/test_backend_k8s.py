@@ -146,3 +146,9 @@ def test_a_lease_that_was_taken_over_is_neither_renewed_nor_removed() -> None:
         done = play(flow(K8s(node="rabbit@a"), held), ok(lease("rabbit@b")))
         assert Outcome.ERROR is done.outcome
         assert "rabbit@b holds it" in (done.error or "")
+
+
+def test_a_set_of_more_pods_than_can_be_is_refused() -> None:
+    """Whoever asks may write any number: the names of 10^12 pods would take all the memory."""
+    assert isinstance(pods(Pod(node="rabbit@r-0.n", replicas=10_000)), Listed)
+    assert isinstance(pods(Pod(node="rabbit@r-0.n", replicas=10**12)), Failed)
