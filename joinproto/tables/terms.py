@@ -15,6 +15,7 @@ name, so a printed condition says `C` and not what C is.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from enum import Enum
 from typing import Any, NoReturn
 
@@ -56,13 +57,13 @@ class _NoValue:
 
 
 @frozen
-class Group(_NoValue):
-    """A set of members.  It has no metaclass that would make asking of what kind it is slow."""
+class Group(_NoValue, ABC):
+    """A set of members."""
 
     @property
+    @abstractmethod
     def of(self) -> type[Any]:
         """The class of the rows it is taken from."""
-        raise NotImplementedError
 
     def where(self, **fields: object) -> Group:
         """Return those whose fields have these values."""

@@ -34,7 +34,7 @@ NUMBER_BITS = 24
 VALUES_MAX = 1 << NUMBER_BITS
 """So many contents, local states and outcomes fit; who has more gets a bit for each message."""
 
-DELIVERIES_MAX = 1 << 15
+DELIVERIES_MAX = (1 << 15) - 1
 """So many deliveries of one content fit, and links between members."""
 
 NOT_KNOWN, NO_ROOM = -1, -2
