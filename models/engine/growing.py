@@ -9,33 +9,44 @@ import numpy.typing as npt
 
 
 class Growing:
-    """A one-dimensional array with room to spare; `array[:count]` is in use."""
+    """A one-dimensional array with room to spare; `array[:count]` is in use.
+
+    What is appended waits in a list until the array is read: writing one number into an array
+    takes longer than all else that is done to find it.
+    """
 
     def __init__(self, dtype: Any, fill: int = 0) -> None:
         self.fill = fill
-        self.count = 0
-        self.array: npt.NDArray[Any] = np.full(64, fill, dtype)
+        self._waiting: list[int] = []
+        self._written = 0
+        self._array: npt.NDArray[Any] = np.full(64, fill, dtype)
+
+    @property
+    def count(self) -> int:
+        return self._written + len(self._waiting)
+
+    @property
+    def array(self) -> npt.NDArray[Any]:
+        """The array as it is now; another one when it has grown."""
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            self.extend(np.array(waiting, self._array.dtype))
+        return self._array
 
     def append(self, value: int) -> int:
         """Append `value`; returns its index."""
-        at = self.count
-        self.reserve(at + 1)
-        self.array[at] = value
-        self.count = at + 1
-        return at
+        self._waiting.append(value)
+        return self._written + len(self._waiting) - 1
 
     def extend(self, values: npt.NDArray[Any]) -> None:
         """Append all of `values`."""
-        wanted = self.count + len(values)
-        self.reserve(wanted)
-        self.array[self.count : wanted] = values
-        self.count = wanted
-
-    def reserve(self, wanted: int) -> None:
-        if wanted > len(self.array):
-            grown = np.full(max(wanted, 2 * len(self.array)), self.fill, self.array.dtype)
-            grown[: len(self.array)] = self.array
-            self.array = grown
+        before = self.array[: self._written]
+        self._written += len(values)
+        if self._written > len(self._array):
+            room = max(self._written, 2 * len(self._array))
+            self._array = np.full(room, self.fill, before.dtype)
+            self._array[: len(before)] = before
+        self._array[len(before) : self._written] = values
 
 
 def columns(**dtypes: Any) -> dict[str, Growing]:

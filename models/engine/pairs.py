@@ -38,7 +38,7 @@ class Ids:
         self._shown = shown
         self._ids: dict[Hashable, int] = {}
         self._by_field = [Growing(np.int64) for _ in range(watched)]
-        self.observed: list[Observed] = []
+        self._observed: list[Observed] = []
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -51,10 +51,14 @@ class Ids:
                 ids.append(-1)
                 continue
             known = self._ids.setdefault(observations.values[number][0], len(self._ids))
-            if known == len(self.observed):
-                self.observed.append(observed)
+            if known == len(self._observed):
+                self._observed.append(observed)
             ids.append(known)
         return ids.array[: ids.count]
+
+    def shown(self, number: int) -> Any:
+        """Return what has this number, as claims get it."""
+        return self._observed[number].shown
 
 
 class Pairs:
@@ -114,9 +118,8 @@ class Pairs:
             return False
         side = len(self._answers)
         wanted = np.unique(of[rows] * side + to[columns])
-        observed = self._ids.observed
-        pairs = ((observed[k // side].shown, observed[k % side].shown) for k in wanted.tolist())
-        said = np.array(ask_each(self._item, pairs), np.bool_)
+        one, other = (map(self._ids.shown, at.tolist()) for at in divmod(wanted, side))
+        said = np.array(ask_each(self._item, zip(one, other, strict=True)), np.bool_)
         self._answers.ravel()[wanted] = np.where(said, HOLDS, BROKEN)
         return True
 

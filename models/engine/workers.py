@@ -95,7 +95,6 @@ class Together:
         self._crew, self._expander, self._states = crew, expander, states
         self._step = ROOM // 16
         self._lookup: Any = None
-        self._lacks = False
         self._deliveries: list[Deliveries] = []
         self._buffers()
 
@@ -113,7 +112,7 @@ class Together:
         self._todo = np.zeros((count, _LISTED, 5), np.int64)
         self._looped = np.zeros((count, _PIECE), np.int64)
         self._redo = np.empty((count, ROOM), np.int64)
-        self._places = np.empty((count, count * ROOM), np.int64)
+        self._places = np.empty((count, ROOM), np.int64)
         self._left = np.empty((count, count * ROOM, 2), np.int64)
         # Nobody asks: who lacks an answer only says which row that was.
         self._ask = np.empty((1, 4), np.int64)
@@ -129,11 +128,11 @@ class Together:
     def _room_for(self, level: int) -> int:
         """Make room for what is found next; return how much, for each worker.
 
-        Few rows need no large table.  While answers are missing, many rows would lack the same.
+        Few rows need no large table.
         """
         least = min(ROOM, _ROOM_MIN)
         most = ROOM if self._states.is_direct else ROOM // 4
-        room = least if self._lacks else max(least, min(most, level))
+        room = max(least, min(most, level))
         try:
             self._states.room_for(self._crew.count * room)
         except TooMany:
@@ -166,6 +165,8 @@ class Together:
         """
         expander, crew = self._expander, self._crew
         pending = [(begin, end)]
+        # They are asked for when all others are done: many lack the same.
+        later = [np.empty(0, np.int64)]
         while pending:
             at, upto = pending.pop()
             if upto - at < ROWS_MIN:
@@ -194,21 +195,22 @@ class Together:
             self._add_up()
             for one in self._deliveries:
                 one.made_room()
-            found = sum(n for _, n, _, _ in done)
+            each = [n for _, n, _, _ in done]
             expander.loops += sum(loops for *_, loops in done)
-            self._insert()
+            self._insert(each)
+            found = sum(each)
             yield found
             expanded = sum(after - first for (after, *_), first in zip(done, bounds, strict=False))
             self._step = max(64, min(room, int(0.8 * room * expanded / max(found, expanded, 1))))
             redo = [self._redo[k, :redone] for k, (_, _, redone, _) in enumerate(done)]
             again = np.concatenate(redo)
-            self._lacks = len(again) > 0
             if expanded == 0:
                 # Not one fits: whoever is alone makes the room for it.
                 again = np.arange(at, at + 1)
                 pending[-1] = (at + 1, pending[-1][1])
-            if len(again):
-                yield from self._alone(again, begin, joint)
+            later.append(again)
+        if sum(map(len, later)):
+            yield from self._alone(np.concatenate(later), begin, joint)
 
     def _expand(
         self, k: int, begin: int, end: int, joint: Ints, base: int, room: int
@@ -272,24 +274,53 @@ class Together:
 
     # -- the set of rows -----------------------------------------------------------------
 
-    def _insert(self) -> None:
-        """Insert what each worker sorted out."""
+    def _insert(self, found: list[int]) -> None:
+        """Insert what each worker sorted out, of so many rows."""
         states, parts = self._states, self._crew.count
         size = states.table.size
-        # As if all were new, one part behind the other; then the gaps are closed.
-        firsts = states.count + np.concatenate([[0], np.cumsum(self._counts.sum(axis=0))])
         ends = [-(-size * (k + 1) // parts) for k in range(parts)]
-        done = self._crew.each(lambda k: self._insert_part(k, ends[k], int(firsts[k])))
+        aside = (self._insert_single if states.is_direct else self._insert_wide)(found, ends)
+        for k, count in enumerate(aside):
+            if count:
+                states.insert(self._left_of(k, count), count)
+
+    def _insert_single(self, _found: list[int], ends: list[int]) -> list[int]:
+        states, counts = self._states, self._counts
+        # As if all were new, one part behind the other; then the gaps are closed.
+        firsts = states.count + np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+
+        def insert(k: int) -> tuple[int, int]:
+            where = (k, states.table, states.shift, ends[k], states.rows, int(firsts[k]))
+            new, aside = shares.insert_single(self._hashes, counts, *where)
+            return new, aside
+
+        done = self._crew.each(insert)
         for k, (new, _) in enumerate(done):
             first, count = int(firsts[k]), states.count
             if new and first > count:
                 states.rows[count : count + new] = states.rows[first : first + new]
-                if not states.is_direct:
-                    shares.renumber(states.table, self._places[k], new, first - count)
             states.count = count + new
-        for k, (_, aside) in enumerate(done):
-            if aside:
-                states.insert(self._left_of(k, aside), aside)
+        return [aside for _, aside in done]
+
+    def _insert_wide(self, found: list[int], ends: list[int]) -> list[int]:
+        states, crew, places, out = self._states, self._crew, self._places, self._out
+        room, table = max(1, *found), states.table
+        ways = (self._hashes, self._order, self._counts)
+
+        def insert(k: int) -> int:
+            where = (k, table, states.shift, ends[k], states.rows, states.count, room)
+            return int(shares.insert_wide(out, *ways, *where, places, self._left[k]))
+
+        aside = crew.each(insert)
+        new = crew.each(lambda k: int(shares.count_new(places[k], found[k])))
+        firsts = [states.count + sum(new[:k]) for k in range(crew.count)]
+
+        def settle(k: int) -> None:
+            shares.settle_wide(out[k], found[k], places[k], table, states.rows, firsts[k])
+
+        crew.each(settle)
+        states.count += sum(new)
+        return aside
 
     def _sort_out(self, k: int, begin: int, count: int) -> None:
         """Sort out rows from `begin` on of those that worker k found in this round."""
@@ -298,18 +329,8 @@ class Together:
         if states.is_direct:
             shares.sort_out_single(rows, begin, count, shift, recent, hashes, counts)
         else:
-            order = self._order[k]
-            shares.sort_out_wide(rows, begin, count, shift, recent, hashes, order, counts)
-
-    def _insert_part(self, k: int, end: int, first: int) -> tuple[int, int]:
-        states = self._states
-        where = (self._counts, k, states.table, states.shift, end, states.rows, first)
-        if states.is_direct:
-            new, aside = shares.insert_single(self._hashes, *where)
-        else:
-            found = (self._out, self._hashes, self._order)
-            new, aside = shares.insert_wide(*found, *where, self._places[k], self._left[k])
-        return new, aside
+            lists = (hashes, self._order[k], counts, self._places[k])
+            shares.sort_out_wide(rows, begin, count, shift, recent, *lists)
 
     def _left_of(self, k: int, count: int) -> npt.NDArray[np.uint64]:
         """Return the rows that part k had no place for."""
@@ -326,7 +347,7 @@ class Together:
         for k, rows in enumerate(found):
             self._out[k, : len(rows)] = rows
             self._sort_out(k, 0, len(rows))
-        self._insert()
+        self._insert([len(rows) for rows in found])
 
 
 def touch() -> None:
@@ -337,5 +358,4 @@ def touch() -> None:
         states = RowSet(words, Budget(1 << 30), room=1 << 12)
         none = np.empty((0, words), np.uint64)
         Together(crew, expander, states).take_in([none, none])
-        shares.renumber(states.table, np.zeros(1, np.int64), 0, 1)
     crew.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -77,6 +77,29 @@ def test_the_order_of_rows_is_the_same_on_every_run() -> None:
     first = rows()
     for _ in range(3):
         assert np.array_equal(first, rows())
+
+
+def test_rows_stand_as_one_alone_would_have_put_them() -> None:
+    """Those that come from one row stand together, whichever part of the table they are in."""
+    drawn = np.random.default_rng(3)
+    crew, expander = Crew(3), cast(Any, None)
+    shared, alone = (RowSet(2, Budget(1 << 40)) for _ in range(2))
+    together = Together(crew, expander, shared)
+    for _ in range(20):
+        found = []
+        for count in (200, 0, 256):
+            rows = drawn.integers(0, 1 << 12, (count, 2), np.uint64)
+            # All over the table, so that its parts do not run over.
+            rows[:, 0] = (rows[:, 0] * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1 << 63)
+            rows[:, 1] &= np.uint64(1)
+            found.append(rows)
+        together.take_in(found)
+        every = np.concatenate(found)
+        alone.insert(every, len(every))
+
+    assert 3_000 < shared.count
+    assert np.array_equal(alone.rows[: alone.count], shared.rows[: shared.count])
+    crew.close()
 
 
 @given(plans())
