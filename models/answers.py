@@ -31,7 +31,7 @@ from attrs import define, field
 
 import joinproto
 import models
-from models.folders import cache_folder, can_write
+from models.folders import answers_file, can_write, said
 from models.known import Known
 from models.memory import resident_bytes
 
@@ -86,17 +86,14 @@ class Answers:
         Nothing is kept of code that was edited since this process began: what was imported is
         then not what lies on disk.
         """
-        place = cache_folder()
-        if place is None or not can_write(place / "answers"):
+        file = answers_file(name, options)
+        if file is None or not can_write(file.parent):
             return None
         try:
-            code = _code_of(said := repr((name, sorted(options.items()))))
+            code = _code_of(said(name, options))
         except OSError:
             return None
-        if code is None:
-            return None
-        title = f"{name}-{hashlib.sha256(said.encode()).hexdigest()[:16]}"
-        return cls(place / "answers" / title, code, tell, memory_bytes)
+        return None if code is None else cls(file, code, tell, memory_bytes)
 
     def give(self, codes: Codes) -> None:
         """Let members' code answer with what is known of it."""
@@ -215,7 +212,7 @@ def _every(codes: Codes) -> Iterator[MemberCode]:
         yield codes.monitor
 
 
-def _code_of(said: str) -> bytes | None:
+def _code_of(world: str) -> bytes | None:
     """Return a hash of all that decides what members answer; None: some was edited just now,
     or a package does not say its version.
     """
@@ -223,7 +220,7 @@ def _code_of(said: str) -> bytes | None:
     from importlib.metadata import PackageNotFoundError, version
 
     began = _began()
-    found = hashlib.sha256(FORMAT + said.encode() + sys.version.encode())
+    found = hashlib.sha256(FORMAT + world.encode() + sys.version.encode())
     for package in ("attrs", "transitions"):
         try:
             found.update(f"{package} {version(package)}\n".encode())

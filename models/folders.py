@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 
 def cache_folder() -> Path | None:
@@ -15,6 +18,19 @@ def cache_folder() -> Path | None:
         if own.is_absolute():
             return own / "joinproto"
     return None
+
+
+def said(name: str, options: Mapping[str, Any]) -> str:
+    """Return which world a person asked for, in one line."""
+    return repr((name, sorted(options.items())))
+
+
+def answers_file(name: str, options: Mapping[str, Any]) -> Path | None:
+    """Return where answers of this world's members are kept, if any are (`models/answers.py`)."""
+    place = cache_folder()
+    if place is None:
+        return None
+    return place / "answers" / f"{name}-{sha256(said(name, options).encode()).hexdigest()[:16]}"
 
 
 def can_write(folder: Path) -> bool:

@@ -18,7 +18,9 @@ from models import load_world
 from models.answers import FORMAT, Answers
 from models.check import check
 from models.report import Report
+from models.world import World
 from tests.tools.running import run_here
+from tools.cli import searching
 
 WORLD = "ring-election"
 LARGE = "durable-vote-split"
@@ -217,3 +219,19 @@ def test_a_model_of_ones_own_and_no_cache_keep_nothing(
     assert [] == list(cache.iterdir() if cache.exists() else ())
     assert 0 == run_here(capsys, "check", LARGE).code
     assert 1 == len(list(cache.iterdir()))
+
+
+def test_a_world_that_was_large_is_not_looked_at_as_if_it_were_small(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever has so many answers to keep is searched by the engine at once, with them or not."""
+    looked: list[str] = []
+
+    def look(world: World, **_more: Any) -> None:
+        looked.append(world.name)
+
+    monkeypatch.setattr(searching, "check_small", look)
+    for more in ((), (), ("--no-cache",)):
+        assert 0 == run_here(capsys, "check", LARGE, *more).code
+
+    assert [LARGE] == looked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +14,7 @@ import click
 from attrs import evolve, frozen
 
 from joinproto.errors import LimitReached
+from models.folders import answers_file
 from models.loaded import Loaded
 from models.plain import check_small
 from models.report import Report
@@ -98,10 +99,18 @@ def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
         or settings.out is not None
         or any(limit is not None for limit in settings.limits().values())
     )
-    if asks_for_more:
+    if asks_for_more or _was_large(loaded):
         return None
     with loaded.at_work(), interruptible() as interrupt:
         return check_small(loaded.world, interrupted=interrupt.was_asked)
+
+
+def _was_large(loaded: Loaded) -> bool:
+    """Return whether an earlier run had so many answers to keep that a look would be in vain."""
+    file = answers_file(loaded.target, loaded.world.source)
+    with suppress(OSError):
+        return file is not None and file.is_file()
+    return False
 
 
 def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
