@@ -31,7 +31,7 @@ from attrs import define, field
 
 import joinproto
 import models
-from models.folders import answers_file, can_write, said
+from models.folders import answers_file, asked_for, can_write
 from models.known import Known
 from models.memory import resident_bytes
 
@@ -90,7 +90,7 @@ class Answers:
         if file is None or not can_write(file.parent):
             return None
         try:
-            code = _code_of(said(name, options))
+            code = _code_of(asked_for(name, options))
         except OSError:
             return None
         return None if code is None else cls(file, code, tell, memory_bytes)

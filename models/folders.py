@@ -20,7 +20,7 @@ def cache_folder() -> Path | None:
     return None
 
 
-def said(name: str, options: Mapping[str, Any]) -> str:
+def asked_for(name: str, options: Mapping[str, Any]) -> str:
     """Return which world a person asked for, in one line."""
     return repr((name, sorted(options.items())))
 
@@ -30,7 +30,8 @@ def answers_file(name: str, options: Mapping[str, Any]) -> Path | None:
     place = cache_folder()
     if place is None:
         return None
-    return place / "answers" / f"{name}-{sha256(said(name, options).encode()).hexdigest()[:16]}"
+    digest = sha256(asked_for(name, options).encode()).hexdigest()
+    return place / "answers" / f"{name}-{digest[:16]}"
 
 
 def can_write(folder: Path) -> bool:

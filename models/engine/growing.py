@@ -11,8 +11,8 @@ import numpy.typing as npt
 class Growing:
     """A one-dimensional array with room to spare; `array[:count]` is in use.
 
-    What is appended waits in a list until the array is read: writing one number into an array
-    takes longer than all else that is done to find it.
+    What is appended waits in a list until the array is read: numbers come one by one, and a list
+    takes them faster.
     """
 
     def __init__(self, dtype: Any, fill: int = 0) -> None:
@@ -28,9 +28,7 @@ class Growing:
     @property
     def array(self) -> npt.NDArray[Any]:
         """The array as it is now; another one when it has grown."""
-        if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            self.extend(np.array(waiting, self._array.dtype))
+        self._write_waiting()
         return self._array
 
     def append(self, value: int) -> int:
@@ -40,13 +38,23 @@ class Growing:
 
     def extend(self, values: npt.NDArray[Any]) -> None:
         """Append all of `values`."""
-        before = self.array[: self._written]
-        self._written += len(values)
-        if self._written > len(self._array):
-            room = max(self._written, 2 * len(self._array))
-            self._array = np.full(room, self.fill, before.dtype)
-            self._array[: len(before)] = before
-        self._array[len(before) : self._written] = values
+        self._write_waiting()
+        self._write(values)
+
+    def _write_waiting(self) -> None:
+        if self._waiting:
+            # Let go only when it is written: where there is no memory, nothing is lost.
+            self._write(np.array(self._waiting, self._array.dtype))
+            self._waiting = []
+
+    def _write(self, values: npt.NDArray[Any]) -> None:
+        before, wanted = self._written, self._written + len(values)
+        if wanted > len(self._array):
+            grown = np.full(max(wanted, 2 * len(self._array)), self.fill, self._array.dtype)
+            grown[:before] = self._array[:before]
+            self._array = grown
+        self._array[before:wanted] = values
+        self._written = wanted
 
 
 def columns(**dtypes: Any) -> dict[str, Growing]:

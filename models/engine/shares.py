@@ -5,9 +5,10 @@ hash.  Each worker first sorts its own candidates by part; then each goes throug
 the table, with everybody's candidates for it.  So no place is written by two, and the order of
 the rows depends on nothing but the number of workers.
 
-New rows of several words then stand as one worker alone would have put them.  The order is worth
-much: who comes from the same row meets the same answers, which are in the processor's cache, and
-in the order of their parts the rows of `join` took half as long again to expand.
+New rows of several words then stand as one worker alone would have put them, but for the few that
+found no place in their part: they come last.  The order is worth much: who comes from the same row
+meets the same answers, which are in the processor's cache, and in the order of their parts the rows
+of `join` took half as long again to expand.
 """
 
 from __future__ import annotations

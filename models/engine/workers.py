@@ -279,12 +279,12 @@ class Together:
         states, parts = self._states, self._crew.count
         size = states.table.size
         ends = [-(-size * (k + 1) // parts) for k in range(parts)]
-        aside = (self._insert_single if states.is_direct else self._insert_wide)(found, ends)
+        aside = self._insert_single(ends) if states.is_direct else self._insert_wide(ends, found)
         for k, count in enumerate(aside):
             if count:
                 states.insert(self._left_of(k, count), count)
 
-    def _insert_single(self, _found: list[int], ends: list[int]) -> list[int]:
+    def _insert_single(self, ends: list[int]) -> list[int]:
         states, counts = self._states, self._counts
         # As if all were new, one part behind the other; then the gaps are closed.
         firsts = states.count + np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
@@ -302,7 +302,7 @@ class Together:
             states.count = count + new
         return [aside for _, aside in done]
 
-    def _insert_wide(self, found: list[int], ends: list[int]) -> list[int]:
+    def _insert_wide(self, ends: list[int], found: list[int]) -> list[int]:
         states, crew, places, out = self._states, self._crew, self._places, self._out
         room, table = max(1, *found), states.table
         ways = (self._hashes, self._order, self._counts)
