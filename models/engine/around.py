@@ -17,6 +17,7 @@ def around(
     count = len(environment.states)
     spend = np.full((1 + len(FAULTS), count), -1, np.int32)
     link_up = np.ones((count, len(members) ** 2), np.int8)
+    is_split = np.zeros(count, np.int8)
     first = np.zeros(count, np.int32)
     counts = np.zeros(count, np.int32)
     moves: list[tuple[str, Surroundings]] = []
@@ -27,10 +28,11 @@ def around(
             if left is not None:
                 spend[cost, number] = number_of[left]
         if state.split is not None:
+            is_split[number] = 1
             within = np.array([name in state.split for name in members])
             link_up[number] = np.equal.outer(within, within).ravel()
         first[number] = len(moves)
         moves += environment.moves(state)
         counts[number] = len(moves) - first[number]
     after = np.array([number_of[state] for _, state in moves] or [0], np.int32)
-    return Around(spend, link_up, first, counts, after), moves
+    return Around(spend, link_up, is_split, first, counts, after), moves

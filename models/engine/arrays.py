@@ -7,7 +7,8 @@ on many machines gives each of them a copy that knows only the numbers.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,24 @@ class Arrays(ABC):
     @abstractmethod
     def fill(self, asked: npt.NDArray[np.int64]) -> None:
         """Answer the kernel's questions, rows (kind, x, y, z)."""
+
+    def effort(self, asked: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return how many rows are expanded in the time that each answer takes, about."""
+        return np.ones(len(asked), np.int64)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let no answer be read before the end: others read the tables as they are."""
+        held: list[Grids | Contents] = [self.cells, self.adds_table]
+        if self.contents is not None:
+            held.append(self.contents)
+        for one in held:
+            one.hold()
+        try:
+            yield
+        finally:
+            for one in held:
+                one.release()
 
     # -- memory ------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from models.engine.deliveries import DELIVERIES_MAX, VALUES_MAX
 from models.engine.grids import Grids
 from models.engine.growing import Growing
 from models.engine.layout import Layout
+from models.engine.sleeping import MARKS, SLEEPS
 
 if TYPE_CHECKING:
     from models.engine.numbers import Numbers
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
+I8 = npt.NDArray[np.int8]
 
 VECTORS_MAX_BITS = 24
 """Bits that the horizons of all members may take together."""
@@ -38,7 +40,9 @@ class Sets(NamedTuple):
     message: I32
     column: I32
     sends: I32  # of each outcome: the number of the set that it sends, or -1
-    leads: I64  # of each outcome: see `Contents._leads_to`
+    leads: I64  # of each outcome: see `Contents._number_outcomes`
+    sleeps: I8  # of each outcome: `SLEEPS`, `MARKS` (see `models/engine/sleeping.py`)
+    until: I32  # (message * members + member): the last horizon at which it is of use to it
     adds: tuple[npt.NDArray[np.int64], ...]  # (sender, content, set sent) -> content
     trims: tuple[npt.NDArray[np.int64], ...]  # (sender, content, horizons) -> content
     vector: I32  # horizons of all members, packed -> 1 + their number; 0 unknown, -1 asked for
@@ -57,6 +61,7 @@ class Contents:
         self._sent: list[dict[tuple[int, ...], int]] = [{} for _ in range(self.senders)]
         self._sets: list[list[tuple[int, ...]]] = [[] for _ in range(self.senders)]
         self._sends, self._leads = Growing(np.int32, -1), Growing(np.int64, -1)
+        self._sleeps, self._until = Growing(np.int8), Growing(np.int32)
         self._member, self._message, self._column = (Growing(np.int32) for _ in range(3))
         self._adds = Grids(self.senders, unknown)
         self._trims = Grids(self.senders, unknown)
@@ -67,6 +72,7 @@ class Contents:
         self._vectors: list[tuple[int, ...]] = []
         self._vector = np.zeros(1, np.int32)
         self._shifts = np.zeros(self.senders, np.int64)
+        self._held: dict[int, int] | None = None
 
     def bound_by(self, claim: Callable[[int], None]) -> None:
         """Call `claim` with so many bytes before tables take them."""
@@ -75,7 +81,8 @@ class Contents:
 
     @property
     def bytes_used(self) -> int:
-        growing = (self._sends, self._leads, self._member, self._message, self._column)
+        of_outcomes = (self._sends, self._leads, self._sleeps, self._until)
+        growing = (*of_outcomes, self._member, self._message, self._column)
         grids = self._adds.bytes_used + self._trims.bytes_used
         return grids + self._vector.nbytes + sum(item.array.nbytes for item in growing)
 
@@ -151,7 +158,10 @@ class Contents:
 
     def fill_vector(self, packed: int) -> None:
         """Number the horizons of all members."""
-        self._vector[packed] = len(self._vectors) + 1
+        if self._held is None:
+            self._vector[packed] = len(self._vectors) + 1
+        else:
+            self._held[packed] = len(self._vectors) + 1
         self._vectors.append(
             tuple(
                 (packed >> int(shift)) & ((1 << bits) - 1)
@@ -161,6 +171,20 @@ class Contents:
         for sender in range(self.senders):
             held = len(self._tables.values[self.first + sender])
             self._trims.make_room(sender, held, len(self._vectors))
+
+    def hold(self) -> None:
+        """Let answers wait, as `Grids.hold` does."""
+        self._held = {}
+        self._adds.hold()
+        self._trims.hold()
+
+    def release(self) -> None:
+        """Write the answers that wait."""
+        held, self._held = self._held, None
+        for packed, number in (held or {}).items():
+            self._vector[packed] = number
+        self._adds.release()
+        self._trims.release()
 
     def forget_asked(self, asked: int) -> None:
         """Let what was asked for and never answered be asked for again."""
@@ -189,9 +213,9 @@ class Contents:
             found.append(int(horizons.max(initial=0)).bit_length())
         return found
 
-    def _number_sends(self) -> None:
+    def _number_sends(self, first: int) -> None:
         tables = self._tables
-        for o in range(self._sends.count, len(tables.outcome_messages)):
+        for o in range(first, len(tables.outcome_messages)):
             messages, number = tables.outcome_messages[o], -1
             if messages:
                 sender, sent = tables.outcome_cell[o][0], tuple(sorted(messages))
@@ -199,19 +223,41 @@ class Contents:
                 if number == len(self._sets[sender]):
                     self._sets[sender].append(sent)
             self._sends.append(number)
-            self._leads.append(self._leads_to(o, number))
 
-    def _leads_to(self, o: int, sent: int) -> int:
-        """Return the local state that an outcome leads to, and 1 + what it sends above 32 bits.
+    def _number_outcomes(self) -> None:
+        """Write of each new outcome what it sends, whether it sleeps, and where it leads.
 
-        Or -1, where it is one of several, or changes anything else, the member's horizon among it.
+        `leads`: the local state, and 1 + what it sends above 32 bits.  Or -1, where it is one of
+        several, or changes anything else, the member's horizon among it.
         """
-        tables, (member, local, _) = self._tables, self._tables.outcome_cell[o]
-        if not tables.out["plain"].array[o]:
-            return -1
-        to, horizon = int(tables.out["next"].array[o]), tables.per_value.arrays["horizon"]
-        off = int(tables.per_value.off[member])
-        return to | (sent + 1) << 32 if horizon[off + to] == horizon[off + local] else -1
+        first, tables = self._sends.count, self._tables
+        if first == len(tables.outcome_messages):
+            return
+        self._number_sends(first)
+        out = {
+            name: growing.array[first : self._sends.count] for name, growing in tables.out.items()
+        }
+        member, local, _ = np.array(tables.outcome_cell[first:], np.int64).T
+        is_member = member < self.senders
+        off, horizon = tables.per_value.off[member], tables.per_value.arrays["horizon"]
+        # The monitor's cell is none of a local state.
+        before = horizon[off + np.where(is_member, local, 0)]
+        after = horizon[off + out["next"]]
+        leads = out["next"] | (self._sends.array[first : self._sends.count] + np.int64(1)) << 32
+        stays = is_member & (out["plain"] != 0) & (after == before)
+        self._leads.extend(np.where(stays, leads, -1))
+        # Whoever follows one that is not the last of its event is one of several, too.
+        ends = tables.out["last"].array[: self._sends.count]
+        follows = np.concatenate([[True], ends[:-1] != 0])[first:]
+        alone = follows & (out["last"] != 0) & (out["cost"] == 0)
+        sleeps = np.where(alone, SLEEPS, 0) | np.where(out["tells"] < 0, MARKS, 0)
+        self._sleeps.extend(np.where(is_member & (after >= before), sleeps, 0))
+
+    def _number_messages(self) -> None:
+        expiry, members = self._tables.expiry, range(self.senders)
+        for message in range(self._until.count // self.senders, len(self._tables.messages)):
+            for member in members:
+                self._until.append(expiry.of_use_until(message, member))
 
     def _widen_vectors(self) -> None:
         bits = self._horizon_bits()
@@ -228,7 +274,8 @@ class Contents:
 
     def arrays(self) -> Sets:
         """Return the tables as the kernel reads them; good until the next change."""
-        self._number_sends()
+        self._number_outcomes()
+        self._number_messages()
         self._widen_vectors()
         for sender in range(self.senders):
             held = max(1, len(self._tables.values[self.first + sender]))
@@ -242,6 +289,8 @@ class Contents:
             self._column.array,
             self._sends.array,
             self._leads.array,
+            self._sleeps.array,
+            self._until.array,
             self._adds.arrays,
             self._trims.arrays,
             self._vector,

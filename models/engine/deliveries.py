@@ -6,9 +6,10 @@ delivery is looked up when the two first meet, and listed: first the deliveries 
 then those that change nothing, which a search only counts.
 
 A meeting is a slot of a hash table: its key; and where its list begins (32 bits), how many steps
-are in it (16) and how many deliveries that change nothing (15).  An item of a list: the outcome
-(24 bits), the message (20), and its place among the content's deliveries (19).  All is packed, for
-what is in the processor's cache is what counts; and tables are of one worker alone.
+are in it (15), whether all of them may sleep (1), and how many deliveries change nothing (15).  An
+item of a list: the outcome (24 bits), the message (20), whether it is of use as long as its
+receiver stays where it is (1), and its place among the content's deliveries (15).  All is packed,
+for what is in the processor's cache is what counts; and tables are of one worker alone.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ from numba import njit
 
 from models.engine.bits import mix
 from models.engine.grids import find
-from models.engine.kernel import RECEIVE, REFUSED, cell, get, want_cell
+from models.engine.kernel import CHOICE, RECEIVE, REFUSED, cell, get, want_cell
+from models.engine.sleeping import SLEEPS, delivery_sleeps, mark_of
 
 Ints = npt.NDArray[np.int64]
 
 LOW = (1 << 32) - 1
-COUNT = (1 << 16) - 1
+COUNT = (1 << 15) - 1
+STAYS, PLACE_AT = 44, 48
+ALL_SLEEP = 1 << 47
 OUTCOME = (1 << 24) - 1
 MESSAGE = (1 << 20) - 1
 NUMBER_BITS = 24
@@ -47,7 +51,7 @@ class Meetings(NamedTuple):
     """The tables as the compiled loops read and write them."""
 
     slots: Ints  # (place, 2)
-    times: Ints  # of each slot: how often what changes nothing was counted here
+    times: Ints  # (place, 2): how often what changes nothing was counted here; how often all was
     items: Ints
     used: Ints  # (3,): slots, items; 1 where there was no room
 
@@ -99,6 +103,8 @@ def meet(
         return NOT_KNOWN, asked
     end = begin = used[1]
     moving = np.int64(0)
+    sleep = np.int64(ALL_SLEEP)
+    members, horizon = len(sets.vector_shift), t.horizon[t.off[member] + local]
     for idle in (False, True):
         for k in range(first, first + count):
             if sets.member[k] == member:
@@ -106,12 +112,16 @@ def meet(
                 if o < 0:
                     continue
                 if (sets.leads[o] == local) == idle:
-                    items[end] = ((k - first) << 44) | (np.int64(sets.message[k]) << 24) | o
+                    if not sets.sleeps[o] & SLEEPS:
+                        sleep = np.int64(0)
+                    message = np.int64(sets.message[k])
+                    stays = np.int64(sets.until[message * members + member] >= horizon)
+                    items[end] = ((k - first) << PLACE_AT) | (stays << STAYS) | (message << 24) | o
                     end += 1
         if not idle:
             moving = end - begin
     slots[slot, 0] = (((link << NUMBER_BITS) + content) << NUMBER_BITS) + local + 1
-    slots[slot, 1] = begin | (moving << 32) | ((end - begin - moving) << 48)
+    slots[slot, 1] = begin | (moving << 32) | sleep | ((end - begin - moving) << 48)
     used[0] += 1
     used[1] = end
     return 0, asked
@@ -134,6 +144,14 @@ def list_delivery(todo: Any, first: Any, steps: Any, member: Any, item: Any) -> 
 
 
 @njit(inline="always")
+def left_by(kind: Any, member: Any, item: Any) -> Any:
+    """Return the mark that a step of a member leaves, which heard `item` or did it by itself."""
+    if kind == CHOICE or (kind == RECEIVE and (item >> STAYS) & 1):
+        return mark_of(member)
+    return np.int64(0)
+
+
+@njit(inline="always")
 def list_deliveries(
     t: Any,
     cells: Any,
@@ -153,8 +171,11 @@ def list_deliveries(
     ask: Any,
     asked: Any,
     quiet: Any,
+    mark: Any,
 ) -> Any:
     """List all deliveries of a row that are steps; where `quiet`, count what changes nothing.
+
+    `mark`: of the row (see `models/engine/sleeping.py`); what sleeps is counted, too.
 
     Returns (steps, loops, meetings put into `heard`, asked, whether all is known, whether there
     was no room).
@@ -197,14 +218,24 @@ def list_deliveries(
             packed = meetings.slots[slot, 1]
             first = packed & LOW
             upto = first + ((packed >> 32) & COUNT)
+            asleep = delivery_sleeps(mark, q, member)
             if not quiet:
                 upto += packed >> 48
+            elif asleep and packed & ALL_SLEEP:
+                heard[met] = slot << 1 | 1
+                met += 1
+                continue
             elif packed >> 48:
-                heard[met] = slot
+                heard[met] = slot << 1
                 met += 1
             for j in range(first, upto):
                 o = meetings.items[j] & OUTCOME
                 to = sets.leads[o]
+                if asleep and sets.sleeps[o] & SLEEPS and n_loops < room:
+                    looped[n_loops] = o
+                    n_loops += 1
+                    t.taken[o] += 1
+                    continue
                 if quiet and n_loops < room and to > LOW and to & LOW == local:
                     mine = get(rows, r, t, s.queues + member)
                     if find(sets.adds, member, mine, (to >> 32) - 1) == mine:
@@ -220,12 +251,16 @@ def list_deliveries(
 def _count(meetings: Any, taken: Any) -> None:
     slots, times, items, _ = meetings
     for slot in range(len(slots)):
-        if times[slot] > 0:
+        idle, whole = times[slot, 0], times[slot, 1]
+        if idle + whole > 0:
             packed = slots[slot, 1]
-            first = (packed & LOW) + ((packed >> 32) & COUNT)
-            for j in range(first, first + (packed >> 48)):
-                taken[items[j] & OUTCOME] += times[slot]
-            times[slot] = 0
+            first = packed & LOW
+            steps = (packed >> 32) & COUNT
+            for j in range(first, first + steps):
+                taken[items[j] & OUTCOME] += whole
+            for j in range(first + steps, first + steps + (packed >> 48)):
+                taken[items[j] & OUTCOME] += idle + whole
+            times[slot, 0] = times[slot, 1] = 0
 
 
 @njit(cache=True, _nrt=False)
@@ -238,7 +273,7 @@ def _move(old: Any, old_times: Any, slots: Any, times: Any) -> None:
             while slots[slot, 0] != 0:
                 slot = (slot + 1) & last
             slots[slot, 0], slots[slot, 1] = old[i, 0], old[i, 1]
-            times[slot] = old_times[i]
+            times[slot, 0], times[slot, 1] = old_times[i, 0], old_times[i, 1]
 
 
 class Deliveries:
@@ -252,7 +287,7 @@ class Deliveries:
         """Know of no meeting: answers have changed."""
         self.arrays = Meetings(
             np.zeros((SLOTS, 2), np.int64),
-            np.zeros(SLOTS, np.int64),
+            np.zeros((SLOTS, 2), np.int64),
             np.empty(ITEMS, np.int64),
             np.zeros(3, np.int64),
         )
@@ -263,7 +298,7 @@ class Deliveries:
         if not used[2]:
             return False
         self._claim(2 * (slots.nbytes + items.nbytes))
-        more, count = np.zeros((2 * len(slots), 2), np.int64), np.zeros(2 * len(slots), np.int64)
+        more, count = (np.zeros((2 * len(slots), 2), np.int64) for _ in range(2))
         _move(slots, times, more, count)
         used[2] = 0
         self.arrays = Meetings(more, count, np.concatenate([items, np.empty_like(items)]), used)

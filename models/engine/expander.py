@@ -17,6 +17,9 @@ from models.engine import expansion
 from models.engine.arrays import Arrays
 from models.engine.deliveries import Deliveries
 from models.engine.layout import Layout
+from models.engine.sleeping import NO_MARKS
+
+Ints = npt.NDArray[np.int64]
 
 BATCH = 1 << 15
 """Successors that are written before they are handed on, at first."""
@@ -24,17 +27,22 @@ BATCH = 1 << 15
 
 @define
 class Batch:
-    """Successors as they come: `rows[i]` by step `info[i]` from row `source[i]`."""
+    """Successors as they come: `rows[i]` by step `info[i]` from row `source[i]`.
+
+    `via[i]`: what it is marked with, where rows have marks.
+    """
 
     rows: npt.NDArray[np.uint64]
     info: npt.NDArray[np.int64]
     source: npt.NDArray[np.int64]
+    via: npt.NDArray[np.uint8]
 
 
 class Expander:
     """Successors of rows, with the member code behind the tables called where it must.
 
     `quiet`: steps that change nothing are only counted, in `loops`.
+    `marks`: of the rows that are expanded: whatever sleeps is counted there, too.
     """
 
     def __init__(self, tables: Arrays) -> None:
@@ -44,6 +52,7 @@ class Expander:
         self.on_new: list[Callable[[], Any]] = []
         self.loops = 0
         self.quiet = False
+        self.marks = NO_MARKS
         self._room = BATCH
         self._deliveries = Deliveries(tables.claim)
         self._buffers()
@@ -58,6 +67,7 @@ class Expander:
         self._out = np.empty((self._room, words), np.uint64)
         self._info = np.empty(self._room, np.int64)
         self._source = np.empty(self._room, np.int64)
+        self._via = np.empty(self._room, np.uint8)
         self._ask = np.empty((1 << 15, 4), np.int64)
         self._redo = np.empty(1 << 15, np.int64)
         self._todo = np.zeros((self._room, 5), np.int64)
@@ -110,6 +120,8 @@ class Expander:
             self._looped,
             self._scratch,
             self.quiet,
+            self.marks,
+            self._via,
         )
 
     def count_up(self) -> int:
@@ -124,12 +136,43 @@ class Expander:
             self._room *= 2
             self._buffers()
 
+    def known(
+        self,
+        rows: Callable[[], npt.NDArray[np.uint64]],
+        picked: Ints,
+        joint: Ints | None,
+        joint_base: int,
+        take: Callable[[Batch], None],
+    ) -> tuple[Ints, Ints, int]:
+        """Have `take` take the successors of those rows whose steps the tables know.
+
+        Returns those of `picked` of which they lack some; what they lack, (kind, x, y, z) each,
+        unless it was asked for before; and how many successors were taken.
+        """
+        lacking, asked, taken = [picked[:0]], [self._ask[:0]], 0
+        joint = picked[:0] if joint is None else joint
+        at = 0
+        while at < len(picked):
+            after, n, asks, redone, loops = self._expand(
+                rows(), picked, at, len(picked), joint, joint_base
+            )
+            self.loops += loops
+            taken += n
+            if n:
+                take(Batch(self._out[:n], self._info[:n], self._source[:n], self._via[:n]))
+            lacking.append(self._redo[:redone].copy())
+            asked.append(self._ask[:asks].copy())
+            if after == at:
+                self._more_room()
+            at = after
+        return np.concatenate(lacking), np.concatenate(asked), taken
+
     def lacking(
         self,
         rows: npt.NDArray[np.uint64],
-        picked: npt.NDArray[np.int64],
-        joint: npt.NDArray[np.int64] | None,
-    ) -> npt.NDArray[np.int64]:
+        picked: Ints,
+        joint: Ints | None,
+    ) -> Ints:
         """Return those of the rows `picked` whose successors the tables do not know yet."""
         self._deliveries.forget()
         found = [np.empty(0, np.int64)]
@@ -143,9 +186,7 @@ class Expander:
             at = after
         return np.concatenate(found)
 
-    def asked_by(
-        self, row: npt.NDArray[np.uint64], joint: npt.NDArray[np.int64] | None
-    ) -> npt.NDArray[np.int64]:
+    def asked_by(self, row: npt.NDArray[np.uint64], joint: Ints | None) -> Ints:
         """Return what the tables lack for the successors of one row, (kind, x, y, z) each."""
         self._deliveries.forget()
         picked = np.zeros(1, np.int64)
@@ -158,8 +199,8 @@ class Expander:
         rows: Callable[[], npt.NDArray[np.uint64]],
         begin: int,
         end: int,
-        joint: npt.NDArray[np.int64] | None = None,
-        picked: npt.NDArray[np.int64] | None = None,
+        joint: Ints | None = None,
+        picked: Ints | None = None,
         joint_base: int | None = None,
     ) -> Iterator[Batch]:
         """Yield all successors of `rows()[begin:end]`; a batch is good until the next.
@@ -180,10 +221,12 @@ class Expander:
                 )
                 self.loops += loops
                 if n:
-                    yield Batch(self._out[:n], self._info[:n], self._source[:n])
+                    yield Batch(self._out[:n], self._info[:n], self._source[:n], self._via[:n])
                 if after == at:
                     self._more_room()
                 at = after
+                # Else those rows, and all behind them, would be missing without a word.
+                assert asked or not redone, "rows lack answers that nobody asks for"
                 if asked:
                     self.tables.fill(self._ask[:asked])
                     self.tables.claim(0)

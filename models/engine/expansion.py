@@ -13,17 +13,14 @@ import numpy as np
 from numba import njit
 
 from models.engine.bits import trailing_zeros
-from models.engine.deliveries import LOW, list_deliveries
+from models.engine.deliveries import COUNT, LOW, left_by, list_deliveries
 from models.engine.grids import find
 from models.engine.kernel import (
     ASK_ADD,
     ASK_TRIM,
     CHOICE,
     COST_CRASH,
-    COST_DOUBLE,
-    COST_LOSE,
     COST_NONE,
-    DOUBLE,
     LOSE,
     MOVE,
     RECEIVE,
@@ -35,7 +32,6 @@ from models.engine.kernel import (
     expire,
     get,
     horizons_of,
-    list_at_queue,
     list_step,
     put,
     take_back,
@@ -45,6 +41,8 @@ from models.engine.kernel import (
     want_vector,
     write_plain,
 )
+from models.engine.sleeping import MARKS, SLEEPS, SPLIT, healing_sleeps, sleeps
+from models.engine.takes import list_takes
 
 NOT_LOOKED_UP = -9
 """Neither the number of a row's horizons nor what stands in its place."""
@@ -73,6 +71,8 @@ def expand(
     looped: Any,
     scratch: Any,
     quiet: Any,
+    marks: Any,
+    via: Any,
 ) -> Any:
     """Write the successors of rows begin to end (of `picked`, where it is not empty).
 
@@ -83,6 +83,8 @@ def expand(
 
     `cells`, `adds`: as `Grids.sparse` gives them; None compiles a loop that knows blocks alone.
     `scratch`: two lines with a place for each pair of members and one to spare.
+    `marks`: of the rows of this level, from `joint_base` on, or empty: nothing sleeps (see
+    `models/engine/sleeping.py`).  `via`: what each successor is marked with, then.
     `sets`, `meetings`: where contents are numbered (see `Sets`, `Meetings`); None compiles one in
     which a message is a bit.
 
@@ -98,7 +100,7 @@ def expand(
     n = 0
     asked = 0
     redone = 0
-    loops = 0
+    loops = np.int64(0)
     here, heard = scratch[0], scratch[1]
     met = 0
     for p in range(begin, end):
@@ -110,12 +112,15 @@ def expand(
         n_loops = 0
         whole = True
         full = False
+        mark = np.int64(0)
+        if len(marks) > 0:
+            mark = np.int64(marks[r - joint_base])
         env = get(rows, r, t, s.env)
         for member in range(s.members):
             here[member] = get(rows, r, t, member)
         # What members do by themselves, crashes among it.
         for member in range(s.members):
-            local = here[member]
+            local, asleep = here[member], sleeps(mark, member)
             at = t.off[member] + local
             first = t.choice_first[at]
             for k in range(first, first + t.choice_count[at]):
@@ -134,6 +139,11 @@ def expand(
                         t.taken[o] += 1
                         n += 1
                         continue
+                    if sets is not None and asleep and sets.sleeps[o] & SLEEPS and n_loops < room:
+                        looped[n_loops] = o
+                        n_loops += 1
+                        t.taken[o] += 1
+                        continue
                     steps = list_step(todo, steps, o, member, CHOICE)
                 elif o != REFUSED:
                     whole = False
@@ -146,7 +156,7 @@ def expand(
             # fmt: off
             steps, n_loops, met, asked, known, full = list_deliveries(
                 t, cells, s, sets, meetings, rows, r, env, here, todo, steps, looped, n_loops,
-                room, heard, ask, asked, quiet,
+                room, heard, ask, asked, quiet, mark,
             )
             # fmt: on
             whole = whole and known
@@ -182,39 +192,14 @@ def expand(
                         whole = False
                         asked = want_cell(t, cells, ask, asked, o, member, here[member], column)
         # Messages of queues and bags: received, lost, doubled.
-        for q in range(s.queue_count):
-            field = s.queues + q
-            content = get(rows, r, t, field)
-            if content == 0:
-                continue
-            member = np.int64(t.queue_member[q])
-            up = not s.splits or t.link_up[env, t.queue_link[q]] != 0
-            at = t.off[field] + content
-            first = t.take_first[at]
-            for k in range(first, first + t.take_count[at]):
-                take, message, rest = np.int64(k) << 4, t.take_message[k], t.take_rest[k]
-                if up:
-                    column = t.take_column[k]
-                    o = cell(t, cells, member, here[member], column)
-                    if o >= 0:
-                        steps = list_at_queue(todo, steps, o, member, take | TAKE, field, rest)
-                    elif o != REFUSED:
-                        whole = False
-                        asked = want_cell(t, cells, ask, asked, o, member, here[member], column)
-                after = t.spend[COST_LOSE, env]
-                if after >= 0:
-                    steps = list_at_queue(todo, steps, after, 0, take | LOSE, field, rest)
-                after = t.spend[COST_DOUBLE, env]
-                if after >= 0:
-                    more = add(t, adds, q, content, message)
-                    if more >= 0:
-                        steps = list_at_queue(todo, steps, after, 0, take | DOUBLE, field, more)
-                    elif more != REFUSED:
-                        whole = False
-                        asked = want_add(t, adds, ask, asked, more, q, content, message)
+        steps, asked, known = list_takes(
+            t, cells, adds, s, rows, r, env, here, todo, steps, ask, asked
+        )
+        whole = whole and known
         # The world splits or heals.
         first = t.move_first[env]
-        for k in range(first, first + t.move_count[env]):
+        healed = np.int64(t.is_split[env] != 0 and healing_sleeps(mark))
+        for k in range(first + healed, first + t.move_count[env]):
             steps = list_step(todo, steps, t.move_env[k], 0, (np.int64(k) << 4) | MOVE)
         # Several members at once: only if each of them can.
         if s.joint:
@@ -251,7 +236,7 @@ def expand(
                 break
             kind = todo[i, 2] & 15
             o = todo[i, 0]
-            if sets is not None and kind == RECEIVE and n < room:
+            if sets is not None and kind <= RECEIVE and n < room:
                 # Where no horizon moves, of what is under way only what is sent may be of no use.
                 to = sets.leads[o]
                 if to >= 0:
@@ -287,6 +272,8 @@ def expand(
                         put(out, n, t, s.queues + member, more)
                     info[n] = (o << 32) | todo[i, 2]
                     source[n] = r
+                    if len(marks) > 0:
+                        via[n] = left_by(kind, member, todo[i, 3])
                     t.taken[o] += 1
                     n += 1
                     continue
@@ -301,6 +288,8 @@ def expand(
                     put(out, n, t, todo[i, 3], todo[i, 4])
                 info[n] = todo[i, 2]
                 source[n] = r
+                if len(marks) > 0:
+                    via[n] = SPLIT if kind == MOVE and t.is_split[o] else 0
                 t.event_taken[kind] += 1
                 n += 1
                 continue
@@ -410,6 +399,10 @@ def expand(
                                 put(out, n, t, s.queues + q, more)
                 if possible:
                     source[n] = r
+                    if len(marks) > 0:
+                        via[n] = 0
+                        if sets is not None and sets.sleeps[o] & MARKS:
+                            via[n] = left_by(kind, member, todo[i, 3])
                     if kind == TOGETHER:
                         info[n] = ((todo[i, 0] + 1) << 32) | todo[i, 2]
                         t.event_taken[TOGETHER] += 1
@@ -439,10 +432,12 @@ def expand(
             if redone == len(redo) or asked * 2 > len(ask) - 1:
                 return p + 1, n, asked, redone, loops
         else:
-            loops += n_loops
+            loops += np.int64(n_loops + healed)
+            t.event_taken[MOVE] += healed
             if sets is not None:
                 for i in range(met):
-                    slot = heard[i]
-                    meetings.times[slot] += 1
-                    loops += meetings.slots[slot, 1] >> 48
+                    slot, asleep = heard[i] >> 1, heard[i] & 1
+                    meetings.times[slot, asleep] += 1
+                    packed = meetings.slots[slot, 1]
+                    loops += (packed >> 48) + asleep * ((packed >> 32) & COUNT)
     return end, n, asked, redone, loops

@@ -70,6 +70,13 @@ class Expiry:
             if not stamps[message] or any(horizons[m] <= stamp for m, stamp in stamps[message])
         )
 
+    def of_use_until(self, message: int, member: int) -> int:
+        """Return the last horizon at which a member can use a message; -1 where it never can."""
+        stamps = self._stamps[message] if self._expiry is not None else ()
+        if not stamps:
+            return HORIZONS_MAX
+        return max((stamp for m, stamp in stamps if m == member), default=-1)
+
     def needed(self, layout: Layout) -> npt.NDArray[np.uint64]:
         """Return, for each member and horizon, which bits of a row it needs.
 

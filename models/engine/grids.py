@@ -97,7 +97,8 @@ class Grids:
     """One table (row, column) of int32 for each field, all in one array.
 
     `rows`, `columns`: what each field has room for.  `claim(bytes)` is called before memory is
-    taken; what it raises leaves everything as it was.
+    taken; what it raises leaves everything as it was.  What others read meanwhile stays as it is
+    from `hold` to `release`: what is put there waits.
     """
 
     def __init__(self, fields: int, fill: int) -> None:
@@ -111,6 +112,7 @@ class Grids:
         self.pairs = np.zeros((0, 2), np.int64)
         self.used = np.zeros(max(fields, 1), np.int64)
         self.claim: Callable[[int], None] = _no_limit
+        self._held: list[tuple[int, int, int, int]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "claim": _no_limit}
@@ -192,6 +194,8 @@ class Grids:
             else:
                 to.append(self._hash(f) if is_hash else self._block(f).ravel())
         self.off = off
+        # Another array: who reads the old ones goes on reading them.
+        self.stride = self.stride.copy()
         self.stride[field] = stride
         self._is_sparse = bool((self.stride < 0).any())
         self.array, self.pairs = np.concatenate(blocks), np.concatenate(hashes)
@@ -216,7 +220,20 @@ class Grids:
 
     def put(self, field: int, row: int, column: int, content: int) -> None:
         """Write what stands there; it was asked for, so there is room."""
+        if self._held is not None:
+            self._held.append((field, row, column, content))
+            return
         mark(self.arrays, field, row, column, content)
+
+    def hold(self) -> None:
+        """Let what is put here wait."""
+        self._held = []
+
+    def release(self) -> None:
+        """Write what waits."""
+        held, self._held = self._held, None
+        if held:
+            _mark_all(self.arrays, np.array(held, np.int64))
 
     def put_all(self, rows: Ints) -> None:
         """Write many: rows (field, row, column, content)."""

@@ -18,10 +18,10 @@ from attrs import define
 
 from models.asking import ask, guard, is_within
 from models.engine.combos import Combos
+from models.engine.crew import Crew
 from models.engine.pairs import Ids, Pairs, pairs_of
 from models.engine.tables import Tables
 from models.engine.watching import Fears, watch
-from models.engine.workers import Crew
 from models.local import freeze_event, rename_event
 from models.memory import Budget
 from models.problems import ModelProblem
@@ -183,6 +183,14 @@ class Judge:
         if tables.interchange is not None:
             tables.interchange.check_claims(self, known, before, counts)
         self.fears = Fears.of(counts, self.broken)
+
+    def ask_ahead(self) -> None:
+        """Ask the local claims about what is new by now; what goes wrong is told by `refresh`."""
+        before = self._tables_for
+        try:
+            self.refresh()
+        except ModelProblem:
+            self._tables_for = before
 
     def fields_of(self, item: Property) -> Iterable[int]:
         """Return the watched fields that a claim about one is about."""

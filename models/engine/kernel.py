@@ -36,6 +36,7 @@ class Around(NamedTuple):
 
     spend: I32  # (cost, env) -> env or -1
     link_up: I8  # (env, link)
+    is_split: I8
     move_first: I32
     move_count: I32
     move_env: I32
@@ -102,6 +103,7 @@ class Lookup(NamedTuple):
     # the world: see `Around`
     spend: I32
     link_up: I8
+    is_split: I8
     move_first: I32
     move_count: I32
     move_env: I32

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from numba import njit
 
 from models.engine.bits import mix, prefetch
+from models.engine.sleeping import NO_MARKS, Marks
 from models.memory import Budget, TooMany
 
 Words = npt.NDArray[np.uint64]
@@ -92,8 +93,14 @@ def _insert_wide(
     places: Any,
     numbers: Any,
     number: Any,
+    via: Any,
+    marks: Any,
+    begin: Any,
 ) -> Any:
-    """Insert; where `number` is set, also write each candidate's row number."""
+    """Insert; where `number` is set, also write each candidate's row number.
+
+    `via`: of each candidate, what the row is marked with, if it stands from `begin` on; or empty.
+    """
     last = np.int64(table.size - 1)
     words = rows.shape[1]
     low = np.uint64(0xFFFFFFFF)
@@ -125,6 +132,8 @@ def _insert_wide(
                         rows[filled, w] = candidates[i, w]
                     filled += 1
                     table[place] = (tag << high) | np.uint64(filled)
+                    if len(via) > 0:
+                        marks[filled - 1 - begin] = via[i]
                     if number:
                         numbers[i] = filled - 1
                     break
@@ -136,6 +145,8 @@ def _insert_wide(
                             same = False
                             break
                     if same:
+                        if len(via) > 0 and known >= begin:
+                            marks[known - begin] |= via[i]
                         if number:
                             numbers[i] = known
                         break
@@ -245,6 +256,7 @@ class RowSet:
     `era`: counts how often rows went or were packed anew; a row once inserted is there in its era.
     `numbered`: `insert` returns each candidate's row number (always the wide form).
     `over`: calls what it is given with pieces of begin to end, by several threads or by one.
+    `marks`: who led to the rows of the last two levels.
     `budget`: how much memory the process may take.  `room`: how many rows are expected;
     None reserves what the budget allows.
     """
@@ -262,6 +274,7 @@ class RowSet:
         self._places = np.empty(_BLOCK, np.int64)
         self._recent = np.zeros(_RECENT, np.uint64)
         self._none = np.empty(0, np.int64)
+        self.marks = Marks()
         if room is None:
             self.rows = self._reserve(words, 1 << 16)
         else:
@@ -303,6 +316,7 @@ class RowSet:
     def room_for(self, more: int) -> None:
         """Make room for `more` rows; raises `TooMany` where memory does not allow it."""
         wanted = self.count + more
+        self.marks.room_for(wanted)
         if wanted > len(self.rows):
             if not self._budget.allows(wanted * self.words * 8):
                 raise TooMany
@@ -360,8 +374,10 @@ class RowSet:
         refill = _refill_single if self.is_direct else _refill_wide
         refill(self.rows, self.count, self.table, self.shift)
 
-    def insert(self, candidates: Words, count: int) -> npt.NDArray[np.int64]:
-        """Insert `candidates[:count]`, duplicates among them or not.
+    def insert(
+        self, candidates: Words, count: int, via: npt.NDArray[np.uint8] | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Insert `candidates[:count]`, duplicates among them or not, and mark them by `via`.
 
         Returns their row numbers where the set is `numbered`, else nothing of use.
         """
@@ -389,6 +405,9 @@ class RowSet:
             self._places,
             numbers,
             self._numbered,
+            via if via is not None and self.marks.are_kept else NO_MARKS,
+            self.marks.found,
+            self.marks.begin,
         )
         return numbers
 

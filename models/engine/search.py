@@ -17,6 +17,7 @@ from models.engine import Compiling, telling_of_compilation
 from models.engine.expander import BATCH
 from models.engine.found import Found
 from models.engine.progress import Tick
+from models.engine.sleeping import NO_MARKS
 from models.engine.space import Space, TooFar, TooWide
 from models.engine.stopping import INTERRUPTED, Stops
 from models.engine.symmetry import Restart
@@ -152,16 +153,25 @@ class Search(Space):
                 for batch in self.expander.successors(self.rows, *rows):
                     yield self.take_in(batch.rows)
                 return
+            if self._may_sleep(numbers):
+                self.expander.marks = self.states.marks.expand(begin, end)
             if self.together is not None:
                 yield from self.together.level(begin, end, numbers)
                 return
             for batch in self.expander.successors(self.rows, begin, end, numbers):
-                yield self.take_in(batch.rows)
+                yield self.take_in(batch.rows, batch.via)
         finally:
             self.expander.quiet = False
+            self.expander.marks = NO_MARKS
             if self.together is not None:
                 self.together.count_up()
             self.found.generated += self.expander.count_up()
+
+    def _may_sleep(self, joint: npt.NDArray[np.int64] | None) -> bool:
+        """Return whether steps may be left out that others make good."""
+        contents, states = self.tables.contents, self.states
+        alike = joint is not None or self.alike is not None
+        return contents is not None and not alike and not states.is_direct
 
     def _tick(self, began: float) -> None:
         if self.progress is None:

@@ -109,10 +109,12 @@ def sort_out_wide(
     order: Any,
     counts: Any,
     places: Any,
+    via: Any,
 ) -> None:
     """The same of wider rows: `order[part]` has their numbers, `hashes[part]` their hashes.
 
-    `places`: -1 for each of them, as none is in the set yet.
+    `places`: -1 for each of them, as none is in the set yet.  `via`: what each is marked with;
+    the first of several that are the same gets the marks of all.
 
     `recent` has numbers of these rows, so it begins anew with each round.
     """
@@ -135,6 +137,7 @@ def sort_out_wide(
             for w in range(words):
                 differ |= rows[other, w] ^ rows[i, w]
             if differ == 0:
+                via[other] |= via[i]
                 continue
         recent[slot] = np.uint64(i + 1)
         part = (np.int64(h >> shift) * parts) >> bits
@@ -160,8 +163,13 @@ def insert_wide(
     room: Any,
     places: Any,
     left: Any,
+    via: Any,
+    marks: Any,
+    begin: Any,
 ) -> Any:
     """The same of wider rows, `out[worker]`, of which `room` belong to a worker at most.
+
+    `via`: of each, what it is marked with; `marks`: of rows from `begin` on.
 
     `known`: rows that were there before.  A new one gets a number behind those, by worker and its
     own number, and `places[worker]` says where in the table: `settle_wide` does the rest.  Who is
@@ -204,15 +212,20 @@ def insert_wide(
                         break
                     if (entry >> high) == tag:
                         number = np.int64(entry & low) - 1
+                        other, own = np.int64(-1), np.int64(0)
                         differ = np.uint64(0)
                         if number < known:
                             for w in range(words):
                                 differ |= rows[number, w] ^ out[worker, i, w]
                         else:
-                            other, number = (number - known) // room, (number - known) % room
+                            other, own = (number - known) // room, (number - known) % room
                             for w in range(words):
-                                differ |= out[other, number, w] ^ out[worker, i, w]
+                                differ |= out[other, own, w] ^ out[worker, i, w]
                         if differ == 0:
+                            if other >= 0:
+                                via[other, own] |= via[worker, i]
+                            elif 0 <= number - begin < len(marks):
+                                marks[number - begin] |= via[worker, i]
                             break
                     place += 1
             at = upto
@@ -229,7 +242,17 @@ def count_new(places: Any, count: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def settle_wide(out: Any, count: Any, places: Any, table: Any, rows: Any, first: Any) -> None:
+def settle_wide(
+    out: Any,
+    count: Any,
+    places: Any,
+    table: Any,
+    rows: Any,
+    first: Any,
+    via: Any,
+    marks: Any,
+    begin: Any,
+) -> None:
     """Put the new ones of a worker's rows `out[:count]` into `rows`, from `first` on, as they came.
 
     So rows stand where one worker alone would have put them: those that follow from one row, and
@@ -245,5 +268,7 @@ def settle_wide(out: Any, count: Any, places: Any, table: Any, rows: Any, first:
             continue
         for w in range(words):
             rows[first, w] = out[i, w]
+        if 0 <= first - begin < len(marks):
+            marks[first - begin] = via[i]
         first += 1
         table[place] = ((table[place] >> high) << high) | np.uint64(first)

@@ -17,13 +17,14 @@ from attrs import Factory, define, field
 
 from models.answers import Answers
 from models.engine.alike import Alike
+from models.engine.crew import Crew
 from models.engine.expander import Batch, Expander
 from models.engine.judge import Judge
 from models.engine.rowset import RowSet, in_one
 from models.engine.stopping import Limits
 from models.engine.symmetry import Restart, Symmetry
 from models.engine.tables import Tables
-from models.engine.workers import Crew, Together
+from models.engine.workers import Together
 from models.memory import Budget, default_limit_bytes, resident_bytes
 from models.problems import ModelProblem
 from models.world import World
@@ -120,6 +121,7 @@ class Space:
         if self._crew is not None:
             self.states.over = self._crew.over
             self.together = Together(self._crew, self.expander, self.states)
+            self.together.ahead = self.judge.ask_ahead
 
     @staticmethod
     def _refuse_other_beginnings(renaming: Symmetry, rows: npt.NDArray[np.uint64]) -> None:
@@ -209,10 +211,15 @@ class Space:
         self.expander.refresh()
         return self.expander.lacking(self.rows(), picked, joint)
 
-    def take_in(self, rows: npt.NDArray[np.uint64]) -> int:
-        """Keep the rows that are new; return how many came."""
-        kept = rows if self.alike is None else rows[self.alike.first(rows)]
-        self.states.insert(kept, len(kept))
+    def take_in(
+        self, rows: npt.NDArray[np.uint64], via: npt.NDArray[np.uint8] | None = None
+    ) -> int:
+        """Keep the rows that are new, marked by `via`; return how many came."""
+        if self.alike is None:
+            self.states.insert(rows, len(rows), via)
+        else:
+            kept = rows[self.alike.first(rows)]
+            self.states.insert(kept, len(kept))
         return len(rows)
 
     @property
@@ -254,6 +261,8 @@ class Space:
             # The fields of a row are others now, and members that cannot be sorted are permuted.
             self._by_permutation()
         self.tables.forget_taken()
+        # What was asked for and has no answer yet: nobody waits for it any more.
+        self.tables.forget_asked()
         self._begin()
 
     def _give_bits(self) -> None:

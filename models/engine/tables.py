@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 MAX_MESSAGES = 1 << 20
 
+ROWS_OF_CELL, ROWS_OF_KNOWN, ROWS_OF_CONTENT = 250, 100, 30
+"""So many rows are expanded while a member answers, an answer is looked up, a content is numbered:
+about, in `join`; it decides how the work is shared, and nothing else."""
+
 FAILING_MAX = 1000
 """So many cells may go wrong in a level before the others of it are left out."""
 
@@ -63,8 +67,10 @@ class Tables(Arrays):
     def __init__(self, world: World, answers: Answers | None = None) -> None:
         self.world = world
         self.codes = Codes.of(world)
+        self._is_known = answers is not None
         if answers is not None:
             answers.give(self.codes)
+            self._is_known = answers.taken > 0
         self.names = self.codes.names
         super().__init__(
             _shape_of(world, has_monitor=self.codes.monitor is not None),
@@ -207,6 +213,10 @@ class Tables(Arrays):
                 self.contents.fill_trim(x, y, z)
             else:
                 self.contents.fill_vector(x)
+
+    def effort(self, asked: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        of_cell = ROWS_OF_KNOWN if self._is_known else ROWS_OF_CELL
+        return np.where(asked[:, 0] == kernel.ASK_CELL, of_cell, ROWS_OF_CONTENT)
 
     def _fill_cell(self, field: int, local: int, column: int) -> None:
         failing = self.failing

@@ -11,7 +11,7 @@ from attrs import frozen
 from numba import njit
 
 from models.engine.arrays import Arrays
-from models.engine.workers import Crew
+from models.engine.crew import Crew
 
 _BAD_MOST = 1 << 16
 """Room for so many rows that break a claim, at first."""

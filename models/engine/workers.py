@@ -1,30 +1,31 @@
 """One search on several cores: threads in the compiled loops, over the same tables and rows.
 
-Each worker expands rows of its own; what lacks an answer is done again by one alone, which asks
-members' code as ever.  Then all put what they found into the set of rows together
-(`shares.py`).
+Each worker expands rows of its own; then all put what they found into the set of rows together
+(`shares.py`).  What lacks an answer waits for it: the first worker asks members' code, and claims
+about what is new, while the others expand what comes next.  The answers are read by all when they
+come together again, so no table changes under a loop.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from models.engine import expansion, shares
+from models.engine.crew import Crew, given_way
 from models.engine.deliveries import Deliveries
 from models.engine.rowset import RowSet
 from models.memory import Budget, TooMany
 
 if TYPE_CHECKING:
-    from models.engine.expander import Expander
+    from models.engine.expander import Batch, Expander
 
-T = TypeVar("T")
 Ints = npt.NDArray[np.int64]
+U8 = npt.NDArray[np.uint8]
+U64 = npt.NDArray[np.uint64]
 
 ROOM = 1 << 20
 """Successors that one worker writes, at most, before all come together."""
@@ -44,7 +45,14 @@ _LINE = 64
 ROWS_MIN = 2048
 """Fewer rows are expanded by one alone."""
 
+ROUNDS = 8
+"""A level is expanded in so many rounds: what the first lacks is asked for during the next."""
+
 _RECENT = 1 << 16
+
+
+_NONE = np.empty(0, np.int64)
+_NO_QUESTIONS = np.empty((0, 4), np.int64)
 
 
 def _apart(counters: Ints) -> Ints:
@@ -53,48 +61,20 @@ def _apart(counters: Ints) -> Ints:
     return np.zeros(len(counters) + 2 * around, counters.dtype)[around:-around]
 
 
-def cores() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-class Crew:
-    """`count` threads, the caller's own among them."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self._pool = ThreadPoolExecutor(max_workers=max(1, count - 1), thread_name_prefix="search")
-
-    def each(self, call: Callable[[int], T]) -> list[T]:
-        """Return `call(k)` of every worker k, all at work at once."""
-        others = [self._pool.submit(call, k) for k in range(1, self.count)]
-        try:
-            first = call(0)
-        finally:
-            done = [other.exception() for other in others]
-        for problem in done:
-            if problem is not None:
-                raise problem
-        return [first, *(other.result() for other in others)]
-
-    def over(self, begin: int, end: int, call: Callable[[int, int], T]) -> list[T]:
-        """Return `call(from, to)` of each worker's piece of begin to end, in their order."""
-        bounds = [begin + (end - begin) * k // self.count for k in range(self.count + 1)]
-        return self.each(lambda k: call(bounds[k], bounds[k + 1]))
-
-    def close(self) -> None:
-        self._pool.shutdown()
-
-
 class Together:
-    """Levels of one search, expanded and put into `states` by a crew."""
+    """Levels of one search, expanded and put into `states` by a crew.
+
+    `ahead`: what else can be done while others expand, once there are new answers.
+    """
 
     def __init__(self, crew: Crew, expander: Expander, states: RowSet) -> None:
         self._crew, self._expander, self._states = crew, expander, states
         self._step = ROOM // 16
         self._lookup: Any = None
+        # The first of the last level's rows that were found last, and what waits to be one.
+        self._late = 0
+        self._aside: list[tuple[U64, U8]] = []
+        self.ahead: Callable[[], None] = lambda: None
         self._deliveries: list[Deliveries] = []
         self._buffers()
 
@@ -109,6 +89,7 @@ class Together:
         self._recent = np.zeros((count, _RECENT), np.uint64)
         self._info = np.empty((count, _PIECE), np.int64)
         self._source = np.empty((count, _PIECE), np.int64)
+        self._via = np.zeros((count, ROOM), np.uint8)
         self._todo = np.zeros((count, _LISTED, 5), np.int64)
         self._looped = np.zeros((count, _PIECE), np.int64)
         self._redo = np.empty((count, ROOM), np.int64)
@@ -144,9 +125,10 @@ class Together:
         """Give each worker counters of its own."""
         if self._lookup is self._expander.lookup:
             return
-        self._lookup = self._expander.lookup
+        tables, self._lookup = self._expander.tables, self._expander.lookup
+        self._sparse = tables.cells.sparse, tables.adds_table.sparse
         if not self._deliveries:
-            claim = self._expander.tables.claim
+            claim = tables.claim
             self._deliveries = [Deliveries(claim) for _ in range(self._crew.count)]
             links = (self._expander.shape.members + 1) ** 2
             self._scratch = np.zeros((self._crew.count, 2, links + _LINE), np.int64)
@@ -163,38 +145,35 @@ class Together:
 
         `joint`: as `Expander.successors` takes it.
         """
-        expander, crew = self._expander, self._crew
-        pending = [(begin, end)]
-        # They are asked for when all others are done: many lack the same.
-        later = [np.empty(0, np.int64)]
-        while pending:
-            at, upto = pending.pop()
+        expander, tables = self._expander, self._expander.tables
+        numbers = _NONE if joint is None else joint
+        # Those that follow from rows which had to wait know what is new: they lack answers first.
+        late = max(begin, min(self._late, end))
+        first = min(end, late + ROWS_MIN)
+        left = [(begin, late), (first, end)]
+        lacking, asked, found = expander.known(
+            self._rows, np.arange(late, first), joint, begin, self._put_aside
+        )
+        yield found
+        while left:
+            at, upto = left.pop()
             if upto - at < ROWS_MIN:
-                yield from self._alone(np.arange(at, upto), begin, joint)
+                lacking = np.concatenate([lacking, np.arange(at, upto)])
                 continue
             self._renew()
             self._read()
             # Who sorts out must know how large the table is.
             room = self._room_for(end - begin)
-            step = min(self._step, (upto - at + crew.count - 1) // crew.count)
-            bounds = [min(at + k * step, upto) for k in range(crew.count + 1)]
-            if bounds[-1] < upto:
-                pending.append((bounds[-1], upto))
-            nothing = np.empty(0, np.int64)
-            numbers = nothing if joint is None else joint
-
-            def work(k: int) -> tuple[int, int, int, int]:
-                return self._expand(k, bounds[k], bounds[k + 1], numbers, begin, room)  # noqa: B023
-
-            done = crew.each(work)
-            pending += [
+            least = max(2 * ROWS_MIN, (end - begin) // ROUNDS)
+            now, effort = self._now(asked)
+            bounds = self._bounds(at, upto, least, effort)
+            left.append((bounds[-1], upto))
+            done = self._round(bounds, numbers, begin, room, asked[:now])
+            left += [
                 (done[k][0], bounds[k + 1])
-                for k in reversed(range(crew.count))
+                for k in reversed(range(len(done)))
                 if done[k][0] < bounds[k + 1]
             ]
-            self._add_up()
-            for one in self._deliveries:
-                one.made_room()
             each = [n for _, n, _, _ in done]
             expander.loops += sum(loops for *_, loops in done)
             self._insert(each)
@@ -202,35 +181,95 @@ class Together:
             yield found
             expanded = sum(after - first for (after, *_), first in zip(done, bounds, strict=False))
             self._step = max(64, min(room, int(0.8 * room * expanded / max(found, expanded, 1))))
-            redo = [self._redo[k, :redone] for k, (_, _, redone, _) in enumerate(done)]
-            again = np.concatenate(redo)
+            again = [self._redo[k, :redone] for k, (_, _, redone, _) in enumerate(done)]
             if expanded == 0:
                 # Not one fits: whoever is alone makes the room for it.
-                again = np.arange(at, at + 1)
-                pending[-1] = (at + 1, pending[-1][1])
-            later.append(again)
-        if sum(map(len, later)):
-            yield from self._alone(np.concatenate(later), begin, joint)
+                _, upto = left.pop()
+                left.append((at + 1, upto))
+                again.append(np.arange(at, at + 1))
+            if now:
+                self._refresh()
+            picked = np.concatenate([lacking, *again])
+            lacking, more, found = expander.known(self._rows, picked, joint, begin, self._put_aside)
+            asked = np.concatenate([asked[now:], more])
+            yield found
+        if len(asked):
+            tables.fill(asked)
+            self._refresh()
+        self._late = self._states.count
+        self._take_aside()
+        yield from self._alone(lacking, begin, joint)
+
+    def _refresh(self) -> None:
+        """Read the tables anew."""
+        tables = self._expander.tables
+        tables.claim(0)
+        if tables.outgrown():
+            self._take_aside()
+        self._expander.refresh()
+
+    def _now(self, asked: Ints) -> tuple[int, int]:
+        """Return how many questions the first answers in the next round, and what that takes.
+
+        As much as others expand meanwhile, at most: they end a round when their room is full.
+        """
+        efforts = np.cumsum(self._expander.tables.effort(asked))
+        now = int(np.searchsorted(efforts, self._step, side="right"))
+        now = min(len(asked), max(1, now))
+        return now, int(efforts[now - 1]) if now else 0
+
+    def _bounds(self, at: int, upto: int, least: int, effort: int) -> list[int]:
+        """Return where each worker's rows of a round begin, and where the last one's end.
+
+        `effort`: what the first has to do beside, in rows; so it gets so many less.
+        """
+        count = self._crew.count
+        rows = min(upto - at, max(least, effort))
+        each = min(self._step, -(-(rows + effort) // count))
+        first = max(0, each - effort)
+        other = min(each, max(1, -(-(rows - first) // (count - 1))))
+        return [at, *(min(upto, at + first + k * other) for k in range(count))]
+
+    def _round(
+        self, bounds: list[int], joint: Ints, base: int, room: int, asked: Ints
+    ) -> list[tuple[int, int, int, int]]:
+        """Let all expand, the first once it has the answers; return what `_expand` does of each."""
+        tables = self._expander.tables
+
+        def work(k: int) -> tuple[int, int, int, int]:
+            if k == 0 and len(asked):
+                tables.fill(asked)
+                self.ahead()
+            return self._expand(k, bounds[k], bounds[k + 1], joint, base, room)
+
+        if len(asked):
+            with tables.held(), given_way():
+                done = self._crew.each(work)
+        else:
+            done = self._crew.each(work)
+        self._add_up()
+        for one in self._deliveries:
+            one.made_room()
+        return done
 
     def _expand(
         self, k: int, begin: int, end: int, joint: Ints, base: int, room: int
     ) -> tuple[int, int, int, int]:
         """Return (first row not done, successors, rows to redo, loops) of one worker."""
         expander, states = self._expander, self._states
-        tables, sets = expander.tables, expander.sets
+        sets = expander.sets
         self._counts[k] = 0
         at, found, redone, loops = begin, 0, 0, 0
         # Piece by piece: what was written is sorted out while it is at hand.
         while at < end:
             after, n, _, again, idle = expansion.expand(
                 self._lookups[k],
-                tables.cells.sparse,
-                tables.adds_table.sparse,
+                *self._sparse,
                 sets,
                 None if sets is None else self._deliveries[k].arrays,
                 expander.shape,
                 states.rows,
-                np.empty(0, np.int64),
+                _NONE,
                 at,
                 end,
                 joint,
@@ -244,6 +283,8 @@ class Together:
                 self._looped[k],
                 self._scratch[k],
                 expander.quiet,
+                expander.marks,
+                self._via[k, found:],
             )
             self._sort_out(k, found, found + n)
             found, redone, loops = found + n, redone + again, loops + idle
@@ -253,9 +294,12 @@ class Together:
         return at, found, redone, loops
 
     def _add_up(self) -> None:
+        tables = self._expander.tables
+        # The tables may have grown since they were read.
+        taken = tables.out["taken"].array
         for one in self._lookups:
-            self._lookup.taken[:] += one.taken
-            self._lookup.event_taken[:] += one.event_taken
+            taken[: len(one.taken)] += one.taken
+            tables.event_taken += one.event_taken
             one.taken[:] = 0
             one.event_taken[:] = 0
 
@@ -265,12 +309,23 @@ class Together:
             one.count_into(self._expander.tables.out["taken"].array)
 
     def _alone(self, rows: Ints, base: int, joint: Ints | None) -> Iterator[int]:
-        states = self._states
         for batch in self._expander.successors(
-            lambda: states.rows, 0, len(rows), joint, rows, joint_base=base
+            self._rows, 0, len(rows), joint, rows, joint_base=base
         ):
-            states.insert(batch.rows, len(batch.rows))
+            self._states.insert(batch.rows, len(batch.rows), batch.via)
             yield len(batch.rows)
+
+    def _rows(self) -> U64:
+        return self._states.rows
+
+    def _put_aside(self, batch: Batch) -> None:
+        self._aside.append((batch.rows.copy(), batch.via.copy()))
+
+    def _take_aside(self) -> None:
+        """Insert what was put aside, as rows are packed now."""
+        for rows, via in self._aside:
+            self._states.insert(rows, len(rows), via)
+        self._aside.clear()
 
     # -- the set of rows -----------------------------------------------------------------
 
@@ -282,7 +337,7 @@ class Together:
         aside = self._insert_single(ends) if states.is_direct else self._insert_wide(ends, found)
         for k, count in enumerate(aside):
             if count:
-                states.insert(self._left_of(k, count), count)
+                states.insert(*self._left_of(k, count))
 
     def _insert_single(self, ends: list[int]) -> list[int]:
         states, counts = self._states, self._counts
@@ -306,17 +361,19 @@ class Together:
         states, crew, places, out = self._states, self._crew, self._places, self._out
         room, table = max(1, *found), states.table
         ways = (self._hashes, self._order, self._counts)
+        via, marks = self._via, (states.marks.found, states.marks.begin)
 
         def insert(k: int) -> int:
             where = (k, table, states.shift, ends[k], states.rows, states.count, room)
-            return int(shares.insert_wide(out, *ways, *where, places, self._left[k]))
+            return int(shares.insert_wide(out, *ways, *where, places, self._left[k], via, *marks))
 
         aside = crew.each(insert)
         new = crew.each(lambda k: int(shares.count_new(places[k], found[k])))
         firsts = [states.count + sum(new[:k]) for k in range(crew.count)]
 
         def settle(k: int) -> None:
-            shares.settle_wide(out[k], found[k], places[k], table, states.rows, firsts[k])
+            rows = (table, states.rows, firsts[k])
+            shares.settle_wide(out[k], found[k], places[k], *rows, via[k], *marks)
 
         crew.each(settle)
         states.count += sum(new)
@@ -329,15 +386,15 @@ class Together:
         if states.is_direct:
             shares.sort_out_single(rows, begin, count, shift, recent, hashes, counts)
         else:
-            lists = (hashes, self._order[k], counts, self._places[k])
+            lists = (hashes, self._order[k], counts, self._places[k], self._via[k])
             shares.sort_out_wide(rows, begin, count, shift, recent, *lists)
 
-    def _left_of(self, k: int, count: int) -> npt.NDArray[np.uint64]:
-        """Return the rows that part k had no place for."""
+    def _left_of(self, k: int, count: int) -> tuple[U64, int, U8 | None]:
+        """Return the rows that part k had no place for, their number, and their marks."""
         if self._states.is_direct:
-            return self._hashes[0, k, :count].reshape(-1, 1).copy()
-        where = self._left[k, :count]
-        return np.ascontiguousarray(self._out[where[:, 0], where[:, 1]])
+            return self._hashes[0, k, :count].reshape(-1, 1).copy(), count, None
+        worker, own = self._left[k, :count].T
+        return np.ascontiguousarray(self._out[worker, own]), count, self._via[worker, own]
 
     def take_in(self, found: list[npt.NDArray[np.uint64]]) -> None:
         """Insert rows that each worker is given."""

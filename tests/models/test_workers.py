@@ -14,10 +14,11 @@ from models.catalogue import ENTRIES
 from models.check import check
 from models.engine import rowset, watching
 from models.engine import workers as room
+from models.engine.crew import Crew
 from models.engine.rowset import RowSet
 from models.engine.search import Search
 from models.engine.stopping import Limits
-from models.engine.workers import Crew, Together
+from models.engine.workers import Together
 from models.memory import Budget
 from models.properties import always_each, always_pair
 from models.report import Report

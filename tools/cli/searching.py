@@ -61,7 +61,7 @@ class Settings:
 
     def at_once(self) -> int:
         """Return how many workers search."""
-        from models.engine.workers import cores
+        from models.engine.crew import cores
 
         return self.workers or min(cores(), WORKERS_MOST)
 

@@ -1,0 +1,123 @@
+"""Steps that another order makes good are not written, and nothing else is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from models.engine import space as space_room
+from models.engine import workers as workers_room
+from models.engine.coverage import coverage_of
+from models.engine.rowset import RowSet
+from models.engine.search import Search
+from models.engine.sleeping import Marks
+from models.memory import Budget
+from models.worlds.join import build as build_join
+from tests.models.compare import explored, same_search
+from tests.models.random_models import SETS, Plan, build, plans
+from tests.models.test_contents import JOIN_IN_LITTLE, STATES_MAX, always_numbered, expiring
+
+
+@contextmanager
+def asleep_if_possible() -> Iterator[None]:
+    """Let contents be numbered, and rows have marks, in the smallest world, too."""
+    wide = partial(RowSet, numbered=True)
+    with always_numbered(), mock.patch.object(space_room, "RowSet", wide):
+        yield
+
+
+@contextmanager
+def awake() -> Iterator[None]:
+    with mock.patch.object(Search, "_may_sleep", return_value=False):
+        yield
+
+
+@given(plans(networks=tuple(SETS)))
+def test_all_is_found_and_counted_that_the_reference_finds(plan: Plan) -> None:
+    """States, levels, steps, and how often each was taken; with crashes, splits, a monitor."""
+    found = explored(build(plan), STATES_MAX)
+    assume(found is not None)
+
+    with asleep_if_possible():
+        same_search(build(plan), found)
+
+
+@given(plans(networks=tuple(SETS)), st.integers(0, 30))
+def test_so_it_is_where_messages_expire(plan: Plan, salt: int) -> None:
+    """What one member makes useless may be what another one was about to hear."""
+    world = expiring(plan, salt)
+    found = explored(world, STATES_MAX)
+    assume(found is not None)
+
+    with asleep_if_possible():
+        same_search(world, found)
+
+
+@given(plans(networks=tuple(SETS)))
+def test_several_workers_leave_out_as_much_and_no_more(plan: Plan) -> None:
+    found = explored(build(plan), STATES_MAX)
+    assume(found is not None)
+    assert found is not None
+
+    with asleep_if_possible(), mock.patch.object(workers_room, "ROWS_MIN", 1):
+        search = Search(build(plan), stop_at_violation=False, workers=2)
+        search.run()
+
+    sizes = tuple(int(size) for size in np.diff(search.found.levels))
+    assert (found.levels, found.generated) == (sizes, search.found.generated)
+
+
+def written(search: Search) -> int:
+    """Search, and return how many successors were put into the set of rows."""
+    count = 0
+    insert = RowSet.insert
+
+    def counted(self: RowSet, rows: Any, many: int, *marks: Any) -> Any:
+        nonlocal count
+        count += many
+        return insert(self, rows, many, *marks)
+
+    with mock.patch.object(RowSet, "insert", counted):
+        search.run()
+    return count
+
+
+@pytest.mark.parametrize("faults", [{}, {"crashes": 0, "partitions": 1}])
+def test_in_join_some_successors_need_not_be_written(faults: dict[str, int]) -> None:
+    one, all_written = (Search(build_join(**{**JOIN_IN_LITTLE, **faults})) for _ in range(2))
+    with asleep_if_possible():
+        few = written(one)
+        with awake():
+            every = written(all_written)
+
+    assert few < every
+    assert one.found.levels == all_written.found.levels
+    assert one.found.generated == all_written.found.generated
+    assert coverage_of(one) == coverage_of(all_written)
+
+
+def test_marks_are_of_one_level() -> None:
+    """Who led to a row is forgotten once its level is expanded."""
+    states, marks = RowSet(2, Budget(1 << 30), room=1 << 12), np.array([1, 2], np.uint8)
+    rows = np.array([[1 << 63, 1], [1 << 63, 2]], np.uint64)
+    states.marks.expand(0, 0)
+    states.insert(rows, 2, marks)
+    states.insert(rows[1:].copy(), 1, np.array([4], np.uint8))
+
+    assert [1, 6] == states.marks.expand(0, 2)[:2].tolist()
+    states.insert(rows, 2, marks)
+    assert [0, 0] == states.marks.expand(2, 4)[:2].tolist()
+
+
+def test_rows_that_nobody_marked_let_nothing_sleep() -> None:
+    marks = Marks()
+
+    assert [0, 0, 0] == marks.expand(5, 8).tolist()
