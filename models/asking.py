@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from itertools import permutations
 from typing import Any
 
 from models.endless import WATCH
+from models.freeze import freeze
 from models.problems import ModelProblem, place_of, raised_at
-from models.properties import Property
+from models.properties import Parts, Property
 from models.view import DOWN, NoMember, View
 
 _OF_STATES = "it must answer for every state; stopped members show DOWN (see view.up)"
@@ -31,9 +32,17 @@ def ask(item: Property, call: Callable[..., Any], *shown: Any) -> bool:
     return answer if type(answer) is bool else _truth(what, call, answer)
 
 
+def part_of(item: Property, part: Callable[[Any], Any], shown: Any) -> Hashable:
+    """Return the part of what is shown that a claim is about, frozen."""
+    what = f"property {item.name!r}, the part that it is about,"
+    found: Hashable = guard(what, lambda: freeze(part(shown)))
+    return found
+
+
 def ask_each(item: Property, shown: Iterable[tuple[Any, ...]]) -> list[bool]:
-    """Return what the claim answers to each of `shown`, as so many calls of `ask` would."""
-    what, holds, answers = f"property {item.name!r}", item.holds, []
+    """Return what the claim answers to each of `shown`, or of the parts that it is about."""
+    holds = item.holds.func if isinstance(item.holds, Parts) else item.holds
+    what, answers = f"property {item.name!r}", []
 
     def call() -> None:
         for one in shown:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -55,7 +54,8 @@ def must(fits: Callable[[Any], bool], wanted: str) -> Callable[[Any, Any, Any], 
 
 def place_of(call: Any) -> str:
     """Return file:line where a function begins, or nothing."""
-    while isinstance(call, functools.partial):
+    # Of a `functools.partial`, or of a claim about parts.
+    while hasattr(call, "func"):
         call = call.func
     code = getattr(call, "__code__", None)
     return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"

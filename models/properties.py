@@ -62,6 +62,17 @@ class Taken:
 
 
 @frozen
+class Parts:
+    """A claim about parts of what two show: it gets `of[0]` of the one and `of[1]` of the other."""
+
+    func: Callable[[Any, Any], Any]
+    of: tuple[Callable[[Any], Any], Callable[[Any], Any]]
+
+    def __call__(self, one: Any, other: Any) -> Any:
+        return self.func(self.of[0](one), self.of[1](other))
+
+
+@frozen
 class Property:
     """A named claim.
 
@@ -83,7 +94,10 @@ class Property:
     @property
     def asks(self) -> tuple[Callable[..., Any], ...]:
         """Return the functions that the claim consists of."""
-        parts = (self.holds, self.premise, self.meanwhile)
+        holds = (
+            (self.holds.func, *self.holds.of) if isinstance(self.holds, Parts) else (self.holds,)
+        )
+        parts = (*holds, self.premise, self.meanwhile)
         return tuple(part for part in parts if part is not None)
 
 
@@ -105,21 +119,41 @@ def always_each(
 
 
 def always_pair(
-    name: str, holds: Callable[[Any, Any], Any], *, among: Sequence[str] | None = None
+    name: str,
+    holds: Callable[[Any, Any], Any],
+    *,
+    among: Sequence[str] | None = None,
+    of: Callable[[Any], Any] | None = None,
 ) -> Property:
     """`holds(a, b)` for every two running members, in both orders, in every state.
 
     The cheapest way to say that members agree: it costs two look-ups instead of a call for
-    each combination of all members.
+    each combination of all members.  `of`: the part of what is shown that the claim is about;
+    `holds` then gets the parts alone, and is asked once for every two different ones.
     """
-    return Property(name, "always", holds, "pair", None if among is None else tuple(among))
+    about = holds if of is None else Parts(holds, (of, of))
+    return Property(name, "always", about, "pair", None if among is None else tuple(among))
 
 
 def always_beside(
-    name: str, holds: Callable[[Any, Any], Any], *, among: Sequence[str] | None = None
+    name: str,
+    holds: Callable[[Any, Any], Any],
+    *,
+    among: Sequence[str] | None = None,
+    of: Callable[[Any], Any] | None = None,
+    of_monitor: Callable[[Any], Any] | None = None,
 ) -> Property:
-    """`holds(shown, monitor)` for every running member and what the monitor shows."""
-    return Property(name, "always", holds, "beside", None if among is None else tuple(among))
+    """`holds(shown, monitor)` for every running member and what the monitor shows.
+
+    `of`, `of_monitor`: the parts of either that the claim is about, as for `always_pair`.
+    """
+    is_whole = of is None and of_monitor is None
+    about = holds if is_whole else Parts(holds, (of or _all_of_it, of_monitor or _all_of_it))
+    return Property(name, "always", about, "beside", None if among is None else tuple(among))
+
+
+def _all_of_it(shown: Any) -> Any:
+    return shown
 
 
 def always_monitor(name: str, holds: Callable[[Any], Any]) -> Property:

@@ -10,7 +10,7 @@ from functools import partial
 
 from joinproto.join.ids import Name
 from joinproto.join.phases import Phase
-from joinproto.join.view import Kind
+from joinproto.join.view import Kind, Position
 from models.properties import (
     Property,
     always,
@@ -46,10 +46,15 @@ def claims(
     return [
         *[always_monitor(claim, partial(_finds_nothing, claim)) for claim in LEDGER],
         *[always_each(claim, partial(_is_right, claim), among=names) for claim in ALONE],
-        always_beside("learned_is_chosen", learned_is_chosen, among=natives),
-        always_beside("nothing_lost", nothing_lost, among=natives),
-        always_beside("closed_is_quiet", closed_is_quiet, among=natives),
-        always_pair("options_agree", options_agree, among=names),
+        *[
+            always_beside(claim.__name__, claim, among=natives, of=of, of_monitor=of_monitor)
+            for claim, of, of_monitor in (
+                (learned_is_chosen, _tip, _chosen),
+                (nothing_lost, _data, _committed),
+                (closed_is_quiet, _serves_in, _chosen),
+            )
+        ],
+        always_pair("options_agree", options_agree, among=names, of=_serves_with),
         *([always("one_view_is_served", one_view_is_served)] if votes else []),
         *[sometimes_one(_said(name), POSSIBLE[name], among=names) for name in reaches],
         *([sometimes_monitor("a frame is committed", _is_committed)] if writes else []),
@@ -146,35 +151,61 @@ def _is_committed(history: History) -> bool:
     return bool(history.committed)
 
 
-def learned_is_chosen(shown: Shown, history: History) -> bool:
+def _tip(shown: Shown) -> Name | None:
+    return shown.tip
+
+
+def _chosen(history: History) -> frozenset[Name]:
+    return history.chosen
+
+
+def learned_is_chosen(tip: Name | None, chosen: frozenset[Name]) -> bool:
     """What a member knows as its tip has been chosen."""
-    return shown.tip is None or shown.tip in history.chosen
+    return tip is None or tip in chosen
 
 
-def nothing_lost(shown: Shown, history: History) -> bool:
+def _data(shown: Shown) -> tuple[Name | None, tuple[Position, ...] | None]:
+    return shown.tip, shown.frames
+
+
+def _committed(history: History) -> frozenset[Position]:
+    return history.committed
+
+
+def nothing_lost(
+    data: tuple[Name | None, tuple[Position, ...] | None], committed: frozenset[Position]
+) -> bool:
     """Whoever is ready in its tip has all that was committed up to there.
 
     So also `no_stale_source`: only who is ready feeds an update.
     """
-    if shown.frames is None or shown.tip is None:
+    tip, frames = data
+    if frames is None or tip is None:
         return True
     return all(
-        frame in shown.frames
-        for frame in history.committed
-        if isinstance(frame.view, Name) and frame.view.number <= shown.tip.number
+        frame in frames
+        for frame in committed
+        if isinstance(frame.view, Name) and frame.view.number <= tip.number
     )
 
 
-def closed_is_quiet(shown: Shown, history: History) -> bool:
+def _serves_in(shown: Shown) -> Name | None:
+    return shown.tip if shown.phase is Phase.ACTIVE else None
+
+
+def closed_is_quiet(tip: Name | None, chosen: frozenset[Name]) -> bool:
     """S2: once the CLOSE is chosen, nobody serves in the view that it closes."""
-    closed = [view.parent for view in history.chosen if view.kind is Kind.CLOSE]
-    return shown.phase is not Phase.ACTIVE or shown.tip not in closed
+    return tip is None or all(view.kind is not Kind.CLOSE or view.parent != tip for view in chosen)
 
 
-def options_agree(one: Shown, other: Shown) -> bool:
+def _serves_with(shown: Shown) -> tuple[Name | None, str]:
+    return _serves_in(shown), shown.options
+
+
+def options_agree(one: tuple[Name | None, str], other: tuple[Name | None, str]) -> bool:
     """I2, for two that are active in the same view."""
-    both = one.phase is Phase.ACTIVE and other.phase is Phase.ACTIVE and one.tip == other.tip
-    return not both or one.options == other.options
+    (tip, options), (other_tip, other_options) = one, other
+    return tip is None or tip != other_tip or options == other_options
 
 
 def one_view_is_served(view: View) -> bool:
