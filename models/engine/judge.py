@@ -7,9 +7,9 @@ of their own.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -157,7 +157,8 @@ class Judge:
         self.broken: dict[tuple[int, int, int, int], list[str]] = {}
         self._pairs: dict[str, Pairs] = {}
         self._ids = Ids(tables.shown, self.watched)
-        self.fears = Fears.of([0] * self.watched, ())
+        self._fears = Fears.of([0] * self.watched, ())
+        self._broken = np.empty((0, 4), np.int64)  # as much of `broken` as they are made of
         self._seen_sets: list[set[int]] = [set() for _ in range(self.watched)]
         self._seen_now = np.zeros(1, np.bool_)
         self.crew: Crew | None = None
@@ -182,7 +183,16 @@ class Judge:
                 self._ask_about_new(claim.property, before, counts)
         if tables.interchange is not None:
             tables.interchange.check_claims(self, known, before, counts)
-        self.fears = Fears.of(counts, self.broken)
+
+    @property
+    def fears(self) -> Fears:
+        """What breaks a claim, of all that was asked about."""
+        if self._fears.counts != tuple(self._tables_for):
+            new = list(islice(self.broken, len(self._broken), None))
+            if new:
+                self._broken = np.concatenate([self._broken, np.array(new, np.int64)])
+            self._fears = Fears.of(self._tables_for, self._broken)
+        return self._fears
 
     def ask_ahead(self) -> None:
         """Ask the local claims about what is new by now; what goes wrong is told by `refresh`."""
@@ -230,8 +240,9 @@ class Judge:
     def watch(self, rows: npt.NDArray[np.uint64], begin: int, end: int) -> npt.NDArray[np.int64]:
         """Return the rows that break a claim about one member or a pair."""
         self.refresh()
-        bad, seen = watch(self.tables, self.fears, rows, begin, end, self.crew)
-        self.mark(self.fears.by_field(seen))
+        fears = self.fears
+        bad, seen = watch(self.tables, fears, rows, begin, end, self.crew)
+        self.mark(fears.by_field(seen))
         self._seen_now = seen
         return bad
 
@@ -310,7 +321,7 @@ class Judge:
             alone = members if item.scope == "each" else monitor
             return any(not ask(item, item.holds, value) for value in alone)
         if item.scope == "beside":
-            pairs = itertools.product(members, monitor)
+            pairs = product(members, monitor)
             return any(not ask(item, item.holds, *pair) for pair in pairs)
         return any(
             i != j and not ask(item, item.holds, one, other)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MAX_MESSAGES = 1 << 20
 
-ROWS_OF_CELL, ROWS_OF_KNOWN, ROWS_OF_CONTENT = 250, 100, 30
+ROWS_OF_CELL, ROWS_OF_KNOWN, ROWS_OF_CONTENT = 250, 30, 20
 """So many rows are expanded while a member answers, an answer is looked up, a content is numbered:
 about, in `join`; it decides how the work is shared, and nothing else."""
 

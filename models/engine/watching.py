@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from numba import njit
 
 from models.engine.arrays import Arrays
 from models.engine.crew import Crew
+
+Ints = npt.NDArray[np.int64]
 
 _BAD_MOST = 1 << 16
 """Room for so many rows that break a claim, at first."""
@@ -34,16 +36,15 @@ class Fears:
     conflicts: npt.NDArray[np.uint64]
 
     @classmethod
-    def of(cls, counts: Sequence[int], broken: Iterable[Sequence[int]]) -> Fears:
+    def of(cls, counts: Sequence[int], broken: Ints | Sequence[Sequence[int]]) -> Fears:
         """`broken`: rows (field, number, other field, other number)."""
-        broken = list(broken)
         base = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
         total = max(2, sum(counts))
         # No column where nothing is feared: then there is nothing to compare in a row.
-        width = (total + 63) // 64 if broken or total <= 64 else 0
+        width = (total + 63) // 64 if len(broken) or total <= 64 else 0
         conflicts = np.zeros((total, width), np.uint64)
-        if broken:
-            one, number, other, other_number = np.array(broken, np.int64).T
+        if len(broken):
+            one, number, other, other_number = np.asarray(broken, np.int64).T
             other_at = base[other] + other_number
             bits = np.uint64(1) << (other_at & 63).astype(np.uint64)
             np.bitwise_or.at(conflicts, (base[one] + number, other_at >> 6), bits)

@@ -168,7 +168,8 @@ class Together:
             now, effort = self._now(asked)
             bounds = self._bounds(at, upto, least, effort)
             left.append((bounds[-1], upto))
-            done = self._round(bounds, numbers, begin, room, asked[:now])
+            is_last = now == len(asked)
+            done = self._round(bounds, numbers, begin, room, asked[:now], is_last=is_last)
             left += [
                 (done[k][0], bounds[k + 1])
                 for k in reversed(range(len(done)))
@@ -231,7 +232,14 @@ class Together:
         return [at, *(min(upto, at + first + k * other) for k in range(count))]
 
     def _round(
-        self, bounds: list[int], joint: Ints, base: int, room: int, asked: Ints
+        self,
+        bounds: list[int],
+        joint: Ints,
+        base: int,
+        room: int,
+        asked: Ints,
+        *,
+        is_last: bool,
     ) -> list[tuple[int, int, int, int]]:
         """Let all expand, the first once it has the answers; return what `_expand` does of each."""
         tables = self._expander.tables
@@ -239,7 +247,8 @@ class Together:
         def work(k: int) -> tuple[int, int, int, int]:
             if k == 0 and len(asked):
                 tables.fill(asked)
-                self.ahead()
+                if is_last:
+                    self.ahead()
             return self._expand(k, bounds[k], bounds[k + 1], joint, base, room)
 
         if len(asked):
