@@ -89,6 +89,9 @@ class Shown:
 
 NEVER = 10**9
 
+UNHURRIED = Pace()
+"""How long ballots take, and whose turn it is, where time is no part of a state."""
+
 
 @define
 class Node:
@@ -266,7 +269,6 @@ class Node:
     def _perform(self, member: MemberState, batch: Batch) -> Iterator[Any]:
         """Do what the member asks for, and go on from there."""
         ready_in = None if self.state is None else self.state.ready_in
-        self._remember(member)
         host = Host(self, member, member.ready_in not in (None, ready_in))
         if HostLapse.PERSIST_FIRST in self.plan.lapses:
             yield from host.tell(batch.sends)
@@ -355,7 +357,7 @@ class Node:
             closes_until=None if member.closes_until is None else self._until(),
             tries=0,
             says_at=None,
-            pace=Pace(),
+            pace=UNHURRIED,
         )
 
     def _former_seat(self) -> Seat:
