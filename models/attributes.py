@@ -20,7 +20,7 @@ def fields(kind: type) -> tuple[str, ...]:
 
 def parts_getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     """Return what gives the attributes of these names, all together."""
-    if len(names) > 1:
+    if len(names) > 1 and all(name.isidentifier() for name in names):
         return attrgetter(*names)
     return lambda value: tuple([getattr(value, name) for name in names])
 

@@ -34,11 +34,10 @@ def freeze_all(values: Iterable[Any]) -> tuple[Hashable, ...]:
     values = tuple(values)
     walk = Walk()
     found = tuple(frozen_parts(values, walk))
-    if len(walk.met) > 1:
-        ids = Counter(map(id, walk.met))
-        if len(ids) < len(walk.met):
-            walk = Walk(frozenset(key for key, count in ids.items() if count > 1))
-            return tuple(frozen_parts(values, walk))
+    ids = [*map(id, walk.met)]
+    if len(set(ids)) < len(ids):
+        walk = Walk(frozenset(key for key, count in Counter(ids).items() if count > 1))
+        return tuple(frozen_parts(values, walk))
     return found
 
 

@@ -93,7 +93,7 @@ def has_order(value: Any) -> bool:
     """
     kind = type(value)
     if kind is tuple:
-        return any(has_order(item) for item in value if type(item) not in SAME)
+        return any(map(has_order, value))
     if kind is frozenset:
         return len(value) > 1 or any(map(has_order, value))
     return kind is Frozen and value.whole is None and has_order(value.parts)

@@ -50,6 +50,8 @@ HOLD = "hold plain values, tuples, lists, dicts, sets, enums, dataclasses or fro
 
 
 class _Bool(Way):
+    is_remembered = True
+
     def freeze(self, value: Any, walk: Walk) -> Any:
         return TRUE if value else FALSE
 

@@ -141,8 +141,9 @@ class MemberCode:
             return tuple(found)
         if self._has_choices:
             offered = self._offered(local)
-            ask = partial(self._offered, local)
-            self.twice.again(Question("choices()", str, offered, ask, between_choices))
+            if self.twice.is_due():
+                ask = partial(self._offered, local)
+                self.twice.again(Question("choices()", str, offered, ask, between_choices))
             found += offered
         if self._steps.crash_points:
             found.append(Choice(CRASH, fair=False, fault=True))
@@ -184,7 +185,8 @@ class MemberCode:
             return self.objects.value(self.objects.guarded(what, call), what)
 
         shown = ask()
-        self.twice.again(Question(what, str, shown, ask, between_shown))
+        if self.twice.is_due():
+            self.twice.again(Question(what, str, shown, ask, between_shown))
         return shown
 
     def _come_so_far(self, local: LocalState) -> int:

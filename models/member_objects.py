@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, NoReturn
 
-from models.attributes import attributes
+from models.attributes import attributes, parts_getter
 from models.endless import WATCH
 from models.freeze import freeze, freeze_all, thaw_all
 from models.problems import ModelProblem, raised_at
@@ -43,6 +43,7 @@ class MemberObjects:
         for item in self.persistent:
             if item not in self.names:
                 raise self.problem(f"persistent names {item!r}, which is not an attribute")
+        self._values_of, self._disk_of = parts_getter(self.names), parts_getter(self.persistent)
         self._methods = {name for name in OPTIONAL if callable(getattr(fresh, name, None))}
         self._plain = not hasattr(fresh, "__dict__")
         made = self.values(fresh)
@@ -93,15 +94,17 @@ class MemberObjects:
         """Return the attributes of an object, frozen, in the order of `names`."""
         if not self._plain and (extra := set(attributes(member)) ^ set(self.names)):
             raise self._comes_or_goes(min(extra))
-        return self._frozen(member, self.names)
+        return self._frozen(member, self.names, self._values_of)
 
     def disk(self, member: Any) -> tuple[Hashable, ...]:
         """Return the durable ones, frozen, in the order of `persistent`."""
-        return self._frozen(member, self.persistent)
+        return self._frozen(member, self.persistent, self._disk_of)
 
-    def _frozen(self, member: Any, names: tuple[str, ...]) -> tuple[Hashable, ...]:
+    def _frozen(
+        self, member: Any, names: tuple[str, ...], values_of: Callable[[Any], tuple[Any, ...]]
+    ) -> tuple[Hashable, ...]:
         try:
-            return freeze_all([getattr(member, name) for name in names])
+            return freeze_all(values_of(member))
         except (AttributeError, ModelProblem, RecursionError):
             for name in names:
                 self._refuse_attribute(member, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
+from types import GeneratorType
 from typing import Any
 
 from attrs import evolve
@@ -137,13 +138,7 @@ class Steps:
             if answer is NOT_ENABLED:
                 return None
             if answer is not None:
-                self._refuse_text(answer, what)
-                if not isinstance(answer, Iterable):
-                    raise self.objects.problem(
-                        f"{what} returned {answer!r}",
-                        next="return effects, None or NOT_ENABLED; one effect in a list",
-                        method=what,
-                    )
+                self._require_effects(answer, what)
                 for effect in answer:
                     if type(effect) is Send:
                         sent.append(
@@ -183,6 +178,8 @@ class Steps:
         values = self.objects.values(member)
         labels = tuple(rules)
         step = Outcome(LocalState(True, values, disk), tuple(sent), tuple(recorded), rules=labels)
+        # The last effect leaves all done that the step does.
+        del points[-1:]
         if not points:
             return (step,)
         outcomes = [step]
@@ -233,6 +230,17 @@ class Steps:
             )
         return name
 
+    def _require_effects(self, answer: Any, what: str) -> None:
+        if type(answer) in (GeneratorType, list, tuple):
+            return
+        self._refuse_text(answer, what)
+        if not isinstance(answer, Iterable):
+            raise self.objects.problem(
+                f"{what} returned {answer!r}",
+                next="return effects, None or NOT_ENABLED; one effect in a list",
+                method=what,
+            )
+
     def _refuse_text(self, answer: Any, what: str) -> None:
         # A text is iterable: it would be read letter by letter.
         if isinstance(answer, (str, bytes)):
@@ -254,23 +262,23 @@ class Steps:
 
         No state knows that order.  Gone through backwards it is asked again at the same time.
         """
-        question = Question(
-            _method(event),
-            partial(_asked, event),
-            outcomes,
-            partial(self._run, local, event),
-            self._between,
-        )
+        is_due = self._twice.is_due()
         if not self._has_order(local, event):
-            self._twice.again(question)
+            if is_due:
+                self._twice.again(self._question(local, event, outcomes))
             return
         calls = self.objects.calls
         try:
             others = self._run(local, event, backwards=True)
         finally:
             self.objects.calls = calls
-        self._twice.again(question, is_settled=outcomes == others)
-        if (outcomes or ())[:1] == (others or ())[:1]:
+        is_same = outcomes == others
+        if is_same and not is_due:
+            return
+        question = self._question(local, event, outcomes)
+        if is_due:
+            self._twice.again(question, is_settled=is_same)
+        if is_same or (outcomes or ())[:1] == (others or ())[:1]:
             return
         one, other = self._whatever_order(outcomes), self._whatever_order(others)
         if one != other:
@@ -283,6 +291,17 @@ class Steps:
                 next=ORDER,
                 method=_method(event),
             )
+
+    def _question(
+        self, local: LocalState, event: Hashable, outcomes: tuple[Outcome, ...] | None
+    ) -> Question:
+        return Question(
+            _method(event),
+            partial(_asked, event),
+            outcomes,
+            partial(self._run, local, event),
+            self._between,
+        )
 
     def _has_order(self, local: LocalState, event: Hashable) -> bool:
         """Return whether a dict or a set is gone through, of the member's or of the event."""

@@ -94,20 +94,18 @@ class AskedTwice:
     reach: Shared = Factory(lambda: Shared([]))
     _repetition: Repetition = Factory(Repetition)
 
-    def again(
-        self,
-        question: Question,
-        *,
-        is_settled: bool = False,
-    ) -> None:
-        """Put a question again, if its turn has come, and keep it for the end.
+    def is_due(self) -> bool:
+        """Count a question that was answered, and return whether it is to be put `again`."""
+        return self._repetition.is_due()
+
+    def again(self, question: Question, *, is_settled: bool = False) -> None:
+        """Put a question again, and keep it for the end.
 
         `is_settled`: it was put again by now, in another way, and got the same answer.
         """
-        if self._repetition.is_due():
-            self._repetition.keep(question)
-            if not is_settled:
-                self.compare(question)
+        self._repetition.keep(question)
+        if not is_settled:
+            self.compare(question)
 
     def ask_again(self, *, as_at_first: bool = False) -> None:
         """Put the first questions once more; raises `ModelProblem` for another answer.

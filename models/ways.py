@@ -30,12 +30,28 @@ class Walk:
 
 def frozen_in(value: Any, walk: Walk) -> Any:
     """Return `value` frozen, as part of what the walk freezes."""
-    kind = type(value)
-    if kind in SAME:
+    if type(value) in SAME:
         return value
     known = _memory.get(id(value))
-    if known is not None and known[0] is value:
-        return known[1]
+    return known[1] if known is not None and known[0] is value else _taken_apart(value, walk)
+
+
+def frozen_parts(values: Iterable[Any], walk: Walk) -> list[Any]:
+    """Return values frozen, each as part of what the walk freezes."""
+    # As `frozen_in` does: a call for each part would take longer than the rest.
+    memory = _memory.get
+    return [
+        value
+        if type(value) in SAME
+        else known[1]
+        if (known := memory(id(value))) is not None and known[0] is value
+        else _taken_apart(value, walk)
+        for value in values
+    ]
+
+
+def _taken_apart(value: Any, walk: Walk) -> Any:
+    kind = type(value)
     way = WAYS.get(kind) or _way_of(kind)
     if not way.can_change:
         met = len(walk.met)
@@ -54,21 +70,6 @@ def frozen_in(value: Any, walk: Walk) -> Any:
             return Frozen(Named, (number, way.freeze(value, walk)))
     walk.met.append(value)
     return one(way.freeze(value, walk))
-
-
-def frozen_parts(values: Iterable[Any], walk: Walk) -> list[Any]:
-    """Return values frozen, each as part of what the walk freezes."""
-    found: list[Any] = []
-    for value in values:
-        if type(value) in SAME:
-            found.append(value)
-            continue
-        known = _memory.get(id(value))
-        if known is not None and known[0] is value:
-            found.append(known[1])
-        else:
-            found.append(frozen_in(value, walk))
-    return found
 
 
 def one(found: Frozen) -> Frozen:

@@ -6,7 +6,6 @@ Source: join protocol, section 3.
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any, cast
 
 from attrs import define, field, fields, frozen
 
@@ -153,9 +152,9 @@ values_of = attrgetter(*(item.name for item in fields(Known)))
 def frozen_copy(it: Known) -> MemberState:
     """Return what `it` knows as a state."""
     # A step makes one: the frozen class sets its fields in three times the time.
-    copy: Any = Known(*values_of(it))
+    copy: MemberState = Known(*values_of(it))  # type: ignore[assignment]
     copy.__class__ = MemberState
-    return cast("MemberState", copy)
+    return copy
 
 
 def by_name(seat: Seat) -> str:

@@ -129,10 +129,12 @@ class Facts:
         if self.kind in (Kind.FOUND, Kind.RESTART):
             # I1 begins anew.  Otherwise: N reached once, everybody dies, one restarts with
             # `activated` from before and serves alone.
-            require(f"activated of a {self.kind.name}", not self.activated, True, "False (W1)")
+            if self.activated:
+                raise Malformed(f"activated of a {self.kind.name}", True, "False (W1)")
             count = len(self.members)
-            expected = f"at least wait_for, {self.wait_for} (I1)"
-            require(f"members of a {self.kind.name}", count >= self.wait_for, count, expected)
+            if count < self.wait_for:
+                expected = f"at least wait_for, {self.wait_for} (I1)"
+                raise Malformed(f"members of a {self.kind.name}", count, expected)
 
 
 @frozen(kw_only=True, cache_hash=True)
@@ -313,22 +315,21 @@ def verify_id(view: View, digest: Digest = by_hash) -> None:
 def verify_successor(parent: View, view: View) -> None:
     """Raise `Malformed` unless `view` may stand directly behind `parent`."""
     kind = view.kind
-    require(
-        "parent", view.parent == parent.id, Said(short(view.parent)), f"{short(parent.id)}, the tip"
-    )
-    require(
-        "number", view.number == parent.number + 1, view.number, f"{parent.number + 1}, the next"
-    )
-    may_follow = parent.is_open or kind is Kind.RESTART
-    require(f"kind behind a {parent.kind.name}", may_follow, Said(kind.name), "RESTART")
+    # At each view that is learned: words only where it is wrong.
+    if view.parent != parent.id:
+        raise Malformed("parent", Said(short(view.parent)), f"{short(parent.id)}, the tip")
+    if view.number != parent.number + 1:
+        raise Malformed("number", view.number, f"{parent.number + 1}, the next")
+    if not parent.is_open and kind is not Kind.RESTART:
+        raise Malformed(f"kind behind a {parent.kind.name}", Said(kind.name), "RESTART")
     _require_kept("cluster_name", parent, view)
     _require_known(view.electors, parent.electors | view.members)
     if kind is not Kind.RESTART:
         # A CHANGE that forgot N would let a part of the founders serve before the rest came.
         _require_kept("wait_for", parent, view)
         _require_kept("options_digest", parent, view)
-        not_lost = view.activated or not parent.activated
-        require(f"activated of a {kind.name}", not_lost, False, "True, as its parent says")
+        if parent.activated and not view.activated:
+            raise Malformed(f"activated of a {kind.name}", False, "True, as its parent says")
     if kind is Kind.CLOSE:
         _require_kept("members", parent, view)
         _require_kept("electors", parent, view)
@@ -341,9 +342,8 @@ def verify_successor(parent: View, view: View) -> None:
 
 def _require_kept(name: str, parent: View, view: View) -> None:
     found, expected = getattr(view, name), getattr(parent, name)
-    require(
-        f"{name} of a {view.kind.name}", found == expected, found, f"{expected!r}, the parent's"
-    )
+    if found != expected:
+        raise Malformed(f"{name} of a {view.kind.name}", found, f"{expected!r}, the parent's")
 
 
 def _require_id(what: str, value: object) -> None:
@@ -368,8 +368,9 @@ def _require_one_name_a_store(seats: frozenset[Seat]) -> None:
     # A store that sits under two names is a copied disk, and would vote twice.
     stores = sorted((seat.store_id, seat.member) for seat in seats)
     for (store, name), (other, other_name) in pairwise(stores):
-        found = Said(f"{store} at {name} and at {other_name}")
-        require("store_id", store != other, found, "one member for each store")
+        if store == other:
+            found = Said(f"{store} at {name} and at {other_name}")
+            raise Malformed("store_id", found, "one member for each store")
 
 
 def _require_known(electors: frozenset[Seat], known: frozenset[Seat]) -> None:

@@ -8,7 +8,7 @@ come", at any moment.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from attrs import define, evolve, frozen
 
@@ -88,6 +88,9 @@ class Shown:
 
 
 NEVER = 10**9
+
+UNHURRIED = Pace()
+"""How long ballots take, and whose turn it is, where time is no part of a state."""
 
 
 @define
@@ -204,7 +207,8 @@ class Node:
             case Arrived(sender, Hello() as hello):
                 return self._meet(member, sender, hello)
             case Arrived(sender, message):
-                return self._step(member, steps.receive, 0, sender, cast("Message", message))
+                said: Message = message
+                return self._step(member, steps.receive, 0, sender, said)
         raise AssertionError(event)
 
     def _meet(self, member: MemberState, sender: str, hello: Hello) -> Iterator[Any]:
@@ -266,7 +270,6 @@ class Node:
     def _perform(self, member: MemberState, batch: Batch) -> Iterator[Any]:
         """Do what the member asks for, and go on from there."""
         ready_in = None if self.state is None else self.state.ready_in
-        self._remember(member)
         host = Host(self, member, member.ready_in not in (None, ready_in))
         if HostLapse.PERSIST_FIRST in self.plan.lapses:
             yield from host.tell(batch.sends)
@@ -347,16 +350,7 @@ class Node:
             # The process has ended, and what it had in memory with it.
             ended, _ = steps.start(0, self.plan.setup, self.kept)
             member = evolve(ended, phase=member.phase, verdict=member.verdict)
-        # Deadlines come at any moment, so all there is to know is whether there is one.
-        self.state = evolve(
-            member,
-            patience_until=None if member.patience_until is None else 0,
-            # Time is over at any moment, or never: it closes a view that it stays in.
-            closes_until=None if member.closes_until is None else self._until(),
-            tries=0,
-            says_at=None,
-            pace=Pace(),
-        )
+        self.state, _ = step(member, _without_time, self._until())
 
     def _former_seat(self) -> Seat:
         name = self.plan.config.member
@@ -389,6 +383,16 @@ class Node:
         if member.heard.ready:
             told["ready"] = " ".join(sorted(item.member for item in member.heard.ready))
         return told
+
+
+def _without_time(m: Draft, until: int) -> None:
+    """Forget when: deadlines come at any moment, so all there is to know is whether one is set."""
+    m.patience_until = None if m.patience_until is None else 0
+    # Time is over at any moment, or never: it closes a view that it stays in.
+    m.closes_until = None if m.closes_until is None else until
+    m.tries = 0
+    m.says_at = None
+    m.pace = UNHURRIED
 
 
 def _at_once(m: Draft, what: Callable[[Draft, float], None]) -> None:
