@@ -10,6 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from attrs import define
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -19,7 +20,10 @@ from models.engine.coverage import coverage_of
 from models.engine.rowset import RowSet
 from models.engine.search import Search
 from models.engine.sleeping import Marks
+from models.events import NOT_ENABLED, Send
 from models.memory import Budget
+from models.properties import sometimes
+from models.world import World
 from models.worlds.join import build as build_join
 from tests.models.compare import explored, same_search
 from tests.models.random_models import SETS, Plan, build, plans
@@ -121,3 +125,53 @@ def test_rows_that_nobody_marked_let_nothing_sleep() -> None:
     marks = Marks()
 
     assert [0, 0, 0] == marks.expand(5, 8).tolist()
+
+
+@define
+class _Goes:
+    """Comes so far that a message to another one is of no use any more."""
+
+    gone: bool = False
+
+    def choices(self) -> list[str]:
+        return [] if self.gone else ["go"]
+
+    def receive(self, event: Any) -> Any:
+        if event != "go":
+            return NOT_ENABLED
+        self.gone = True
+        return None
+
+    def horizon(self) -> int:
+        return int(self.gone)
+
+
+@define
+class _Hears:
+    """Hears a word, while there is one."""
+
+    heard: bool = False
+
+    def receive(self, event: Any) -> None:
+        self.heard = True
+
+
+class _Says:
+    def start(self) -> Any:
+        return [Send("hears", "word")]
+
+    def receive(self, event: Any) -> Any:
+        return NOT_ENABLED
+
+
+def test_what_is_heard_must_be_of_use_to_who_hears_it() -> None:
+    """Else the other order is none: who goes first makes the word useless."""
+    world = World(
+        name="useless",
+        members={"goes": _Goes, "hears": _Hears, "says": _Says},
+        properties=[sometimes("heard", lambda view: view["hears"].heard)],
+        expiry=lambda sender, to, content: [("goes", 0)],
+    )
+
+    with asleep_if_possible():
+        assert 4 == same_search(world).distinct
