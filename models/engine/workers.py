@@ -51,6 +51,9 @@ ROUNDS = 8
 _RECENT = 1 << 16
 
 
+ASIDE_MAX = 1 << 18
+"""So many successors are put aside, at most, to stand at a level's end."""
+
 _NONE = np.empty(0, np.int64)
 _NO_QUESTIONS = np.empty((0, 4), np.int64)
 
@@ -329,6 +332,9 @@ class Together:
 
     def _put_aside(self, batch: Batch) -> None:
         self._aside.append((batch.rows.copy(), batch.via.copy()))
+        # Where nearly all have to wait, it makes no difference where they stand.
+        if sum(len(via) for _, via in self._aside) > ASIDE_MAX:
+            self._take_aside()
 
     def _take_aside(self) -> None:
         """Insert what was put aside, as rows are packed now."""

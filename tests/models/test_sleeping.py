@@ -25,7 +25,7 @@ from models.memory import Budget
 from models.properties import sometimes
 from models.world import World
 from models.worlds.join import build as build_join
-from tests.models.compare import explored, same_search
+from tests.models.compare import counted, explored, same_search
 from tests.models.random_models import SETS, Plan, build, plans
 from tests.models.test_contents import JOIN_IN_LITTLE, STATES_MAX, always_numbered, expiring
 
@@ -65,18 +65,25 @@ def test_so_it_is_where_messages_expire(plan: Plan, salt: int) -> None:
         same_search(world, found)
 
 
-@given(plans(networks=tuple(SETS)))
-def test_several_workers_leave_out_as_much_and_no_more(plan: Plan) -> None:
+@given(plans(networks=tuple(SETS)), st.sampled_from([1, 4, 64]))
+def test_several_workers_leave_out_as_much_and_no_more(plan: Plan, aside: int) -> None:
+    """Whether or not what had to wait finds room beside the others."""
     found = explored(build(plan), STATES_MAX)
     assume(found is not None)
     assert found is not None
 
-    with asleep_if_possible(), mock.patch.object(workers_room, "ROWS_MIN", 1):
+    with (
+        asleep_if_possible(),
+        mock.patch.object(workers_room, "ROWS_MIN", 1),
+        mock.patch.object(workers_room, "ASIDE_MAX", aside),
+    ):
         search = Search(build(plan), stop_at_violation=False, workers=2)
         search.run()
 
     sizes = tuple(int(size) for size in np.diff(search.found.levels))
     assert (found.levels, found.generated) == (sizes, search.found.generated)
+    actions, _ = counted(found)
+    assert dict(actions) == {k: n for k, n in coverage_of(search).actions.items() if n}
 
 
 def written(search: Search) -> int:
