@@ -7,7 +7,7 @@ import numpy.typing as npt
 from attrs import Factory, define
 
 from models.engine.found import Hit
-from models.engine.judge import Claim
+from models.engine.judge import Claim, breaks
 from models.engine.search import Search
 from spark_explore.keys import Rows, padded
 from spark_explore.step import Counts
@@ -71,7 +71,7 @@ class Verdicts:
     def _breaking(self, claim: Claim, rows: Rows) -> npt.NDArray[np.bool_]:
         judge = self.search.judge
         if claim.asked is None and claim.property.scope != "world":
-            return np.array([judge.breaks(claim, row) for row in rows], np.bool_)
+            return np.array([breaks(judge, claim, row) for row in rows], np.bool_)
         if len(rows) == 0:
             return np.zeros(0, np.bool_)
         numbers = judge.number(rows, 0, len(rows))

@@ -344,6 +344,8 @@ def expand(
                         told = cell(t, cells, s.monitor, local, t.tells[o])
                         if told < 0:
                             possible = False
+                            if told == REFUSED:
+                                break
                             whole = False
                             asked = want_cell(
                                 t, cells, ask, asked, told, s.monitor, local, t.tells[o]

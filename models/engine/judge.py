@@ -303,31 +303,8 @@ class Judge:
             shown[:, field] = tables.per_value.arrays["shown"][at]
         # Asked once for all that show the same.
         _, first, which = np.unique(shown, axis=0, return_index=True, return_inverse=True)
-        broken = np.array([self.breaks(claim, rows[bad[at]]) for at in first.tolist()], np.bool_)
+        broken = np.array([breaks(self, claim, rows[bad[at]]) for at in first.tolist()], np.bool_)
         return bad[broken[which.reshape(-1)]]
-
-    def breaks(self, claim: Claim, row: npt.NDArray[np.uint64]) -> bool:
-        """Return whether this row breaks a claim about one member or a pair."""
-        item, tables = claim.property, self.tables
-        fields = tables.layout.fields(row)
-        off, shown = tables.per_value.off, tables.per_value.arrays["shown"]
-
-        def here(fields_of: Iterable[int]) -> list[Any]:
-            values = [self._shown(f, int(shown[off[f] + fields[f]])) for f in fields_of]
-            return [value for value in values if value is not DOWN]
-
-        members, monitor = here(self._among(item)), here(range(tables.members, self.watched))
-        if item.scope in ("each", "monitor"):
-            alone = members if item.scope == "each" else monitor
-            return any(not ask(item, item.holds, value) for value in alone)
-        if item.scope == "beside":
-            pairs = product(members, monitor)
-            return any(not ask(item, item.holds, *pair) for pair in pairs)
-        return any(
-            i != j and not ask(item, item.holds, one, other)
-            for i, one in enumerate(members)
-            for j, other in enumerate(members)
-        )
 
     # -- claims about the world --------------------------------------------------------
 
@@ -440,3 +417,27 @@ class Judge:
                             next="treat interchangeable members alike, or run with --no-symmetry",
                         )
         self._known = count
+
+
+def breaks(judge: Judge, claim: Claim, row: npt.NDArray[np.uint64]) -> bool:
+    """Return whether this row breaks a claim about one member or a pair."""
+    item, tables = claim.property, judge.tables
+    fields = tables.layout.fields(row)
+    off, shown = tables.per_value.off, tables.per_value.arrays["shown"]
+
+    def here(fields_of: Iterable[int]) -> list[Any]:
+        values = [judge._shown(f, int(shown[off[f] + fields[f]])) for f in fields_of]
+        return [value for value in values if value is not DOWN]
+
+    members, monitor = here(judge._among(item)), here(range(tables.members, judge.watched))
+    if item.scope in ("each", "monitor"):
+        alone = members if item.scope == "each" else monitor
+        return any(not ask(item, item.holds, value) for value in alone)
+    if item.scope == "beside":
+        pairs = product(members, monitor)
+        return any(not ask(item, item.holds, *pair) for pair in pairs)
+    return any(
+        i != j and not ask(item, item.holds, one, other)
+        for i, one in enumerate(members)
+        for j, other in enumerate(members)
+    )

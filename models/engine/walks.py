@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.engine import kernel
-from models.engine.judge import Claim
+from models.engine.judge import Claim, breaks
 from models.engine.search import Search
 from models.engine.stopping import Limits
 from models.engine.walked import Broken, Met, Retraced, Walked, retraced
@@ -297,7 +297,7 @@ class Walker:
         bad = judge.watch(rows, 0, count)
         for claim in judge.local:
             if claim.property.kind == "always":
-                wrong = [r for r in bad.tolist() if judge.breaks(claim, rows[r])]
+                wrong = [r for r in bad.tolist() if breaks(judge, claim, rows[r])]
                 broke[wrong] = True
                 self._note(claim, active[wrong], step, met, history)
             elif claim.property.kind == "sometimes":

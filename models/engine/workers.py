@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from models.engine import expansion, shares
+from models.engine import expansion
 from models.engine.crew import Crew, given_way
 from models.engine.deliveries import Deliveries
+from models.engine.gathering import Gathering
 from models.engine.rowset import RowSet
 from models.memory import Budget, TooMany
 
@@ -47,8 +48,6 @@ ROWS_MIN = 2048
 
 ROUNDS = 8
 """A level is expanded in so many rounds: what the first lacks is asked for during the next."""
-
-_RECENT = 1 << 16
 
 
 ASIDE_MAX = 1 << 18
@@ -82,32 +81,21 @@ class Together:
         self._buffers()
 
     def _buffers(self) -> None:
-        self._era = self._states.era
-        count, words = self._crew.count, self._states.words
-        self._out = np.empty((count, ROOM, words), np.uint64)
-        # Sorted by part: the rows themselves where they have one word.
-        self._hashes = np.empty((count, count, ROOM + 1), np.uint64)
-        self._order = np.empty((count, count, ROOM), np.int32)
-        self._counts = np.zeros((count, count), np.int64)
-        self._recent = np.zeros((count, _RECENT), np.uint64)
+        count = self._crew.count
+        self._gathering = Gathering(self._crew, self._states, ROOM)
         self._info = np.empty((count, _PIECE), np.int64)
         self._source = np.empty((count, _PIECE), np.int64)
-        self._via = np.zeros((count, ROOM), np.uint8)
         self._todo = np.zeros((count, _LISTED, 5), np.int64)
         self._looped = np.zeros((count, _PIECE), np.int64)
         self._redo = np.empty((count, ROOM), np.int64)
-        self._places = np.empty((count, ROOM), np.int64)
-        self._left = np.empty((count, count * ROOM, 2), np.int64)
         # Nobody asks: who lacks an answer only says which row that was.
         self._ask = np.empty((1, 4), np.int64)
 
     def _renew(self) -> None:
         """Begin anew where rows were packed anew."""
-        if self._states.words != self._out.shape[2]:
+        if not self._gathering.fits:
             self._buffers()
-        elif self._states.era != self._era:
-            self._recent[:] = 0
-            self._era = self._states.era
+        self._gathering.renew()
 
     def _room_for(self, level: int) -> int:
         """Make room for what is found next; return how much, for each worker.
@@ -180,7 +168,7 @@ class Together:
             ]
             each = [n for _, n, _, _ in done]
             expander.loops += sum(loops for *_, loops in done)
-            self._insert(each)
+            self._gathering.insert(each)
             found = sum(each)
             yield found
             expanded = sum(after - first for (after, *_), first in zip(done, bounds, strict=False))
@@ -268,9 +256,9 @@ class Together:
         self, k: int, begin: int, end: int, joint: Ints, base: int, room: int
     ) -> tuple[int, int, int, int]:
         """Return (first row not done, successors, rows to redo, loops) of one worker."""
-        expander, states = self._expander, self._states
+        expander, states, gathering = self._expander, self._states, self._gathering
         sets = expander.sets
-        self._counts[k] = 0
+        gathering.begin(k)
         at, found, redone, loops = begin, 0, 0, 0
         # Piece by piece: what was written is sorted out while it is at hand.
         while at < end:
@@ -286,7 +274,7 @@ class Together:
                 end,
                 joint,
                 base,
-                self._out[k, found : min(room, found + _PIECE)],
+                gathering.out[k, found : min(room, found + _PIECE)],
                 self._info[k],
                 self._source[k],
                 self._ask,
@@ -296,9 +284,9 @@ class Together:
                 self._scratch[k],
                 expander.quiet,
                 expander.marks,
-                self._via[k, found:],
+                gathering.via[k, found:],
             )
-            self._sort_out(k, found, found + n)
+            gathering.sort_out(k, found, found + n)
             found, redone, loops = found + n, redone + again, loops + idle
             if after == at:
                 break
@@ -342,84 +330,10 @@ class Together:
             self._states.insert(rows, len(rows), via)
         self._aside.clear()
 
-    # -- the set of rows -----------------------------------------------------------------
-
-    def _insert(self, found: list[int]) -> None:
-        """Insert what each worker sorted out, of so many rows."""
-        states, parts = self._states, self._crew.count
-        size = states.table.size
-        ends = [-(-size * (k + 1) // parts) for k in range(parts)]
-        aside = self._insert_single(ends) if states.is_direct else self._insert_wide(ends, found)
-        for k, count in enumerate(aside):
-            if count:
-                states.insert(*self._left_of(k, count))
-
-    def _insert_single(self, ends: list[int]) -> list[int]:
-        states, counts = self._states, self._counts
-        # As if all were new, one part behind the other; then the gaps are closed.
-        firsts = states.count + np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
-
-        def insert(k: int) -> tuple[int, int]:
-            where = (k, states.table, states.shift, ends[k], states.rows, int(firsts[k]))
-            new, aside = shares.insert_single(self._hashes, counts, *where)
-            return new, aside
-
-        done = self._crew.each(insert)
-        for k, (new, _) in enumerate(done):
-            first, count = int(firsts[k]), states.count
-            if new and first > count:
-                states.rows[count : count + new] = states.rows[first : first + new]
-            states.count = count + new
-        return [aside for _, aside in done]
-
-    def _insert_wide(self, ends: list[int], found: list[int]) -> list[int]:
-        states, crew, places, out = self._states, self._crew, self._places, self._out
-        room, table = max(1, *found), states.table
-        ways = (self._hashes, self._order, self._counts)
-        via, marks = self._via, (states.marks.found, states.marks.begin)
-
-        def insert(k: int) -> int:
-            where = (k, table, states.shift, ends[k], states.rows, states.count, room)
-            return int(shares.insert_wide(out, *ways, *where, places, self._left[k], via, *marks))
-
-        aside = crew.each(insert)
-        new = crew.each(lambda k: int(shares.count_new(places[k], found[k])))
-        firsts = [states.count + sum(new[:k]) for k in range(crew.count)]
-
-        def settle(k: int) -> None:
-            rows = (table, states.rows, firsts[k])
-            shares.settle_wide(out[k], found[k], places[k], *rows, via[k], *marks)
-
-        crew.each(settle)
-        states.count += sum(new)
-        return aside
-
-    def _sort_out(self, k: int, begin: int, count: int) -> None:
-        """Sort out rows from `begin` on of those that worker k found in this round."""
-        states, recent, counts = self._states, self._recent[k], self._counts[k]
-        rows, shift, hashes = self._out[k], states.shift, self._hashes[k]
-        if states.is_direct:
-            shares.sort_out_single(rows, begin, count, shift, recent, hashes, counts)
-        else:
-            lists = (hashes, self._order[k], counts, self._places[k], self._via[k])
-            shares.sort_out_wide(rows, begin, count, shift, recent, *lists)
-
-    def _left_of(self, k: int, count: int) -> tuple[U64, int, U8 | None]:
-        """Return the rows that part k had no place for, their number, and their marks."""
-        if self._states.is_direct:
-            return self._hashes[0, k, :count].reshape(-1, 1).copy(), count, None
-        worker, own = self._left[k, :count].T
-        return np.ascontiguousarray(self._out[worker, own]), count, self._via[worker, own]
-
-    def take_in(self, found: list[npt.NDArray[np.uint64]]) -> None:
+    def take_in(self, found: list[U64]) -> None:
         """Insert rows that each worker is given."""
         self._renew()
-        self._states.room_for(sum(map(len, found)))
-        self._counts[:] = 0
-        for k, rows in enumerate(found):
-            self._out[k, : len(rows)] = rows
-            self._sort_out(k, 0, len(rows))
-        self._insert([len(rows) for rows in found])
+        self._gathering.take_in(found)
 
 
 def touch() -> None:
