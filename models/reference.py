@@ -95,7 +95,7 @@ class Reference:
                     moved = self._after(state, code.name, outcome)
                     if moved is None:
                         raise too_full(code.name)
-                    state = moved
+                    state = self._expired(moved)
             found[state] = None
         return list(found)
 
@@ -156,7 +156,7 @@ class Reference:
         for outcome in self._ask(self.codes.members[at], state.locals[at], event):
             after = self._after(state, name, outcome)
             if after is not None:
-                yield Move(kind, ((name, outcome),), event, message), after
+                yield Move(kind, ((name, outcome),), event, message), self._expired(after)
 
     def _from_link(
         self, state: State, link: Link, held: tuple[Hashable, ...]
@@ -201,7 +201,7 @@ class Reference:
                 if after is not None:
                     after = self._after(after, name, outcome)
             if after is not None:
-                yield Move("together", taken, together=step), after
+                yield Move("together", taken, together=step), self._expired(after)
 
     def _in_order(self, messages: frozenset[Sent]) -> Iterable[Sent]:
         return sorted(messages, key=self.text_of)
@@ -249,7 +249,7 @@ class Reference:
                 heard = self._ask(self.codes.monitor, monitor, event)
                 monitor = heard[0].after if heard else monitor
             after = evolve(after, monitor=monitor)
-        return self._expired(after)
+        return after
 
     def _with_sent(self, after: State, name: str, outcome: Outcome) -> State | None:
         """Return the state with what a member sends in its links; None: it must wait."""
@@ -270,6 +270,7 @@ class Reference:
         return after
 
     def _expired(self, state: State) -> State:
+        """Return a step's last state without what is of no use; joint steps are one step."""
         if self.world.expiry is None:
             return state
         horizons = {

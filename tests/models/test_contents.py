@@ -9,7 +9,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from attrs import evolve
+from attrs import define, evolve
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +20,9 @@ from models.engine import space as space_room
 from models.engine.coverage import coverage_of
 from models.engine.search import Search
 from models.engine.symmetry import Symmetry
-from models.world import World
+from models.events import NOT_ENABLED, Send
+from models.properties import sometimes
+from models.world import Together, World
 from tests.models.compare import explored, same_report, same_search
 from tests.models.random_models import SETS, Plan, build, plans
 
@@ -213,3 +215,39 @@ def test_join_two_is_the_same_with_numbers() -> None:
 
     same(bits, numbers)
     assert numbers.tables.contents is not None
+
+
+@define
+class _Turns:
+    """At every joint step comes one phase further, or back to the one before."""
+
+    late: bool = False
+
+    def receive(self, event: Any) -> Any:
+        if event != "turn":
+            return NOT_ENABLED
+        self.late = not self.late
+        return None
+
+    def horizon(self) -> int:
+        return int(self.late)
+
+
+class _Tells:
+    def receive(self, event: Any) -> Any:
+        return [Send("turns", "news")] if event == "turn" else NOT_ENABLED
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+def test_a_joint_step_is_one_step_to_what_expires(numbered: bool) -> None:
+    """What one member sends is of use if it is once all of them have moved."""
+    world = World(
+        name="turns",
+        members={"tells": _Tells, "turns": _Turns},
+        together=[Together("turn", {"tells": "turn", "turns": "turn"})],
+        properties=[sometimes("late", lambda view: view["turns"].late)],
+        expiry=lambda sender, to, content: [("turns", 0)],
+    )
+
+    with mock.patch.object(space_room, "WORDS_MAX", 0 if numbered else 2):
+        assert 3 == same_search(world).distinct
