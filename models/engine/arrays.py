@@ -104,6 +104,8 @@ class Arrays(ABC):
         self._budget = budget
         for grids in (self.cells, self.adds_table):
             grids.claim = budget.claim
+        if self.contents is not None:
+            self.contents.bound_by(budget.claim)
 
     def claim(self, more: int) -> None:
         """Raise `TooMany` where the process may not take so many bytes more."""
@@ -119,6 +121,11 @@ class Arrays(ABC):
         if self.contents is not None:
             grids += self.contents.bytes_used
         return grids + sum(array.nbytes for array in arrays)
+
+    @property
+    def era(self) -> int:
+        """Another one when horizons are numbered anew, and what was asked of them is forgotten."""
+        return 0 if self.contents is None else self.contents.era
 
     def forget_taken(self) -> None:
         """Let no step have been taken yet."""

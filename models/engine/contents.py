@@ -10,7 +10,7 @@ What a send and what an expiry make of a content are cells of tables, filled onc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +52,8 @@ class Sets(NamedTuple):
 class Contents:
     """Numbers for what each sender has under way: sorted tuples of messages, by sender.
 
-    They are the values of the fields from `first` on, one for each member.
+    They are the values of the fields from `first` on, one for each member.  `era`: another one
+    when horizons are numbered anew.
     """
 
     def __init__(self, tables: Tables, unknown: int) -> None:
@@ -70,9 +71,17 @@ class Contents:
         self._claim: Callable[[int], None] | None = None
         self._bits = [0] * self.senders
         self._vectors: list[tuple[int, ...]] = []
+        self.era = 0
         self._vector = np.zeros(1, np.int32)
         self._shifts = np.zeros(self.senders, np.int64)
         self._held: dict[int, int] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_tables": None, "_claim": None}
+
+    def attach(self, tables: Tables) -> None:
+        """Number those of these tables, from which they were taken to be kept."""
+        self._tables = tables
 
     def bound_by(self, claim: Callable[[int], None]) -> None:
         """Call `claim` with so many bytes before tables take them."""
@@ -89,10 +98,11 @@ class Contents:
     def number(self, sender: int, messages: tuple[int, ...]) -> int:
         """Return the number of a sender's content, `messages` in order."""
         tables, field = self._tables, self.first + sender
-        number, new = tables.values[field].add(messages)
-        if not new:
-            return number
-        tables.per_value.make_room(field, number + 1)
+        known = tables.values[field].of.get(messages)
+        if known is not None:
+            return known
+        tables.per_value.make_room(field, len(tables.values[field]) + 1)
+        number, _ = tables.values[field].add(messages)
         to, first = tables.to, self._member.count
         for message in messages:
             begin, count = int(to["first"].array[message]), int(to["count"].array[message])
@@ -213,8 +223,8 @@ class Contents:
             found.append(int(horizons.max(initial=0)).bit_length())
         return found
 
-    def _number_sends(self, first: int) -> None:
-        tables = self._tables
+    def _number_sends(self, first: int) -> list[int]:
+        tables, numbers = self._tables, []
         for o in range(first, len(tables.outcome_messages)):
             messages, number = tables.outcome_messages[o], -1
             if messages:
@@ -222,7 +232,8 @@ class Contents:
                 number = self._sent[sender].setdefault(sent, len(self._sets[sender]))
                 if number == len(self._sets[sender]):
                     self._sets[sender].append(sent)
-            self._sends.append(number)
+            numbers.append(number)
+        return numbers
 
     def _number_outcomes(self) -> None:
         """Write of each new outcome what it sends, whether it sleeps, and where it leads.
@@ -233,24 +244,27 @@ class Contents:
         first, tables = self._sends.count, self._tables
         if first == len(tables.outcome_messages):
             return
-        self._number_sends(first)
-        out = {
-            name: growing.array[first : self._sends.count] for name, growing in tables.out.items()
-        }
+        sends = np.array(self._number_sends(first), np.int32)
+        count = first + len(sends)
+        out = {name: growing.array[first:count] for name, growing in tables.out.items()}
         member, local, _ = np.array(tables.outcome_cell[first:], np.int64).T
         is_member = member < self.senders
         off, horizon = tables.per_value.off[member], tables.per_value.arrays["horizon"]
         # The monitor's cell is none of a local state.
         before = horizon[off + np.where(is_member, local, 0)]
         after = horizon[off + out["next"]]
-        leads = out["next"] | (self._sends.array[first : self._sends.count] + np.int64(1)) << 32
+        leads = out["next"] | (sends + np.int64(1)) << 32
         stays = is_member & (out["plain"] != 0) & (after == before)
-        self._leads.extend(np.where(stays, leads, -1))
         # Whoever follows one that is not the last of its event is one of several, too.
-        ends = tables.out["last"].array[: self._sends.count]
+        ends = tables.out["last"].array[:count]
         follows = np.concatenate([[True], ends[:-1] != 0])[first:]
         alone = follows & (out["last"] != 0) & (out["cost"] == 0)
         sleeps = np.where(alone, SLEEPS, 0) | np.where(out["tells"] < 0, MARKS, 0)
+        # All or none, where memory ends.
+        for growing in (self._sends, self._leads, self._sleeps):
+            growing.make_room(len(sends))
+        self._sends.extend(sends)
+        self._leads.extend(np.where(stays, leads, -1))
         self._sleeps.extend(np.where(is_member & (after >= before), sleeps, 0))
 
     def _number_messages(self) -> None:
@@ -264,6 +278,7 @@ class Contents:
         if bits == self._bits:
             return
         # Horizons are packed in another way now; what was made of them is asked for again.
+        self.era += 1
         self._bits = bits
         self._shifts = np.concatenate([[0], np.cumsum(bits)[:-1]]).astype(np.int64)
         self._vector = np.zeros(1 << sum(bits), np.int32)

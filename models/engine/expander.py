@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import define
 
-from models.engine import expansion
+from models.engine import expansion, grids
 from models.engine.arrays import Arrays
 from models.engine.deliveries import Deliveries
 from models.engine.layout import Layout
@@ -68,7 +68,7 @@ class Expander:
         self._info = np.empty(self._room, np.int64)
         self._source = np.empty(self._room, np.int64)
         self._via = np.empty(self._room, np.uint8)
-        self._ask = np.empty((1 << 15, 4), np.int64)
+        self._ask = np.empty((grids.ASKS_MAX, 4), np.int64)
         self._redo = np.empty(1 << 15, np.int64)
         self._todo = np.zeros((self._room, 5), np.int64)
         self._looped = np.zeros(self._room, np.int64)
@@ -149,10 +149,13 @@ class Expander:
         Returns those of `picked` of which they lack some; what they lack, (kind, x, y, z) each,
         unless it was asked for before; and how many successors were taken.
         """
-        lacking, asked, taken = [picked[:0]], [self._ask[:0]], 0
+        lacking, asked, taken, since = [picked[:0]], [self._ask[:0]], 0, 0
         joint = picked[:0] if joint is None else joint
         at = 0
         while at < len(picked):
+            if since:
+                # The tables have room for what is asked at once, and no more.
+                self._read()
             after, n, asks, redone, loops = self._expand(
                 rows(), picked, at, len(picked), joint, joint_base
             )
@@ -162,6 +165,7 @@ class Expander:
                 take(Batch(self._out[:n], self._info[:n], self._source[:n], self._via[:n]))
             lacking.append(self._redo[:redone].copy())
             asked.append(self._ask[:asks].copy())
+            since = asks
             if after == at:
                 self._more_room()
             at = after

@@ -75,7 +75,8 @@ class Expiry:
         stamps = self._stamps[message] if self._expiry is not None else ()
         if not stamps:
             return HORIZONS_MAX
-        return max((stamp for m, stamp in stamps if m == member), default=-1)
+        last = max((stamp for m, stamp in stamps if m == member), default=-1)
+        return int(min(max(last, -1), HORIZONS_MAX))
 
     def needed(self, layout: Layout) -> npt.NDArray[np.uint64]:
         """Return, for each member and horizon, which bits of a row it needs.

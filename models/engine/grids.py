@@ -10,6 +10,7 @@ hash table if that is smaller; never back.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -87,6 +88,10 @@ def _move(old: Any, pairs: Any) -> None:
         while pairs[slot, 0] != 0:
             slot = (slot + 1) & last
         pairs[slot, 0], pairs[slot, 1] = key, old[i, 1]
+
+
+def _pick(places: Ints, most: int) -> Ints:
+    return np.array(random.sample(places.tolist(), min(most, len(places))), np.int64)
 
 
 def _no_limit(more_bytes: int) -> None:
@@ -260,6 +265,21 @@ class Grids:
                 if value != self.fill
             ]
         return found
+
+    def some(self, field: int, most: int) -> list[tuple[int, int, int]]:
+        """Return (row, column, content) of places that are set, at most so many, at random."""
+        if self._is_hash(field):
+            pairs = self._hash(field)
+            at = _pick(np.flatnonzero(pairs[:, 0] != 0), most)
+            rows, columns = divmod(pairs[at, 0] - 1, 1 << 32)
+            contents = pairs[at, 1]
+        else:
+            block = self._block(field)
+            at = _pick(np.flatnonzero(block != self.fill), most)
+            rows, columns = divmod(at, block.shape[1])
+            contents = block.ravel()[at]
+        found = zip(rows.tolist(), columns.tolist(), contents.tolist(), strict=True)
+        return [place for place in found if place[2] != self.fill]
 
     def forget(self, content: int) -> None:
         """Let places that hold `content` hold nothing."""

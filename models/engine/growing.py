@@ -47,12 +47,20 @@ class Growing:
             self._write(np.array(self._waiting, self._array.dtype))
             self._waiting = []
 
-    def _write(self, values: npt.NDArray[Any]) -> None:
-        before, wanted = self._written, self._written + len(values)
+    def make_room(self, more: int) -> None:
+        """Let so many values more be appended without taking memory."""
+        self._write_waiting()
+        self._grow(self._written + more)
+
+    def _grow(self, wanted: int) -> None:
         if wanted > len(self._array):
             grown = np.full(max(wanted, 2 * len(self._array)), self.fill, self._array.dtype)
-            grown[:before] = self._array[:before]
+            grown[: self._written] = self._array[: self._written]
             self._array = grown
+
+    def _write(self, values: npt.NDArray[Any]) -> None:
+        before, wanted = self._written, self._written + len(values)
+        self._grow(wanted)
         self._array[before:wanted] = values
         self._written = wanted
 

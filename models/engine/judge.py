@@ -8,6 +8,7 @@ of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice, product
 from typing import Any
@@ -174,15 +175,22 @@ class Judge:
         """Ask the local claims about every observation met since the last time."""
         tables = self.tables
         counts = [len(tables.shown[f]) for f in range(self.watched)]
-        before, self._tables_for = self._tables_for, counts
+        before = self._tables_for
         if counts == before:
             return
         known = len(self.broken)
-        for claim in self.local:
-            if claim.property.kind == "always":
-                self._ask_about_new(claim.property, before, counts)
-        if tables.interchange is not None:
-            tables.interchange.check_claims(self, known, before, counts)
+        try:
+            for claim in self.local:
+                if claim.property.kind == "always":
+                    self._ask_about_new(claim.property, before, counts)
+            if tables.interchange is not None:
+                tables.interchange.check_claims(self, known, before, counts)
+        except BaseException:
+            # Whoever goes on, on Spark where memory ended here, asks about all of it again.
+            for key in [*islice(self.broken, known, None)]:
+                del self.broken[key]
+            raise
+        self._tables_for = counts
 
     @property
     def fears(self) -> Fears:
@@ -196,11 +204,8 @@ class Judge:
 
     def ask_ahead(self) -> None:
         """Ask the local claims about what is new by now; what goes wrong is told by `refresh`."""
-        before = self._tables_for
-        try:
+        with suppress(ModelProblem):
             self.refresh()
-        except ModelProblem:
-            self._tables_for = before
 
     def fields_of(self, item: Property) -> Iterable[int]:
         """Return the watched fields that a claim about one is about."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from models.engine import kernel
 from models.events import Message
@@ -21,6 +21,13 @@ class Queues:
         self._tables = tables
         self._capacity: int | None = getattr(network, "capacity", None)
         self._waits = getattr(network, "when_full", "") == "wait"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_tables": None}
+
+    def attach(self, tables: Tables) -> None:
+        """Number those of these tables, from which they were taken to be kept."""
+        self._tables = tables
 
     def between(self, sender: int, to: int) -> int:
         return sender * self._tables.members + to
@@ -61,11 +68,9 @@ class Queues:
         """Return the number of what a queue holds (numbers of messages, in order)."""
         tables = self._tables
         field = tables.queue_field + queue
-        number, new = tables.values[field].add(content)
-        if not new:
-            return number
-        tables.per_value.make_room(field, number + 1)
-        tables.adds_table.make_room(queue, number + 1, max(1, len(tables.messages)))
+        known = tables.values[field].of.get(content)
+        if known is not None:
+            return known
         sender, to = divmod(queue, tables.members)
         heads = (
             [0]
@@ -78,6 +83,10 @@ class Queues:
             rest = self.number(queue, content[:i] + content[i + 1 :])
             event = Message(tables.names[sender], tables.messages.values[content[i]])
             entries.append((tables.column(to, event), content[i], rest))
+        number = len(tables.values[field])
+        tables.per_value.make_room(field, number + 1)
+        tables.adds_table.make_room(queue, number + 1, max(1, len(tables.messages)))
+        tables.values[field].add(content)
         first = tables.take["column"].count
         for column, message, rest in entries:
             tables.take["column"].append(column)

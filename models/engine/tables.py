@@ -128,10 +128,12 @@ class Tables(Arrays):
 
     def column(self, field: int, event: Hashable) -> int:
         """Return the number of the frozen `event` at the member of that field."""
-        number, new = self.columns[field].add(event)
-        if new:
-            self.cells.make_room(field, len(self.values[field]), number + 1)
-        return number
+        known = self.columns[field].of.get(event)
+        if known is not None:
+            return known
+        # Room first, here and below: where memory ends, nothing has a number and no more.
+        self.cells.make_room(field, len(self.values[field]), len(self.columns[field]) + 1)
+        return self.columns[field].add(event)[0]
 
     def local(self, field: int, state: LocalState) -> int:
         """Return the number of a member's local state; a new one is asked for its choices."""
@@ -145,13 +147,14 @@ class Tables(Arrays):
             code = self.codes.members[field]
             choices = code.choices(state)
             horizon = self.expiry.horizon(code.horizon(state))
-        number, _ = self.values[field].add(state)
+        columns = [self.column(field, choice.event) for choice in choices]
+        number = len(self.values[field])
         self.per_value.make_room(field, number + 1)
         self.cells.make_room(field, number + 1, max(1, len(self.columns[field])))
+        self.values[field].add(state)
         shown, _ = self.shown[field].add(shows)
         first = self.choice_column.count
-        for choice in choices:
-            column = self.column(field, choice.event)
+        for choice, column in zip(choices, columns, strict=True):
             self.choice_column.append(column)
             # The same event may be a whim in one state and due in another: by state.
             self.choice_fair.append(choice.fair)
@@ -171,25 +174,28 @@ class Tables(Arrays):
         return code.shows(state), code.shows_disk(state)
 
     def set_message(self, sender: str | None, to: str | None, content: Hashable) -> int:
-        number, new = self.messages.add((sender, to, content))
-        if new:
-            if number >= MAX_MESSAGES:
-                raise ModelProblem(
-                    f"more than {MAX_MESSAGES} different messages",
-                    next="bound what members send, or use a bag",
-                )
-            receivers = [to] if to is not None else [n for n in self.names if n != sender]
-            self.to["first"].append(self.to["member"].count)
-            self.to["count"].append(len(receivers))
-            for name in receivers:
-                member = self.number_of[name]
-                self.to["member"].append(member)
-                self.to["column"].append(self.column(member, Message(sender, content)))
-                # What says no sender is as if it were its own: no split is between.
-                one = member if sender is None else self.number_of[sender]
-                self.to["link"].append(one * self.members + member)
-            self.expiry.add(sender, to, content)
-        return number
+        message = sender, to, content
+        known = self.messages.of.get(message)
+        if known is not None:
+            return known
+        if len(self.messages) >= MAX_MESSAGES:
+            raise ModelProblem(
+                f"more than {MAX_MESSAGES} different messages",
+                next="bound what members send, or use a bag",
+            )
+        receivers = [to] if to is not None else [n for n in self.names if n != sender]
+        members = [self.number_of[name] for name in receivers]
+        columns = [self.column(member, Message(sender, content)) for member in members]
+        self.expiry.add(sender, to, content)
+        self.to["first"].append(self.to["member"].count)
+        self.to["count"].append(len(receivers))
+        for member, column in zip(members, columns, strict=True):
+            self.to["member"].append(member)
+            self.to["column"].append(column)
+            # What says no sender is as if it were its own: no split is between.
+            one = member if sender is None else self.number_of[sender]
+            self.to["link"].append(one * self.members + member)
+        return self.messages.add(message)[0]
 
     def set_messages(self, field: int, outcome: Outcome) -> list[int]:
         """Return the numbers of the messages of a set that a member sends."""

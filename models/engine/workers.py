@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from models.engine import expansion
+from models.engine import expansion, kernel
 from models.engine.crew import Crew, given_way
 from models.engine.deliveries import Deliveries
 from models.engine.gathering import Gathering
@@ -179,26 +179,31 @@ class Together:
                 _, upto = left.pop()
                 left.append((at + 1, upto))
                 again.append(np.arange(at, at + 1))
+            asked = asked[now:]
             if now:
-                self._refresh()
+                asked = self._refresh(asked)
             picked = np.concatenate([lacking, *again])
             lacking, more, found = expander.known(self._rows, picked, joint, begin, self._put_aside)
-            asked = np.concatenate([asked[now:], more])
+            asked = np.concatenate([asked, more])
             yield found
         if len(asked):
             tables.fill(asked)
-            self._refresh()
+            self._refresh(asked[:0])
         self._late = self._states.count
         self._take_aside()
         yield from self._alone(lacking, begin, joint)
 
-    def _refresh(self) -> None:
-        """Read the tables anew."""
+    def _refresh(self, asked: Ints) -> Ints:
+        """Read the tables anew; return those questions that rows do not put again."""
         tables = self._expander.tables
+        era = tables.era
         tables.claim(0)
         if tables.outgrown():
             self._take_aside()
         self._expander.refresh()
+        if tables.era == era:
+            return asked
+        return asked[~np.isin(asked[:, 0], (kernel.ASK_TRIM, kernel.ASK_VECTOR))]
 
     def _now(self, asked: Ints) -> tuple[int, int]:
         """Return how many questions the first answers in the next round, and what that takes.

@@ -18,12 +18,15 @@ from attrs import define
 from models import Broadcast, Message, MessageBag, World, always, eventually, no_deadlock, sometimes
 from models.catalogue import load_world
 from models.check import check
+from models.engine.judge import Judge
+from models.engine.pairs import Pairs
 from models.engine.progress import Tick
 from models.engine.rowset import RowSet
 from models.engine.search import Search
 from models.engine.space import TooFar
 from models.engine.stopping import Limits
-from models.memory import parse_size, resident_bytes
+from models.engine.tables import Tables
+from models.memory import Budget, TooMany, parse_size, resident_bytes
 from models.properties import always_pair
 
 
@@ -371,3 +374,80 @@ def test_a_finished_search_leaves_no_states_in_memory(
         assert [None] == [states() for states in made]
     finally:
         gc.enable()
+
+
+@define
+class _Tree:
+    at: int = 0
+
+    def choices(self) -> list[int]:
+        return [0, 1] if self.at < 63 else []
+
+    def receive(self, event: int) -> None:
+        self.at = 2 * self.at + 1 + event
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_where_memory_ends_a_number_has_all_that_belongs_to_it(
+    monkeypatch: pytest.MonkeyPatch, nth: int
+) -> None:
+    """Else a search that goes on elsewhere would leave out steps."""
+    refused = 0
+    number = Tables.local
+
+    def numbers(self: Tables, field: int, state: Any) -> int:
+        def refuse(more: int) -> None:
+            nonlocal refused
+            if more:
+                refused += 1
+                if refused == nth:
+                    raise TooMany
+
+        monkeypatch.setattr(self.cells, "claim", refuse)
+        try:
+            return number(self, field, state)
+        finally:
+            monkeypatch.setattr(self.cells, "claim", lambda more: None)
+
+    monkeypatch.setattr(Tables, "local", numbers)
+    world = World(
+        name="tree",
+        members={"a": _Tree, "b": _Tree},
+        properties=[always("small", lambda view: view["a"].at < 127)],
+    )
+    search = Search(world)
+    search.run()
+
+    assert search.found.stopped_by
+    tables = search.tables
+    for field in range(2):
+        counts = tables.per_value.arrays["choice_count"][tables.per_value.off[field] :]
+        for at, state in enumerate(tables.values[field].values):
+            assert (2 if state.values[0] < 63 else 0) == counts[at]
+
+
+def test_claims_that_memory_ended_are_asked_by_whoever_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was asked half counts as not asked."""
+    make_room, asked = Pairs._make_room, 0
+
+    def ends_once(self: Pairs, field: int, other: int) -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 5:
+            raise TooMany
+        make_room(self, field, other)
+
+    monkeypatch.setattr(Pairs, "_make_room", ends_once)
+    apart = always_pair("apart", lambda one, other: abs(one.at - other.at) < 6)
+    search = Search(World(name="tree", members={"a": _Tree, "b": _Tree}, properties=[apart]))
+    search.run()
+    monkeypatch.undo()
+    search.judge.refresh()
+    fresh = Judge(search.tables, Budget(1 << 40))
+    fresh.refresh()
+
+    assert search.found.stopped_by
+    assert fresh.broken
+    assert fresh.broken == search.judge.broken

@@ -65,10 +65,13 @@ def test_so_it_is_where_messages_expire(plan: Plan, salt: int) -> None:
         same_search(world, found)
 
 
-@given(plans(networks=tuple(SETS)), st.sampled_from([1, 4, 64]))
-def test_several_workers_leave_out_as_much_and_no_more(plan: Plan, aside: int) -> None:
-    """Whether or not what had to wait finds room beside the others."""
-    found = explored(build(plan), STATES_MAX)
+@given(plans(networks=tuple(SETS)), st.sampled_from([1, 4, 64]), st.none() | st.integers(0, 30))
+def test_several_workers_leave_out_as_much_and_no_more(
+    plan: Plan, aside: int, salt: int | None
+) -> None:
+    """Whether or not what had to wait finds room beside the others, or messages expire."""
+    world = build(plan) if salt is None else expiring(plan, salt)
+    found = explored(world, STATES_MAX)
     assume(found is not None)
     assert found is not None
 
@@ -77,7 +80,7 @@ def test_several_workers_leave_out_as_much_and_no_more(plan: Plan, aside: int) -
         mock.patch.object(workers_room, "ROWS_MIN", 1),
         mock.patch.object(workers_room, "ASIDE_MAX", aside),
     ):
-        search = Search(build(plan), stop_at_violation=False, workers=2)
+        search = Search(world, stop_at_violation=False, workers=2)
         search.run()
 
     sizes = tuple(int(size) for size in np.diff(search.found.levels))

@@ -12,19 +12,22 @@ from hypothesis import assume, given
 from models import load_world
 from models.catalogue import ENTRIES
 from models.check import check
-from models.engine import rowset, watching
+from models.engine import grids, rowset, watching
 from models.engine import workers as room
 from models.engine.crew import Crew
 from models.engine.rowset import RowSet
 from models.engine.search import Search
 from models.engine.stopping import Limits
 from models.engine.workers import Together
+from models.events import NOT_ENABLED, Send
 from models.memory import Budget
-from models.properties import always_each, always_pair
+from models.properties import always_each, always_pair, sometimes
 from models.report import Report
 from models.world import World
+from tests.models.compare import explored
 from tests.models.random_models import Plan, build, plans
 from tests.models.test_answers import without_costs
+from tests.models.test_sleeping import asleep_if_possible
 
 QUICK = [item.name for item in ENTRIES if item.tier == "quick"]
 LONG = [item.name for item in ENTRIES if item.tier == "long"]
@@ -217,3 +220,93 @@ def test_more_broken_rows_than_there_is_room_for_are_all_told(
     assert (
         [len(hit.rows) for hit in wanted.hits] == [len(hit.rows) for hit in found.hits] == [24, 3]
     )
+
+
+@define
+class _Picks:
+    """Picks one of many things, and then another one: as many states as pairs."""
+
+    one: int = -1
+    other: int = -1
+
+    def choices(self) -> list[tuple[str, int]]:
+        if self.other >= 0:
+            return []
+        return [("one" if self.one < 0 else "other", number) for number in range(40)]
+
+    def receive(self, event: Any) -> None:
+        if event[0] == "one":
+            self.one = event[1]
+        else:
+            self.other = event[1]
+
+
+def test_more_questions_than_a_table_has_room_for_are_put_one_lot_after_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A hash table that is full is looked through for ever."""
+    monkeypatch.setattr(grids, "ASKS_MAX", 64)
+    monkeypatch.setattr(grids, "DENSE_MAX", 64)
+    monkeypatch.setattr(room, "ROWS_MIN", 64)
+    claim = always_each("any", lambda shown: True)
+    search = Search(World(name="picks", members={"a": _Picks}, properties=[claim]), workers=2)
+    search.run()
+
+    assert search.tables.cells.sparse is not None
+    assert 1 + 40 + 40 * 40 == search.states.count
+
+
+@define
+class _Climbs:
+    at: int = 0
+
+    def choices(self) -> list[str]:
+        return ["up"] if self.at < 9 else []
+
+    def receive(self, event: Any) -> Any:
+        if event != "up":
+            return NOT_ENABLED
+        self.at += 1
+        return None
+
+    def horizon(self) -> int:
+        return self.at
+
+
+@define
+class _Says:
+    said: frozenset[int] = frozenset()
+
+    def choices(self) -> list[int]:
+        return [word for word in range(5) if word not in self.said]
+
+    def receive(self, event: Any) -> Any:
+        if not isinstance(event, int):
+            return NOT_ENABLED
+        self.said |= {event}
+        return [Send("climbs", event)]
+
+
+@pytest.mark.parametrize("first", ["climbs", "says"])
+def test_horizons_may_be_numbered_anew_while_questions_wait(
+    monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """What was asked of the old numbers is asked of the new ones."""
+    monkeypatch.setattr(room, "ROWS_MIN", 1)
+    monkeypatch.setattr(room, "ROOM", 1 << 8)
+    monkeypatch.setattr(room, "_PIECE", 64)
+    members: dict[str, Any] = {"climbs": _Climbs, "says": _Says}
+    world = World(
+        name="numbered anew",
+        members={first: members[first], **members},
+        properties=[sometimes("top", lambda view: view["climbs"].at == 9)],
+        expiry=lambda sender, to, content: [("climbs", 2 * content + 1)],
+    )
+    found = explored(world, 1_000)
+    assert found is not None
+
+    with asleep_if_possible():
+        search = Search(world, stop_at_violation=False, workers=2)
+        search.run()
+
+    assert (found.distinct, found.generated) == (search.states.count, search.found.generated)
