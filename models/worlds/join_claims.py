@@ -46,18 +46,24 @@ def claims(
     return [
         *[always_monitor(claim, partial(_finds_nothing, claim)) for claim in LEDGER],
         *[always_each(claim, partial(_is_right, claim), among=names) for claim in ALONE],
-        *[
-            always_beside(claim.__name__, claim, among=natives, of=of, of_monitor=of_monitor)
-            for claim, of, of_monitor in (
-                (learned_is_chosen, _tip, _chosen),
-                (nothing_lost, _data, _committed),
-                (closed_is_quiet, _serves_in, _chosen),
-            )
-        ],
-        always_pair("options_agree", options_agree, among=names, of=_serves_with),
+        *nothing_goes(natives),
+        always_beside(
+            "closed_is_quiet", _closed_is_quiet, among=natives, of=_serves_in, of_monitor=_chosen
+        ),
+        always_pair("options_agree", _options_agree, among=names, of=_serves_with),
         *([always("one_view_is_served", one_view_is_served)] if votes else []),
         *[sometimes_one(_said(name), POSSIBLE[name], among=names) for name in reaches],
         *([sometimes_monitor("a frame is committed", _is_committed)] if writes else []),
+    ]
+
+
+def nothing_goes(names: tuple[str, ...]) -> list[Property]:
+    """Nobody knows a view that was not chosen, or serves without what was committed."""
+    return [
+        always_beside(
+            "learned_is_chosen", _learned_is_chosen, among=names, of=_tip, of_monitor=_chosen
+        ),
+        always_beside("nothing_lost", _nothing_lost, among=names, of=_data, of_monitor=_committed),
     ]
 
 
@@ -159,7 +165,7 @@ def _chosen(history: History) -> frozenset[Name]:
     return history.chosen
 
 
-def learned_is_chosen(tip: Name | None, chosen: frozenset[Name]) -> bool:
+def _learned_is_chosen(tip: Name | None, chosen: frozenset[Name]) -> bool:
     """What a member knows as its tip has been chosen."""
     return tip is None or tip in chosen
 
@@ -172,7 +178,7 @@ def _committed(history: History) -> frozenset[Position]:
     return history.committed
 
 
-def nothing_lost(
+def _nothing_lost(
     data: tuple[Name | None, tuple[Position, ...] | None], committed: frozenset[Position]
 ) -> bool:
     """Whoever is ready in its tip has all that was committed up to there.
@@ -193,7 +199,7 @@ def _serves_in(shown: Shown) -> Name | None:
     return shown.tip if shown.phase is Phase.ACTIVE else None
 
 
-def closed_is_quiet(tip: Name | None, chosen: frozenset[Name]) -> bool:
+def _closed_is_quiet(tip: Name | None, chosen: frozenset[Name]) -> bool:
     """S2: once the CLOSE is chosen, nobody serves in the view that it closes."""
     return tip is None or all(view.kind is not Kind.CLOSE or view.parent != tip for view in chosen)
 
@@ -202,7 +208,7 @@ def _serves_with(shown: Shown) -> tuple[Name | None, str]:
     return _serves_in(shown), shown.options
 
 
-def options_agree(one: tuple[Name | None, str], other: tuple[Name | None, str]) -> bool:
+def _options_agree(one: tuple[Name | None, str], other: tuple[Name | None, str]) -> bool:
     """I2, for two that are active in the same view."""
     (tip, options), (other_tip, other_options) = one, other
     return tip is None or tip != other_tip or options == other_options

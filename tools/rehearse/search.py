@@ -21,10 +21,10 @@ from joinproto.join.phases import Phase
 from joinproto.join.view import Kind, View
 from models.check import check
 from models.faults import Faults
-from models.properties import always_beside, always_each, always_monitor
+from models.properties import always_each, always_monitor
 from models.report import Report
 from models.world import World
-from models.worlds.join_claims import learned_is_chosen, nothing_lost
+from models.worlds.join_claims import nothing_goes
 from models.worlds.join_expiry import expiry
 from models.worlds.join_ledger import History, Ledger
 from models.worlds.join_member import Node, Register, Shown
@@ -174,8 +174,7 @@ def _world(scene: Scene, choice: Choice, heard: _Heard, proposer: str, *, outsid
         monitor=ledger,
         expiry=partial(expiry, names, not outside, True),
         properties=[
-            always_beside("nothing_lost", nothing_lost, among=names),
-            always_beside("learned_is_chosen", learned_is_chosen, among=names),
+            *nothing_goes(names),
             always_monitor("one_successor", _one_successor),
             always_each("heard", heard, among=names),
         ],
