@@ -69,9 +69,7 @@ def conclude(search: Any, *, began: float, cpu: float, witnesses: bool = False) 
     from models.engine.findings import findings_of
 
     search.tables.codes.ask_again()
-    answers = search.answers
-    if answers is not None:
-        answers.keep()
+    search.keep_answers()
     coverage = coverage_of(search)
     found = findings_of(search, witnesses=witnesses)
     starts = search.found.levels

@@ -28,16 +28,14 @@ from models.engine.expander import Expander
 from models.engine.found import Hit
 from models.engine.judge import Judge
 from models.engine.layout import Layout
+from models.engine.numbering import TablesNumbering
 from models.engine.rowset import RowSet
 from models.engine.search import Search
 from spark_explore.frontier import Frontier, Growth
 from spark_explore.session import ROOMS, full_disk, is_full
 from spark_explore.storage import KINDS, Storage
 
-FORMAT = 2
-
-# Made from the world, or begun anew with the judge's own numbers.
-_NOT_KEPT = ("world", "codes", "environment", "expiry", "joint", "joint_steps", "_shape")
+FORMAT = 3
 
 
 @define
@@ -227,10 +225,8 @@ def _pickled(frontier: Frontier) -> bytes:
     from pyspark import cloudpickle
 
     search = frontier.search
-    tables = search.tables
     content = {
-        "tables": {k: v for k, v in vars(tables).items() if k not in _NOT_KEPT},
-        "horizons": tables.expiry.horizons,
+        "numbering": TablesNumbering(search.tables).content(),
         "seen": search.judge.seen_numbers,
         "first": np.array(search.rows()[: search.begins]),
         "targets": frontier.verdicts.targets,
@@ -253,11 +249,8 @@ def _codes(search: Search) -> list[Any]:
 
 def _put_back(search: Search, content: dict[str, Any]) -> None:
     tables = search.tables
-    vars(tables).update(content["tables"])
-    if tables.set_network:
-        for sender, to, message in tables.messages.values[tables.expiry.known :]:
-            tables.expiry.add(sender, to, message)
-    tables.expiry.horizons = content["horizons"]
+    TablesNumbering(tables).take(content["numbering"])
+    tables.bound_by(search.budget)
     search.judge = Judge(tables, search.budget)
     search.judge.refresh()
     search.judge.mark(content["seen"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from models.engine import kernel
 from models.events import Message
+from models.local import Outcome
 from models.network import too_full
 
 if TYPE_CHECKING:
@@ -43,6 +44,18 @@ class Queues:
             receivers = others if to is None else [tables.number_of[to]]
             found += [(self.between(sender, member), number) for member in receivers]
         return found
+
+    def sent_by(self, sender: int, outcome: Outcome) -> list[tuple[int, int]]:
+        """Return the same of what an outcome sends and does not lose, with room for it."""
+        tables, queued = self._tables, self.sent(sender, outcome.sent)
+        if outcome.cost == "crash" and tables.fifo:
+            # What it sent itself before it crashed is under way to it, and lost.
+            queued = [pair for pair in queued if pair[0] % tables.members != sender]
+        for queue, number in queued:
+            self.number(queue, ())
+            held = len(tables.values[tables.queue_field + queue])
+            tables.adds_table.make_room(queue, held, number + 1)
+        return queued
 
     def with_one_more(self, held: tuple[int, ...], message: int) -> tuple[int, ...] | None:
         """Return what a queue holds after a send; None where it is full and the sender waits."""

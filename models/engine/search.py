@@ -70,6 +70,11 @@ class Search(Space):
             self.keep_form()
         return self.found
 
+    def keep_answers(self) -> None:
+        """Keep what members answered, for the next search of this world."""
+        if self.answers is not None:
+            self.answers.keep(is_whole=not self.found.stopped_by)
+
     def _stops(self, began: float, compiling: Compiling) -> Stops:
         return Stops(limits=self.limits, budget=self.budget, began=began, compiling=compiling)
 

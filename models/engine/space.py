@@ -72,7 +72,8 @@ class Space:
     _bytes_before: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
-        self.tables = Tables(self.world, self.answers)
+        numbered = self.numbers_contents and not self.symmetry
+        self.tables = Tables(self.world, self.answers, numbered=numbered)
         limit = self.limits.memory_bytes
         self.budget = Budget(default_limit_bytes() if limit is None else limit)
         self._bytes_before = resident_bytes()

@@ -22,6 +22,7 @@ from models.engine.beginnings import beginning
 from models.engine.contents import Contents
 from models.engine.expiry import Expiry
 from models.engine.layout import Layout
+from models.engine.numbering import TablesNumbering
 from models.engine.numbers import Numbers, Observations
 from models.engine.queues import Queues
 from models.environment import Environment
@@ -64,13 +65,13 @@ def _shape_of(world: World, *, has_monitor: bool) -> kernel.Shape:
 class Tables(Arrays):
     """The numbered world: the values behind the numbers, and the arrays made of both."""
 
-    def __init__(self, world: World, answers: Answers | None = None) -> None:
+    def __init__(
+        self, world: World, answers: Answers | None = None, *, numbered: bool = False
+    ) -> None:
+        """`numbered`: what the answers were numbered with may be taken, too."""
         self.world = world
         self.codes = Codes.of(world)
-        self._is_known = answers is not None
-        if answers is not None:
-            answers.give(self.codes)
-            self._is_known = answers.taken > 0
+        self._is_known = False
         self.names = self.codes.names
         super().__init__(
             _shape_of(world, has_monitor=self.codes.monitor is not None),
@@ -98,6 +99,10 @@ class Tables(Arrays):
         # Cells whose question went wrong, as if there were no such step; None: it is raised.
         self.failing: dict[tuple[int, int, int], ModelProblem] | None = None
         self._number_environment()
+        if answers is not None:
+            answers.give(self.codes, TablesNumbering(self) if numbered else None)
+            self._is_known = answers.taken > 0
+            self.forget_taken()
 
     def value_counts(self) -> list[int]:
         return [len(values) for values in self.values]
@@ -263,15 +268,7 @@ class Tables(Arrays):
             if self.set_network:
                 messages = tuple(dict.fromkeys(self.set_messages(field, outcome)))
             else:
-                queued = self.queues.sent(field, outcome.sent)
-                if outcome.cost == "crash" and self.fifo:
-                    # What it sent itself before it crashed is under way to it, and lost.
-                    queued = [pair for pair in queued if pair[0] % self.members != field]
-                for queue, number in queued:
-                    self.queues.number(queue, ())
-                    self.adds_table.make_room(
-                        queue, len(self.values[self.queue_field + queue]), number + 1
-                    )
+                queued = self.queues.sent_by(field, outcome)
             tells = -1
             if outcome.recorded and self.monitor >= 0:
                 tells = self.column(self.monitor, outcome.recorded)

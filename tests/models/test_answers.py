@@ -1,4 +1,7 @@
-"""Members' answers of the last run: the same report without asking, and nothing on trust."""
+"""Members' answers of the last run: the same report without asking, and nothing on trust.
+
+A search that came to its end leaves the numbers of all it met, another one the bare answers.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import hashlib
 import os
 import pickle
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +18,22 @@ from attrs import evolve
 
 import models
 from models import answers as room
-from models import load_world
-from models.answers import FORMAT, Answers
+from models import kept_file, load_world
+from models.answers import Answers
 from models.check import check
+from models.engine.numbering import TablesNumbering
+from models.kept_file import FORMAT, KIND_BYTES
 from models.report import Report
 from models.world import World
 from tests.tools.running import run_here
 from tools.cli import searching
 
 WORLD = "ring-election"
+ALIKE = "two-phase-commit"
 LARGE = "durable-vote-split"
 """One that the command leaves to the engine."""
+
+HEAD_BYTES = len(FORMAT) + 32 + KIND_BYTES
 
 
 @pytest.fixture
@@ -40,6 +49,13 @@ def searched(name: str = WORLD, **options: Any) -> tuple[Report, list[str]]:
     told: list[str] = []
     world = load_world(name, **options)
     return check(world, answers=Answers.of(name, world.source, told.append)), told
+
+
+def searched_with_symmetry() -> tuple[Report, list[str]]:
+    told: list[str] = []
+    world = load_world(ALIKE)
+    answers = Answers.of(ALIKE, world.source, told.append)
+    return check(world, answers=answers, symmetry=True), told
 
 
 def without_costs(report: Report) -> Report:
@@ -152,7 +168,7 @@ def writable_by_all(file: Path) -> None:
 
 
 def with_a_body(file: Path, body: bytes) -> None:
-    head = file.read_bytes()[: len(FORMAT) + 32]
+    head = file.read_bytes()[:HEAD_BYTES]
     file.write_bytes(head + hashlib.sha256(body).digest() + body)
 
 
@@ -160,31 +176,82 @@ def naming_a_program(file: Path) -> None:
     with_a_body(file, b"cposix\nsystem\n(S'touch /tmp/never'\ntR.")
 
 
-def lying(file: Path) -> None:
-    """Let one answer be another member's state than the code gives."""
-    held = pickle.loads(file.read_bytes()[len(FORMAT) + 64 :])
-    for kinds in held.values():
-        steps = kinds["step"]
-        for question, outcomes in steps.items():
-            steps[question] = outcomes and tuple(evolve(one, effects=77) for one in outcomes)
-    with_a_body(file, pickle.dumps(held))
+def lying_of_steps(file: Path) -> None:
+    """Let steps have other effects than the code gives."""
+    held = content_of(file)
+    if "numbers" in held:
+        outcomes = held["numbers"]["tables"]["outcomes"]
+        outcomes[:] = [evolve(one, effects=77) for one in outcomes]
+    else:
+        for kinds in held.values():
+            steps = kinds["step"]
+            for question, outcomes in steps.items():
+                steps[question] = outcomes and tuple(evolve(one, effects=77) for one in outcomes)
+    with_a_body(file, flattened(held))
+
+
+def lying_of_what_is_shown(file: Path) -> None:
+    held = content_of(file)
+    held["numbers"]["tables"]["per_value"].arrays["shown"][:] = 0
+    with_a_body(file, flattened(held))
+
+
+def lying_of_choices(file: Path) -> None:
+    held = content_of(file)
+    held["numbers"]["tables"]["per_value"].arrays["choice_count"][:] = 0
+    with_a_body(file, flattened(held))
+
+
+def content_of(file: Path) -> Any:
+    return pickle.loads(file.read_bytes()[HEAD_BYTES + 32 :])
+
+
+def flattened(content: Any) -> bytes:
+    made = BytesIO()
+    pickler = pickle.Pickler(made)
+    pickler.dispatch_table = TablesNumbering.flatten
+    pickler.dump(content)
+    return made.getvalue()
+
+
+HARMS = [
+    (damaged, "it is damaged"),
+    (cut_short, "it is damaged"),
+    (of_another_kind, "it is of another kind"),
+    (writable_by_all, "others may write to it"),
+    (naming_a_program, "it names posix.system"),
+    (lying_of_steps, "answers otherwise than the members"),
+]
 
 
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        (damaged, "it is damaged"),
-        (cut_short, "it is damaged"),
-        (of_another_kind, "it is of another kind"),
-        (writable_by_all, "others may write to it"),
-        (naming_a_program, "it names posix.system"),
-        (lying, "answers otherwise than the members"),
+        *HARMS,
+        (lying_of_what_is_shown, "answers otherwise than the members"),
+        (lying_of_choices, "answers otherwise than the members"),
     ],
 )
 def test_a_file_that_is_not_sound_is_told_and_not_used(
     cache: Path, harm: Callable[[Path], None], said: str
 ) -> None:
     """The search is the same as without it, and the next run has a sound one."""
+    is_not_sound(cache, harm, said, searched)
+
+
+@pytest.mark.parametrize(("harm", "said"), HARMS)
+def test_nor_is_one_of_a_search_that_did_not_number(
+    cache: Path, harm: Callable[[Path], None], said: str
+) -> None:
+    is_not_sound(cache, harm, said, searched_with_symmetry)
+
+
+def is_not_sound(
+    cache: Path,
+    harm: Callable[[Path], None],
+    said: str,
+    searched: Callable[[], tuple[Report, list[str]]],
+) -> None:
     first, _ = searched()
     harm(next(cache.iterdir()))
 
@@ -200,7 +267,7 @@ def test_a_file_that_is_not_sound_is_told_and_not_used(
 
 def test_old_files_go(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever looks at many worlds keeps the answers of some."""
-    monkeypatch.setattr(room, "FILES_MAX", 2)
+    monkeypatch.setattr(kept_file, "FILES_MAX", 2)
     for members in (2, 3, 4):
         searched(members=members)
 

@@ -1,0 +1,147 @@
+"""A file for what the next run of the same code need not work out again.
+
+It is whole, and of this user and this code, or it is not used: whatever it holds, the search goes
+on.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import os
+import pickle
+import tempfile
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from models.memory import resident_bytes
+
+FORMAT = b"joinproto answers 2\n"
+
+KIND_BYTES = 8
+
+TIMES_LARGER = 16
+"""So much more than in a file its content takes in memory, at most."""
+
+BYTES_MAX = 1 << 28
+FILES_MAX = 12
+
+_BUILTINS = {bool, bytearray, complex, dict, float, frozenset, list, object, range, set, tuple}
+_COLLECTIONS = {Counter, OrderedDict, defaultdict, deque}
+_OTHERS = {(kind.__module__, kind.__name__) for kind in _BUILTINS | _COLLECTIONS}
+
+
+@frozen
+class KeptFile:
+    """One file.  `code`: 32 bytes, what it was made by.  `tell` hears why it is not used.
+
+    `memory_bytes`: what the process may hold; a content that would not fit is not read.
+    """
+
+    path: Path
+    code: bytes
+    tell: Callable[[str], None]
+    memory_bytes: int | None = field(default=None)
+
+    def read(self, *kinds: str) -> tuple[str, Any]:
+        """Return the kind and the content; ("", None) where there is none of these kinds."""
+        try:
+            with self.path.open("rb") as opened:
+                held = os.fstat(opened.fileno())
+                if hasattr(os, "geteuid") and (held.st_uid != os.geteuid() or held.st_mode & 0o022):
+                    return self._refuse("others may write to it")
+                if not self._fits(held.st_size):
+                    return self._refuse("its answers would not fit under the memory limit")
+                content = opened.read(BYTES_MAX + 128)
+        except FileNotFoundError:
+            return "", None
+        except OSError as error:
+            return self._refuse(error.strerror or str(error))
+        if not content.startswith(FORMAT):
+            return self._refuse("it is of another kind")
+        code, kind, digest, body = _parts(content)
+        if code != self.code or kind not in kinds:
+            return "", None  # of the code before this one, or of a search of another form
+        if hashlib.sha256(body).digest() != digest:
+            return self._refuse("it is damaged")
+        try:
+            with _without_collection():
+                return kind, _Reader(BytesIO(body)).load()
+        except Exception as error:  # noqa: BLE001  whatever a file holds, the search goes on
+            return self._refuse(f"it cannot be read: {error}")
+
+    def write(self, kind: str, content: Any, flatten: Mapping[type, Callable[..., Any]]) -> None:
+        """Write it, whole or not at all, whoever else does.  `flatten`: how types are pickled."""
+        # A search that came to its end is told, whatever becomes of this.
+        with suppress(OSError, MemoryError, RecursionError, pickle.PicklingError):
+            made = BytesIO()
+            with _without_collection():
+                pickler = pickle.Pickler(made, protocol=5)
+                pickler.dispatch_table = flatten
+                pickler.dump(content)
+            body = made.getbuffer()
+            if len(body) > BYTES_MAX:
+                return
+            number, name = tempfile.mkstemp(dir=self.path.parent)
+            try:
+                with os.fdopen(number, "wb") as opened:
+                    opened.write(FORMAT + self.code + kind.encode().ljust(KIND_BYTES))
+                    opened.write(hashlib.sha256(body).digest())
+                    opened.write(body)
+                Path(name).replace(self.path)
+            except OSError:
+                Path(name).unlink(missing_ok=True)
+                raise
+            _forget_old(self.path.parent)
+
+    def _fits(self, size: int) -> bool:
+        limit = self.memory_bytes
+        return limit is None or resident_bytes() + TIMES_LARGER * size <= limit
+
+    def _refuse(self, why: str) -> tuple[str, Any]:
+        self.tell(f"{self.path} is not used: {why}")
+        return "", None
+
+
+class _Reader(pickle.Unpickler):
+    """Makes values of classes of ours, by their plain names: whatever else is named is refused."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        room = module.partition(".")[0]
+        if "." not in name and (room in ("joinproto", "models") or (module, name) in _OTHERS):
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"it names {module}.{name}")
+
+
+def _parts(content: bytes) -> tuple[bytes, str, bytes, memoryview]:
+    """Return the code, the kind, the digest and the body."""
+    at, found = len(FORMAT), []
+    for size in (32, KIND_BYTES, 32):
+        found.append(content[at : at + size])
+        at += size
+    return found[0], found[1].decode("ascii", "replace").strip(), found[2], memoryview(content)[at:]
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Make or read many objects, of which none is garbage."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _forget_old(folder: Path) -> None:
+    files = [path for path in folder.iterdir() if path.is_file()]
+    files.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in files[FILES_MAX:]:
+        path.unlink(missing_ok=True)

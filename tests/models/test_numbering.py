@@ -1,0 +1,132 @@
+"""A search that goes on with another one's numbers finds the same, and asks nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest import mock
+
+import pytest
+from attrs import evolve
+from hypothesis import assume, given, settings
+
+from models import answers as answers_room
+from models import kept_file, load_world
+from models.answers import Answers
+from models.check import check
+from models.engine.found import Found
+from models.engine.search import Search
+from models.kept_file import KeptFile
+from models.world import World
+from tests.models.compare import explored, same_search
+from tests.models.random_models import SETS, Plan, _Phase, build, plans
+from tests.models.test_contents import always_numbered
+
+STATES_MAX = 600
+
+
+class _Reader(kept_file._Reader):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == (_Phase.__module__, _Phase.__name__):
+            return _Phase
+        return super().find_class(module, name)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def random_models_may_be_read() -> Iterator[None]:
+    with mock.patch.object(kept_file, "_Reader", _Reader):
+        yield
+
+
+def kept_at(path: Path) -> Answers:
+    return Answers(KeptFile(path, bytes(32), told_never))
+
+
+def told_never(line: str) -> None:
+    raise AssertionError(line)
+
+
+def searched_twice(world: World, path: Path) -> Search:
+    """Search, and once more with what was kept; return the second search."""
+    with mock.patch.object(answers_room, "NEW_MIN", 1):
+        first = Search(world, stop_at_violation=False, answers=kept_at(path))
+        first.run()
+        first.keep_answers()
+        second = Search(world, stop_at_violation=False, answers=kept_at(path))
+        second.run()
+    return second
+
+
+def same_with_numbers(plan: Plan) -> None:
+    found = explored(build(plan), STATES_MAX)
+    assume(found is not None)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "kept"
+        again = searched_twice(build(plan), path)
+        assert again.answers is not None
+        assert again.answers.taken
+        # Samples are asked, and nothing else.
+        with (
+            mock.patch("tests.models.compare.Search", numbered_from(path)),
+            mock.patch.object(answers_room, "SAMPLES", 0),
+        ):
+            same_search(build(plan), found)
+    assert found is not None
+    assert (found.distinct, found.generated) == (again.states.count, again.found.generated)
+
+
+def numbered_from(path: Path) -> type[Search]:
+    class Numbered(Search):
+        def __init__(self, world: World, **options: Any) -> None:
+            super().__init__(world, answers=kept_at(path), **options)
+
+        def run(self) -> Found:
+            before = self.tables.codes.calls
+            found = super().run()
+            assert before == self.tables.codes.calls
+            return found
+
+    return Numbered
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(plans())
+def test_every_world_is_searched_alike_with_numbers_and_without(plan: Plan) -> None:
+    """Each network, each fault, a monitor, joint steps: states, steps and how often."""
+    same_with_numbers(plan)
+
+
+@settings(max_examples=settings().max_examples // 2)
+@given(plans(networks=tuple(SETS)))
+def test_so_is_one_whose_contents_have_numbers(plan: Plan) -> None:
+    with always_numbered():
+        same_with_numbers(plan)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_one_search_left_serves_the_others(tmp_path: Path, workers: int) -> None:
+    """Of any number of workers; one with symmetry takes none, and leaves bare answers."""
+    world = load_world("two-phase-commit", members=4)
+    with mock.patch.object(answers_room, "NEW_MIN", 1):
+        first = check(world, answers=kept_at(tmp_path / "kept"), workers=workers)
+        second = check(world, answers=kept_at(tmp_path / "kept"), workers=3 - workers)
+        alike = check(world, answers=kept_at(tmp_path / "kept"), symmetry=True)
+        last = check(world, answers=kept_at(tmp_path / "kept"))
+
+    assert first.levels == second.levels == last.levels
+    assert first.properties == second.properties == last.properties
+    assert [0, 1, 0, 1] == [len(report.notes) for report in (first, second, alike, last)]
+
+
+def test_a_search_that_was_stopped_leaves_its_answers(tmp_path: Path) -> None:
+    """It met only some of what there is to number."""
+    world = load_world("two-phase-commit", members=4)
+    with mock.patch.object(answers_room, "NEW_MIN", 1):
+        check(world, answers=kept_at(tmp_path / "kept"), states_max=50)
+        kind, _ = kept_at(tmp_path / "kept").file.read("asked", "numbers")
+        whole = check(world, answers=kept_at(tmp_path / "kept"))
+
+    assert "asked" == kind
+    assert whole.levels == check(evolve(world)).levels
