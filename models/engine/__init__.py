@@ -1,7 +1,7 @@
 """The engine: the array half of `models`.  Who wants to search imports `search`.
 
-Its inner loops are compiled by numba when they are first used, which takes up to half a
-minute, and kept in a folder for the runs after.  Which folder, is decided here and for
+Its inner loops are compiled by numba when they are first used, which takes up to two
+minutes, and kept in a folder for the runs after.  Which folder, is decided here and for
 these loops alone: importing this package imports every module that has some.
 
 numba's own choice is not enough.  It takes kept code for fresh while the one file it was
@@ -171,10 +171,10 @@ class Compiling:
     def _say(self) -> None:
         self._told = True
         if KEPT.lasting:
-            self.tell("compiling the search, once: up to half a minute")
+            self.tell("compiling the search, once: up to two minutes")
         else:
             self.tell(
-                "compiling the search: up to half a minute, and on every run, because there is"
+                "compiling the search: up to two minutes, and on every run, because there is"
                 " no folder to keep the result in; NUMBA_CACHE_DIR can name one"
             )
 

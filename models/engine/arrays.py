@@ -259,6 +259,13 @@ class Arrays(ABC):
             event_taken=self.event_taken,
         )
 
+    def looked_up(self) -> tuple[Any, Any]:
+        """Return cells and contents of queues for the compiled loops: see `Grids.sparse`."""
+        # Where contents are numbered, a loop that knows blocks alone would be compiled for half a
+        # minute, used for some levels, and is no faster.
+        cells = self.cells.sparse if self.contents is None else self.cells.arrays
+        return cells, self.adds_table.sparse
+
     def sets(self) -> Sets | None:
         """Return the tables of numbered contents; None where each message has a bit."""
         return None if self.contents is None else self.contents.arrays()

@@ -100,8 +100,7 @@ class Expander:
     ) -> Any:
         return expansion.expand(
             self.lookup,
-            self.tables.cells.sparse,
-            self.tables.adds_table.sparse,
+            *self.tables.looked_up(),
             self.sets,
             None if self.sets is None else self._deliveries.arrays,
             self.shape,

@@ -117,7 +117,7 @@ class Together:
         if self._lookup is self._expander.lookup:
             return
         tables, self._lookup = self._expander.tables, self._expander.lookup
-        self._sparse = tables.cells.sparse, tables.adds_table.sparse
+        self._looked_up = tables.looked_up()
         if not self._deliveries:
             claim = tables.claim
             self._deliveries = [Deliveries(claim) for _ in range(self._crew.count)]
@@ -269,7 +269,7 @@ class Together:
         while at < end:
             after, n, _, again, idle = expansion.expand(
                 self._lookups[k],
-                *self._sparse,
+                *self._looked_up,
                 sets,
                 None if sets is None else self._deliveries[k].arrays,
                 expander.shape,

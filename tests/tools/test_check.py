@@ -42,7 +42,7 @@ def test_a_slow_search_may_say_how_far_it_is() -> None:
     """In a log a line every ten seconds: no remark, as a warning or an error is one."""
     log = StringIO()
     Progress(log)(Tick(17, 8_830, 40_000, 120, 1 << 28, 10.2))
-    said = f"compiling the search, once: up to half a minute\n{log.getvalue()}wrote run.html\n"
+    said = f"compiling the search, once: up to two minutes\n{log.getvalue()}wrote run.html\n"
 
     assert "distinct" in log.getvalue()
     assert "wrote run.html\n" == Done(0, "", said).remarks
