@@ -195,6 +195,8 @@ def auto(world: World, plan: Plan) -> Report:
         if plan.out is not None:
             refuse_other_than_a_path(plan.out)
     except (EnvironmentProblem, UsageProblem) as problem:
+        # It paused for a cluster, and is no whole search.
+        search.found.stopped_by = search.found.stopped_by or "a large frontier, left to a cluster"
         return reports.with_note(
             _concluded(search, plan, began, cpu), f"Spark would go on: {problem.message}"
         )

@@ -249,6 +249,8 @@ def _codes(search: Search) -> list[Any]:
 
 def _put_back(search: Search, content: dict[str, Any]) -> None:
     tables = search.tables
+    # The driver holds numbers only, as when it took over.
+    search.budget.lift()
     TablesNumbering(tables).take(content["numbering"])
     tables.bound_by(search.budget)
     search.judge = Judge(tables, search.budget)

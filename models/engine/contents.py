@@ -261,11 +261,12 @@ class Contents:
         alone = follows & (out["last"] != 0) & (out["cost"] == 0)
         sleeps = np.where(alone, SLEEPS, 0) | np.where(out["tells"] < 0, MARKS, 0)
         # All or none, where memory ends.
-        for growing in (self._sends, self._leads, self._sleeps):
+        leads, sleeps = np.where(stays, leads, -1), np.where(after >= before, sleeps, 0)
+        found = (self._sends, sends), (self._leads, leads), (self._sleeps, sleeps * is_member)
+        for growing, _ in found:
             growing.make_room(len(sends))
-        self._sends.extend(sends)
-        self._leads.extend(np.where(stays, leads, -1))
-        self._sleeps.extend(np.where(is_member & (after >= before), sleeps, 0))
+        for growing, values in found:
+            growing.extend(values)
 
     def _number_messages(self) -> None:
         expiry, members = self._tables.expiry, range(self.senders)

@@ -18,8 +18,11 @@ def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
     taken = tables.out["taken"].array
     actions: dict[str, int] = {}
     rules: dict[str, int] = dict.fromkeys(tables.world.labels, 0)
+    # A search that a limit ended did not meet all that another one may have numbered for it.
+    numbered = tables.numbered_before if outcomes is None and search.found.stopped_by else 0
+    met = {tables.outcome_cell[o] for o in range(numbered) if taken[o]}
     for o, (member, local, column) in enumerate(tables.outcome_cell[:outcomes]):
-        if local < 0:
+        if local < 0 or (o < numbered and (member, local, column) not in met):
             continue
         count = int(taken[o])
         event = tables.columns[member].values[column]

@@ -103,6 +103,8 @@ class Tables(Arrays):
             answers.give(self.codes, TablesNumbering(self) if numbered else None)
             self._is_known = answers.taken > 0
             self.forget_taken()
+        # So many outcomes another search met.
+        self.numbered_before = len(self.outcomes)
 
     def value_counts(self) -> list[int]:
         return [len(values) for values in self.values]

@@ -130,3 +130,16 @@ def test_a_search_that_was_stopped_leaves_its_answers(tmp_path: Path) -> None:
 
     assert "asked" == kind
     assert whole.levels == check(evolve(world)).levels
+
+
+def test_a_search_that_is_stopped_covers_what_it_met(tmp_path: Path) -> None:
+    """Whatever another one numbered for it beyond that."""
+    world = load_world("durable-vote-wiped")
+    with mock.patch.object(answers_room, "NEW_MIN", 1):
+        cold = check(world, states_max=5)
+        check(world, answers=kept_at(tmp_path / "kept"))
+        warm = check(world, answers=kept_at(tmp_path / "kept"), states_max=5)
+
+    assert warm.stopped_by
+    assert len(warm.notes) == 1 + len(cold.notes)
+    assert cold.coverage == warm.coverage

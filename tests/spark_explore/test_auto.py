@@ -84,6 +84,23 @@ def test_without_java_the_limit_is_the_end(monkeypatch: pytest.MonkeyPatch) -> N
     assert ("Spark would go on: there is no Java, which Spark runs on",) == report.notes
 
 
+def test_what_a_cluster_should_have_gone_on_with_is_not_finished(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Paused at a large frontier, with no Java: incomplete, though no limit was reached."""
+
+    def no_java() -> None:
+        raise EnvironmentProblem("there is no Java, which Spark runs on", next="install it")
+
+    monkeypatch.setattr(explore, "ready", no_java)
+    monkeypatch.setattr(explore, "FRONTIER_MAX", 20)
+
+    report = auto(load_world("two-phase-commit", members=4), Plan(master="spark://nowhere:1"))
+
+    assert ("local", "incomplete") == (report.engine, report.result)
+    assert "a large frontier, left to a cluster" == report.stopped_by
+
+
 def test_an_address_is_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when it is only needed at the hand-over."""
     monkeypatch.setattr(explore, "ready", lambda: None)
