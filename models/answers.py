@@ -43,6 +43,9 @@ SAMPLES = 25
 
 _ASKED, _NUMBERS = "asked", "numbers"
 
+TIMES_LARGER = {_ASKED: 16, _NUMBERS: 4}
+"""So much more than in a file answers, or numbers, take in memory, at most."""
+
 _ByKind = dict[str, dict[Hashable, Any]]
 
 
@@ -100,35 +103,34 @@ class Answers:
     def give(self, codes: Codes, numbering: Numbering | None = None) -> None:
         """Let members' code answer with what is known of it, or all be numbered as it was."""
         self._numbering = numbering
-        kinds = (_ASKED,) if numbering is None else (_ASKED, _NUMBERS)
-        kind, found = self.file.read(*kinds)
-        for code in _every(codes):
-            code.known = self._members[code.name] = Known()
+        kinds = {_ASKED} if numbering is None else {_ASKED, _NUMBERS}
+        kind, found = self.file.read({kind: TIMES_LARGER[kind] for kind in kinds})
         if kind and not self._are_right(codes, kind, found):
             self.file.tell(f"{self.file.path} answers otherwise than the members; it is not used")
-            self.tried = 0
-        elif kind == _NUMBERS:
+            kind, self.tried = "", 0
+        # Only now: what was asked to try them is nothing new.
+        for code in _every(codes):
+            answers = found.get(code.name, {}) if kind == _ASKED else {}
+            code.known = self._members[code.name] = Known(answers)
+            self.taken += sum(map(len, answers.values()))
+        if kind == _NUMBERS:
             self._numbers.take(found["numbers"])
             self.taken, self._is_numbered = found["answers"], True
-        elif kind:
-            for name, known in self._members.items():
-                known.answers = found.get(name, {})
-                self.taken += sum(map(len, known.answers.values()))
 
     def keep(self, *, is_whole: bool) -> None:
         """Write all that is known now, for the next run.
 
-        `is_whole`: the search met all that the next one will meet.
+        `is_whole`: no limit ended the search, so its numbers are worth keeping.
         """
-        count = sum(known.new for known in self._members.values())
-        if count < NEW_MIN:
-            return
+        new = sum(known.new for known in self._members.values())
         if is_whole and self._numbering is not None:
-            content = {"answers": self.taken + count, "numbers": self._numbers.content()}
-            self.file.write(_NUMBERS, content, self._numbers.flatten)
+            # Bare answers make room for numbers, however few are new.
+            if (new if self._is_numbered else self.taken + new) >= NEW_MIN:
+                content = {"answers": self.taken + new, "numbers": self._numbers.content()}
+                self.file.write(_NUMBERS, content, self._numbers.flatten)
             return
-        if self._is_numbered:
-            return  # what was asked now is the least of what is known
+        if new < NEW_MIN or self._is_numbered:
+            return  # of a file of numbers, what was asked now is the least
         answers = {name: known.answers for name, known in self._members.items()}
         self.file.write(_ASKED, answers, {})
 

@@ -22,12 +22,12 @@ from attrs import field, frozen
 
 from models.memory import resident_bytes
 
-FORMAT = b"joinproto answers 2\n"
+NAME = b"joinproto answers "
+FORMAT = NAME + b"2\n"
 
-KIND_BYTES = 8
-
-TIMES_LARGER = 16
-"""So much more than in a file its content takes in memory, at most."""
+# The format; the code; the kind, with spaces behind; the digest of the body.
+KIND_BYTES, DIGEST_BYTES = 8, 32
+HEAD_BYTES = len(FORMAT) + 32 + KIND_BYTES + DIGEST_BYTES
 
 BYTES_MAX = 1 << 28
 FILES_MAX = 12
@@ -49,26 +49,30 @@ class KeptFile:
     tell: Callable[[str], None]
     memory_bytes: int | None = field(default=None)
 
-    def read(self, *kinds: str) -> tuple[str, Any]:
-        """Return the kind and the content; ("", None) where there is none of these kinds."""
+    def read(self, kinds: Mapping[str, int]) -> tuple[str, Any]:
+        """Return the kind and the content; ("", None) where there is none of these kinds.
+
+        `kinds`: how many times more than in the file each takes in memory, at most.
+        """
         try:
             with self.path.open("rb") as opened:
                 held = os.fstat(opened.fileno())
                 if hasattr(os, "geteuid") and (held.st_uid != os.geteuid() or held.st_mode & 0o022):
                     return self._refuse("others may write to it")
-                if not self._fits(held.st_size):
+                head = opened.read(HEAD_BYTES)
+                if not head.startswith(NAME):
+                    return self._refuse("it is of another kind")
+                kind = _kind_of(head)
+                if not head.startswith(FORMAT + self.code) or kind not in kinds:
+                    return "", None  # of the code before this one, or of a search of another form
+                if not self._fits(kinds[kind] * held.st_size):
                     return self._refuse("its answers would not fit under the memory limit")
-                content = opened.read(BYTES_MAX + 128)
+                body = opened.read(BYTES_MAX)
         except FileNotFoundError:
             return "", None
         except OSError as error:
             return self._refuse(error.strerror or str(error))
-        if not content.startswith(FORMAT):
-            return self._refuse("it is of another kind")
-        code, kind, digest, body = _parts(content)
-        if code != self.code or kind not in kinds:
-            return "", None  # of the code before this one, or of a search of another form
-        if hashlib.sha256(body).digest() != digest:
+        if hashlib.sha256(body).digest() != head[-DIGEST_BYTES:]:
             return self._refuse("it is damaged")
         try:
             with _without_collection():
@@ -100,9 +104,8 @@ class KeptFile:
                 raise
             _forget_old(self.path.parent)
 
-    def _fits(self, size: int) -> bool:
-        limit = self.memory_bytes
-        return limit is None or resident_bytes() + TIMES_LARGER * size <= limit
+    def _fits(self, more_bytes: int) -> bool:
+        return self.memory_bytes is None or resident_bytes() + more_bytes <= self.memory_bytes
 
     def _refuse(self, why: str) -> tuple[str, Any]:
         self.tell(f"{self.path} is not used: {why}")
@@ -119,13 +122,8 @@ class _Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"it names {module}.{name}")
 
 
-def _parts(content: bytes) -> tuple[bytes, str, bytes, memoryview]:
-    """Return the code, the kind, the digest and the body."""
-    at, found = len(FORMAT), []
-    for size in (32, KIND_BYTES, 32):
-        found.append(content[at : at + size])
-        at += size
-    return found[0], found[1].decode("ascii", "replace").strip(), found[2], memoryview(content)[at:]
+def _kind_of(head: bytes) -> str:
+    return head[-DIGEST_BYTES - KIND_BYTES : -DIGEST_BYTES].decode("ascii", "replace").strip()
 
 
 @contextmanager

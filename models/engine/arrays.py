@@ -124,7 +124,7 @@ class Arrays(ABC):
 
     @property
     def era(self) -> int:
-        """Another one when horizons are numbered anew, and what was asked of them is forgotten."""
+        """How often horizons were numbered anew, and what was asked of them forgotten."""
         return 0 if self.contents is None else self.contents.era
 
     def forget_taken(self) -> None:

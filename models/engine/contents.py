@@ -52,8 +52,8 @@ class Sets(NamedTuple):
 class Contents:
     """Numbers for what each sender has under way: sorted tuples of messages, by sender.
 
-    They are the values of the fields from `first` on, one for each member.  `era`: another one
-    when horizons are numbered anew.
+    They are the values of the fields from `first` on, one for each member.  `era`: how often
+    horizons were numbered anew.
     """
 
     def __init__(self, tables: Tables, unknown: int) -> None:
@@ -264,7 +264,7 @@ class Contents:
         leads, sleeps = np.where(stays, leads, -1), np.where(after >= before, sleeps, 0)
         found = (self._sends, sends), (self._leads, leads), (self._sleeps, sleeps * is_member)
         for growing, _ in found:
-            growing.make_room(len(sends))
+            growing.make_room_for(len(sends))
         for growing, values in found:
             growing.extend(values)
 

@@ -148,12 +148,12 @@ class Expander:
         Returns those of `picked` of which they lack some; what they lack, (kind, x, y, z) each,
         unless it was asked for before; and how many successors were taken.
         """
-        lacking, asked, taken, since = [picked[:0]], [self._ask[:0]], 0, 0
+        lacking, asked, taken, asks = [picked[:0]], [self._ask[:0]], 0, 0
         joint = picked[:0] if joint is None else joint
         at = 0
         while at < len(picked):
-            if since:
-                # The tables have room for what is asked at once, and no more.
+            if asks:
+                # The tables have room for what one pass asks, and no more.
                 self._read()
             after, n, asks, redone, loops = self._expand(
                 rows(), picked, at, len(picked), joint, joint_base
@@ -164,7 +164,6 @@ class Expander:
                 take(Batch(self._out[:n], self._info[:n], self._source[:n], self._via[:n]))
             lacking.append(self._redo[:redone].copy())
             asked.append(self._ask[:asks].copy())
-            since = asks
             if after == at:
                 self._more_room()
             at = after

@@ -76,7 +76,7 @@ class Expiry:
         if not stamps:
             return HORIZONS_MAX
         last = max((stamp for m, stamp in stamps if m == member), default=-1)
-        return int(min(max(last, -1), HORIZONS_MAX))
+        return min(max(last, -1), HORIZONS_MAX)
 
     def needed(self, layout: Layout) -> npt.NDArray[np.uint64]:
         """Return, for each member and horizon, which bits of a row it needs.

@@ -267,7 +267,10 @@ class Grids:
         return found
 
     def some(self, field: int, most: int) -> list[tuple[int, int, int]]:
-        """Return (row, column, content) of places that are set, at most so many, at random."""
+        """Return (row, column, content) of places that are set, at most so many, at random.
+
+        Fewer, where a hash table has forgotten what stood there.
+        """
         if self._is_hash(field):
             pairs = self._hash(field)
             at = _pick(np.flatnonzero(pairs[:, 0] != 0), most)

@@ -47,7 +47,7 @@ class Growing:
             self._write(np.array(self._waiting, self._array.dtype))
             self._waiting = []
 
-    def make_room(self, more: int) -> None:
+    def make_room_for(self, more: int) -> None:
         """Let so many values more be appended without taking memory."""
         self._write_waiting()
         self._grow(self._written + more)

@@ -19,10 +19,12 @@ from models.local import Outcome
 if TYPE_CHECKING:
     from models.engine.tables import Tables
 
-_OF_SEARCH = ["world", "codes", "environment", "expiry", "interchange", "failing", "_budget"]
+_FROM_WORLD = ["world", "codes", "environment", "expiry", "_shape"]
+_OF_ONE_SEARCH = ["interchange", "failing", "_budget"]
+_BY_COMBINATION = ["joint", "joint_steps"]
+"""Those are numbered by the judge, anew in each search."""
 
-_OWN = frozenset([*_OF_SEARCH, "_shape", "joint", "joint_steps"])
-"""Made from the world, of one search, or begun anew with the judge's numbers of combinations."""
+_NOT_KEPT = frozenset([*_FROM_WORLD, *_OF_ONE_SEARCH, *_BY_COMBINATION])
 
 
 def _flat(array: npt.NDArray[Any]) -> tuple[Any, ...]:
@@ -45,11 +47,15 @@ class TablesNumbering:
     def content(self) -> dict[str, Any]:
         """Return it: the attributes of the tables that are no world's, and the horizons."""
         tables = self._tables
-        kept = {name: value for name, value in vars(tables).items() if name not in _OWN}
+        kept = {name: value for name, value in vars(tables).items() if name not in _NOT_KEPT}
         return {"tables": kept, "horizons": tables.expiry.horizons}
 
     def take(self, content: dict[str, Any]) -> None:
-        """Number all as it was.  Who read the tables before must read them anew."""
+        """Number all as it was.  Who read the tables before must read them anew.
+
+        They are bound by no memory limit after it (`Arrays.bound_by`), and count the steps that
+        were counted then (`Arrays.forget_taken`).
+        """
         tables, expiry = self._tables, self._tables.expiry
         vars(tables).update(content["tables"])
         tables.queues.attach(tables)

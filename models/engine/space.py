@@ -72,11 +72,12 @@ class Space:
     _bytes_before: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
-        numbered = self.numbers_contents and not self.symmetry
+        # What `same` lets go on depends on the order of rows, and that on what is known.
+        numbered = self.numbers_contents and not self.symmetry and self.world.same is None
+        self._bytes_before = resident_bytes()
         self.tables = Tables(self.world, self.answers, numbered=numbered)
         limit = self.limits.memory_bytes
         self.budget = Budget(default_limit_bytes() if limit is None else limit)
-        self._bytes_before = resident_bytes()
         self.tables.bound_by(self.budget)
         self.judge = Judge(self.tables, self.budget)
         bound = self.world.within is not None

@@ -203,6 +203,7 @@ class Together:
         self._expander.refresh()
         if tables.era == era:
             return asked
+        # The tables of horizons are empty now, so rows put these again; cells stay asked for.
         return asked[~np.isin(asked[:, 0], (kernel.ASK_TRIM, kernel.ASK_VECTOR))]
 
     def _now(self, asked: Ints) -> tuple[int, int]:

@@ -46,7 +46,7 @@ def claims(
     return [
         *[always_monitor(claim, partial(_finds_nothing, claim)) for claim in LEDGER],
         *[always_each(claim, partial(_is_right, claim), among=names) for claim in ALONE],
-        *nothing_goes(natives),
+        *beside_the_ledger(natives),
         always_beside(
             "closed_is_quiet", _closed_is_quiet, among=natives, of=_serves_in, of_monitor=_chosen
         ),
@@ -57,7 +57,7 @@ def claims(
     ]
 
 
-def nothing_goes(names: tuple[str, ...]) -> list[Property]:
+def beside_the_ledger(names: tuple[str, ...]) -> list[Property]:
     """Nobody knows a view that was not chosen, or serves without what was committed."""
     return [
         always_beside(

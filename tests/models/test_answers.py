@@ -22,7 +22,7 @@ from models import kept_file, load_world
 from models.answers import Answers
 from models.check import check
 from models.engine.numbering import TablesNumbering
-from models.kept_file import FORMAT, KIND_BYTES
+from models.kept_file import DIGEST_BYTES, HEAD_BYTES
 from models.report import Report
 from models.world import World
 from tests.tools.running import run_here
@@ -32,8 +32,6 @@ WORLD = "ring-election"
 ALIKE = "two-phase-commit"
 LARGE = "durable-vote-split"
 """One that the command leaves to the engine."""
-
-HEAD_BYTES = len(FORMAT) + 32 + KIND_BYTES
 
 
 @pytest.fixture
@@ -168,7 +166,7 @@ def writable_by_all(file: Path) -> None:
 
 
 def with_a_body(file: Path, body: bytes) -> None:
-    head = file.read_bytes()[:HEAD_BYTES]
+    head = file.read_bytes()[: HEAD_BYTES - DIGEST_BYTES]
     file.write_bytes(head + hashlib.sha256(body).digest() + body)
 
 
@@ -203,7 +201,7 @@ def lying_of_choices(file: Path) -> None:
 
 
 def content_of(file: Path) -> Any:
-    return pickle.loads(file.read_bytes()[HEAD_BYTES + 32 :])
+    return pickle.loads(file.read_bytes()[HEAD_BYTES:])
 
 
 def flattened(content: Any) -> bytes:

@@ -238,31 +238,26 @@ class _Tells:
         return [Send("turns", "news")] if event == "turn" else NOT_ENABLED
 
 
-@pytest.mark.parametrize("numbered", [False, True])
-def test_a_joint_step_is_one_step_to_what_expires(numbered: bool) -> None:
-    """What one member sends is of use if it is once all of them have moved."""
-    world = World(
+def turning(last: int) -> World:
+    """`last`: the horizon up to which what is told is of use."""
+    return World(
         name="turns",
-        members={"tells": _Tells, "turns": _Turns},
-        together=[Together("turn", {"tells": "turn", "turns": "turn"})],
-        properties=[sometimes("late", lambda view: view["turns"].late)],
-        expiry=lambda sender, to, content: [("turns", 0)],
-    )
-
-    with mock.patch.object(space_room, "WORDS_MAX", 0 if numbered else 2):
-        assert 3 == same_search(world).distinct
-
-
-@pytest.mark.parametrize("last", [1 << 40, float("inf"), 0.5, -7])
-def test_of_use_for_ever_is_any_number(last: float) -> None:
-    """The world may name a number that no member comes to."""
-    world = World(
-        name="for ever",
         members={"tells": _Tells, "turns": _Turns},
         together=[Together("turn", {"tells": "turn", "turns": "turn"})],
         properties=[sometimes("late", lambda view: view["turns"].late)],
         expiry=lambda sender, to, content: [("turns", last)],
     )
 
+
+@pytest.mark.parametrize("numbered", [False, True])
+def test_a_joint_step_is_one_step_to_what_expires(numbered: bool) -> None:
+    """What one member sends is of use if it is once all of them have moved."""
+    with mock.patch.object(space_room, "WORDS_MAX", 0 if numbered else 2):
+        assert 3 == same_search(turning(0)).distinct
+
+
+@pytest.mark.parametrize("last", [1 << 40, -7])
+def test_of_use_for_ever_is_any_number(last: int) -> None:
+    """The world may name a number that no member comes to."""
     with always_numbered():
-        same_search(world)
+        same_search(turning(last))

@@ -125,7 +125,7 @@ def test_a_search_that_was_stopped_leaves_its_answers(tmp_path: Path) -> None:
     world = load_world("two-phase-commit", members=4)
     with mock.patch.object(answers_room, "NEW_MIN", 1):
         check(world, answers=kept_at(tmp_path / "kept"), states_max=50)
-        kind, _ = kept_at(tmp_path / "kept").file.read("asked", "numbers")
+        kind, _ = kept_at(tmp_path / "kept").file.read({"asked": 1, "numbers": 1})
         whole = check(world, answers=kept_at(tmp_path / "kept"))
 
     assert "asked" == kind
@@ -143,3 +143,27 @@ def test_a_search_that_is_stopped_covers_what_it_met(tmp_path: Path) -> None:
     assert warm.stopped_by
     assert len(warm.notes) == 1 + len(cold.notes)
     assert cold.coverage == warm.coverage
+
+
+def test_bare_answers_make_room_for_numbers(tmp_path: Path) -> None:
+    """Whoever searched with symmetry, or was stopped late, left all but a few answers."""
+    world, path = load_world("two-phase-commit", members=4), tmp_path / "kept"
+    with mock.patch.object(answers_room, "NEW_MIN", 100):
+        check(world, answers=kept_at(path), states_max=1_500)
+        before = kept_at(path).file.read({"asked": 1, "numbers": 1})[0]
+        check(world, answers=kept_at(path))
+        first = path.read_bytes()
+        check(world, answers=kept_at(path))
+
+    assert "asked" == before
+    assert "numbers" == kept_at(path).file.read({"asked": 1, "numbers": 1})[0]
+    # What was asked to try them is nothing new.
+    assert first == path.read_bytes()
+
+
+def test_a_file_of_an_earlier_format_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_bytes(b"joinproto answers 1\n" + bytes(200))
+
+    report = check(load_world("ring-election"), answers=kept_at(tmp_path / "kept"))
+
+    assert ("holds", ()) == (report.result, report.notes)

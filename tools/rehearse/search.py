@@ -24,7 +24,7 @@ from models.faults import Faults
 from models.properties import always_each, always_monitor
 from models.report import Report
 from models.world import World
-from models.worlds.join_claims import nothing_goes
+from models.worlds.join_claims import beside_the_ledger
 from models.worlds.join_expiry import expiry
 from models.worlds.join_ledger import History, Ledger
 from models.worlds.join_member import Node, Register, Shown
@@ -174,7 +174,7 @@ def _world(scene: Scene, choice: Choice, heard: _Heard, proposer: str, *, outsid
         monitor=ledger,
         expiry=partial(expiry, names, not outside, True),
         properties=[
-            *nothing_goes(names),
+            *beside_the_ledger(names),
             always_monitor("one_successor", _one_successor),
             always_each("heard", heard, among=names),
         ],
