@@ -49,9 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
-        # `joinproto models | head -1`.  Nobody reads, so nothing is said; and Python must
-        # not try once more to flush what is left.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # `joinproto models | head -1`.  Nobody reads, so nothing is said.
+        _let_go_of_output()
         return READER_GONE
     except KeyboardInterrupt as error:
         return _fail(given, error, JoinprotoError("interrupted", code=INTERRUPTED))
@@ -61,6 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The process ends here: nobody need go through all there is once more for garbage.
         gc.freeze()
     return code
+
+
+def _let_go_of_output() -> None:
+    """Drop what is left to write: at its end Python would try once more, and give its own code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: list[str]) -> int:
@@ -158,11 +162,19 @@ def _fail(arguments: list[str], error: BaseException, problem: JoinprotoError | 
         words = {"code": problem.code, "message": problem.message, "next": problem.next}
         if (run := getattr(problem, "led_to", None)) is not None:
             words["run"] = [f"{one.member or 'together'}: {one.label}" for one in run.steps]
-        print(json.dumps({"error": words}), flush=True)  # noqa: T201
-    else:
-        # Paths and names of peers end here: nothing in them that a terminal obeys.
-        said = "".join(c if c.isprintable() or c == "\n" else "?" for c in str(problem))
-        print(f"joinproto: {said}", file=sys.stderr)  # noqa: T201
+        try:
+            print(json.dumps({"error": words}), flush=True)  # noqa: T201
+            return problem.code
+        except OSError:
+            _let_go_of_output()  # a full disk, say: then it stands below
+    # Paths and names of peers end here: nothing in them that a terminal obeys.
+    said = "".join(c if c.isprintable() or c == "\n" else "?" for c in str(problem))
+    print(f"joinproto: {said}", file=sys.stderr)  # noqa: T201
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        _let_go_of_output()
     return problem.code
 
 

@@ -324,6 +324,24 @@ def test_the_options_that_were_given_are_in_the_object(run: Run, tmp_path: Path)
 # -- as a process ----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_full_disk_is_no_violation(more: tuple[str, ...]) -> None:
+    """4, as for all that the machine lacks; with --json, too, where the error has no place left."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "joinproto", "check", "ring-election", *more],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert 4 == done.returncode
+    assert "no space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_reader_that_goes_away_is_no_violation() -> None:
     """`joinproto check ... | head -1`: 141 as SIGPIPE gives, never 1."""
     process = subprocess.Popen(
