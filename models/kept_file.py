@@ -6,6 +6,7 @@ on.
 
 from __future__ import annotations
 
+import enum
 import gc
 import hashlib
 import os
@@ -86,9 +87,7 @@ class KeptFile:
         with suppress(OSError, MemoryError, RecursionError, pickle.PicklingError):
             made = BytesIO()
             with _without_collection():
-                pickler = pickle.Pickler(made, protocol=5)
-                pickler.dispatch_table = flatten
-                pickler.dump(content)
+                _Writer(made, flatten).dump(content)
             body = made.getbuffer()
             if len(body) > BYTES_MAX:
                 return
@@ -110,6 +109,24 @@ class KeptFile:
     def _refuse(self, why: str) -> tuple[str, Any]:
         self.tell(f"{self.path} is not used: {why}")
         return "", None
+
+
+class _Writer(pickle.Pickler):
+    """Pickles as `flatten` says; members of enumerations by value, not by `getattr`.
+
+    Python does so itself from 3.11.4 on.
+    """
+
+    def __init__(self, file: BytesIO, flatten: Mapping[type, Callable[..., Any]]) -> None:
+        super().__init__(file, protocol=5)
+        self._flatten = flatten
+
+    def reducer_override(self, value: Any) -> Any:
+        """Return how a value is pickled, or leave it to pickle."""
+        if isinstance(value, enum.Enum):
+            return type(value), (value.value,)
+        flat = self._flatten.get(type(value))
+        return NotImplemented if flat is None else flat(value)
 
 
 class _Reader(pickle.Unpickler):

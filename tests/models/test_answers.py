@@ -17,6 +17,7 @@ import pytest
 from attrs import evolve
 
 import models
+from joinproto.join.phases import Phase
 from models import answers as room
 from models import kept_file, load_world
 from models.answers import Answers
@@ -206,9 +207,7 @@ def content_of(file: Path) -> Any:
 
 def flattened(content: Any) -> bytes:
     made = BytesIO()
-    pickler = pickle.Pickler(made)
-    pickler.dispatch_table = TablesNumbering.flatten
-    pickler.dump(content)
+    kept_file._Writer(made, TablesNumbering.flatten).dump(content)
     return made.getvalue()
 
 
@@ -300,3 +299,12 @@ def test_a_world_that_was_large_is_not_looked_at_as_if_it_were_small(
         assert 0 == run_here(capsys, "check", LARGE, *more).code
 
     assert [LARGE] == looked
+
+
+def test_members_of_enumerations_are_kept_by_value() -> None:
+    """Python before 3.11.4 names `getattr` for them, which no file may."""
+    made = BytesIO()
+    kept_file._Writer(made, {}).dump(Phase.ACTIVE)
+
+    assert b"getattr" not in made.getvalue()
+    assert Phase.ACTIVE is kept_file._Reader(BytesIO(made.getvalue())).load()
