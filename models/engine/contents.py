@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.engine.deliveries import DELIVERIES_MAX, VALUES_MAX
+from models.engine.deliveries import DELIVERIES_MAX, MOVES, VALUES_MAX
 from models.engine.grids import Grids
 from models.engine.growing import Growing
 from models.engine.layout import Layout
@@ -238,8 +238,8 @@ class Contents:
     def _number_outcomes(self) -> None:
         """Write of each new outcome what it sends, whether it sleeps, and where it leads.
 
-        `leads`: the local state, and 1 + what it sends above 32 bits.  Or -1, where it is one of
-        several, or changes anything else, the member's horizon among it.
+        `leads`: the local state; above 32 bits 1 + what it sends; `MOVES`, where the horizon is
+        another.  Or -1, where it is one of several, or changes anything else.
         """
         first, tables = self._sends.count, self._tables
         if first == len(tables.outcome_messages):
@@ -253,15 +253,15 @@ class Contents:
         # The monitor's cell is none of a local state.
         before = horizon[off + np.where(is_member, local, 0)]
         after = horizon[off + out["next"]]
-        leads = out["next"] | (sends + np.int64(1)) << 32
-        stays = is_member & (out["plain"] != 0) & (after == before)
+        leads = out["next"] | (sends + np.int64(1)) << 32 | np.where(after == before, 0, MOVES)
         # Whoever follows one that is not the last of its event is one of several, too.
         ends = tables.out["last"].array[:count]
         follows = np.concatenate([[True], ends[:-1] != 0])[first:]
         alone = follows & (out["last"] != 0) & (out["cost"] == 0)
         sleeps = np.where(alone, SLEEPS, 0) | np.where(out["tells"] < 0, MARKS, 0)
         # All or none, where memory ends.
-        leads, sleeps = np.where(stays, leads, -1), np.where(after >= before, sleeps, 0)
+        is_plain = is_member & (out["plain"] != 0)
+        leads, sleeps = np.where(is_plain, leads, -1), np.where(after >= before, sleeps, 0)
         found = (self._sends, sends), (self._leads, leads), (self._sleeps, sleeps * is_member)
         for growing, _ in found:
             growing.make_room_for(len(sends))

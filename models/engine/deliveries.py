@@ -5,8 +5,9 @@ in `join` 136,155 such meetings, each in 850 rows.  So what the receiver's table
 delivery is looked up when the two first meet, and listed: first the deliveries that are steps,
 then those that change nothing, which a search only counts.
 
-A meeting is a slot of a hash table: its key; and where its list begins (32 bits), how many steps
-are in it (15), whether all of them may sleep (1), and how many deliveries change nothing (15).  An
+A meeting is a slot of a hash table: its key; where its list begins (32 bits), how many steps are
+in it (15), whether all of them may sleep (1), and how many deliveries change nothing (15); and how
+often what a search only counts was met.  An
 item of a list: the outcome (24 bits), the message (20), whether it is of use as long as its
 receiver stays where it is (1), and its place among the content's deliveries (15).  All is packed,
 for what is in the processor's cache is what counts; and tables are of one worker alone.
@@ -21,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from models.engine.bits import mix
+from models.engine.bits import mix, prefetch
 from models.engine.grids import find
 from models.engine.kernel import CHOICE, RECEIVE, REFUSED, cell, get, want_cell
 from models.engine.sleeping import SLEEPS, delivery_sleeps, mark_of
@@ -30,6 +31,9 @@ Ints = npt.NDArray[np.int64]
 
 LOW = (1 << 32) - 1
 COUNT = (1 << 15) - 1
+SENT, MOVES = (1 << 30) - 1, 1 << 62
+"""Of where an outcome leads: 1 + what it sends, and that its member's horizon is another then."""
+
 STAYS, PLACE_AT = 44, 48
 ALL_SLEEP = 1 << 47
 OUTCOME = (1 << 24) - 1
@@ -43,6 +47,9 @@ DELIVERIES_MAX = (1 << 15) - 1
 
 NOT_KNOWN, NO_ROOM = -1, -2
 
+TIMES = 2
+"""Where a slot's counts begin."""
+
 SLOTS = 1 << 10
 ITEMS = 1 << 12
 
@@ -50,21 +57,48 @@ ITEMS = 1 << 12
 class Meetings(NamedTuple):
     """The tables as the compiled loops read and write them."""
 
-    slots: Ints  # (place, 2)
-    times: Ints  # (place, 2): how often what changes nothing was counted here; how often all was
+    slots: Ints  # (place, 4): key; list; how often what changes nothing was counted; how often all
     items: Ints
     used: Ints  # (3,): slots, items; 1 where there was no room
+
+
+@njit(inline="always")
+def key_of(link: Any, content: Any, local: Any) -> Any:
+    return (((link << NUMBER_BITS) + content) << NUMBER_BITS) + local + 1
+
+
+@njit(inline="always")
+def place_of(key: Any) -> Any:
+    return np.int64(mix(np.uint64(key)) >> np.uint64(24))
 
 
 @njit(cache=True, _nrt=False)
 def meeting(slots: Any, link: Any, content: Any, local: Any) -> Any:
     """Return the slot of a content and a receiver's state, or the empty one that it would take."""
-    key = (((link << NUMBER_BITS) + content) << NUMBER_BITS) + local + 1
+    key = key_of(link, content, local)
     last = np.int64(len(slots) - 1)
-    slot = np.int64(mix(np.uint64(key)) >> np.uint64(24)) & last
+    slot = place_of(key) & last
     while slots[slot, 0] != key and slots[slot, 0] != 0:
         slot = (slot + 1) & last
     return slot
+
+
+@njit(inline="always")
+def await_meetings(t: Any, s: Any, meetings: Any, rows: Any, r: Any, locals_: Any) -> None:
+    """Have the processor read the slots of a row that comes next; `locals_`: a line for members.
+
+    Which links are up makes no difference.
+    """
+    for member in range(s.members):
+        locals_[member] = get(rows, r, t, member)
+    last = np.int64(len(meetings.slots) - 1)
+    for q in range(s.members):
+        content = get(rows, r, t, s.queues + q)
+        if t.take_count[t.off[s.queues + q] + content] == 0:
+            continue
+        for member in range(s.members):
+            key = key_of(q * s.members + member, content, locals_[member])
+            prefetch(meetings.slots, place_of(key) & last)
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -86,7 +120,7 @@ def meet(
 
     `place`: of the content in per-value arrays.  Returns (0, `NOT_KNOWN` or `NO_ROOM`; asked).
     """
-    slots, _, items, used = meetings
+    slots, items, used = meetings
     first, count = np.int64(t.take_first[place]), np.int64(t.take_count[place])
     # Room for all of them, as if each were the receiver's.
     if 2 * (used[0] + 1) > len(slots) or used[1] + count > len(items):
@@ -120,7 +154,7 @@ def meet(
                     end += 1
         if not idle:
             moving = end - begin
-    slots[slot, 0] = (((link << NUMBER_BITS) + content) << NUMBER_BITS) + local + 1
+    slots[slot, 0] = key_of(link, content, local)
     slots[slot, 1] = begin | (moving << 32) | sleep | ((end - begin - moving) << 48)
     used[0] += 1
     used[1] = end
@@ -238,7 +272,7 @@ def list_deliveries(
                     continue
                 if quiet and n_loops < room and to > LOW and to & LOW == local:
                     mine = get(rows, r, t, s.queues + member)
-                    if find(sets.adds, member, mine, (to >> 32) - 1) == mine:
+                    if find(sets.adds, member, mine, ((to >> 32) & SENT) - 1) == mine:
                         looped[n_loops] = o
                         n_loops += 1
                         t.taken[o] += 1
@@ -249,9 +283,9 @@ def list_deliveries(
 
 @njit(cache=True, _nrt=False)
 def _count(meetings: Any, taken: Any) -> None:
-    slots, times, items, _ = meetings
+    slots, items, _ = meetings
     for slot in range(len(slots)):
-        idle, whole = times[slot, 0], times[slot, 1]
+        idle, whole = slots[slot, TIMES], slots[slot, TIMES + 1]
         if idle + whole > 0:
             packed = slots[slot, 1]
             first = packed & LOW
@@ -260,20 +294,20 @@ def _count(meetings: Any, taken: Any) -> None:
                 taken[items[j] & OUTCOME] += whole
             for j in range(first + steps, first + steps + (packed >> 48)):
                 taken[items[j] & OUTCOME] += idle + whole
-            times[slot, 0] = times[slot, 1] = 0
+            slots[slot, TIMES] = slots[slot, TIMES + 1] = 0
 
 
 @njit(cache=True, _nrt=False)
-def _move(old: Any, old_times: Any, slots: Any, times: Any) -> None:
+def _move(old: Any, slots: Any) -> None:
     """Put all slots into a larger, empty table."""
     last = np.int64(len(slots) - 1)
     for i in range(len(old)):
         if old[i, 0] != 0:
-            slot = np.int64(mix(np.uint64(old[i, 0])) >> np.uint64(24)) & last
+            slot = place_of(old[i, 0]) & last
             while slots[slot, 0] != 0:
                 slot = (slot + 1) & last
-            slots[slot, 0], slots[slot, 1] = old[i, 0], old[i, 1]
-            times[slot, 0], times[slot, 1] = old_times[i, 0], old_times[i, 1]
+            for part in range(4):
+                slots[slot, part] = old[i, part]
 
 
 class Deliveries:
@@ -286,22 +320,21 @@ class Deliveries:
     def forget(self) -> None:
         """Know of no meeting: answers have changed."""
         self.arrays = Meetings(
-            np.zeros((SLOTS, 2), np.int64),
-            np.zeros((SLOTS, 2), np.int64),
+            np.zeros((SLOTS, 4), np.int64),
             np.empty(ITEMS, np.int64),
             np.zeros(3, np.int64),
         )
 
     def made_room(self) -> bool:
         """Make room if there was none; return whether that was so."""
-        slots, times, items, used = self.arrays
+        slots, items, used = self.arrays
         if not used[2]:
             return False
         self._claim(2 * (slots.nbytes + items.nbytes))
-        more, count = (np.zeros((2 * len(slots), 2), np.int64) for _ in range(2))
-        _move(slots, times, more, count)
+        more = np.zeros((2 * len(slots), 4), np.int64)
+        _move(slots, more)
         used[2] = 0
-        self.arrays = Meetings(more, count, np.concatenate([items, np.empty_like(items)]), used)
+        self.arrays = Meetings(more, np.concatenate([items, np.empty_like(items)]), used)
         return True
 
     def count_into(self, taken: Ints) -> None:

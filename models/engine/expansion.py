@@ -12,8 +12,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from models.engine.bits import trailing_zeros
-from models.engine.deliveries import COUNT, LOW, left_by, list_deliveries
+from models.engine.bits import prefetch, trailing_zeros
+from models.engine.deliveries import (
+    COUNT,
+    LOW,
+    MOVES,
+    SENT,
+    TIMES,
+    await_meetings,
+    left_by,
+    list_deliveries,
+)
 from models.engine.grids import find
 from models.engine.kernel import (
     ASK_ADD,
@@ -82,7 +91,7 @@ def expand(
     back to where they began are counted (loops), not written.
 
     `cells`, `adds`: as `Grids.sparse` gives them; None compiles a loop that knows blocks alone.
-    `scratch`: two lines with a place for each pair of members and one to spare.
+    `scratch`: three lines with a place for each pair of members and one to spare.
     `marks`: of the rows of this level, from `joint_base` on, or empty: nothing sleeps (see
     `models/engine/sleeping.py`).  `via`: what each successor is marked with, then.
     `sets`, `meetings`: where contents are numbered (see `Sets`, `Meetings`); None compiles one in
@@ -101,7 +110,7 @@ def expand(
     asked = 0
     redone = 0
     loops = np.int64(0)
-    here, heard = scratch[0], scratch[1]
+    here, heard, coming = scratch[0], scratch[1], scratch[2]
     met = 0
     for p in range(begin, end):
         r = np.int64(p)
@@ -151,8 +160,14 @@ def expand(
         # Messages of a set, where its contents are numbered.
         vector = np.int64(0)
         if sets is not None:
+            if p + 1 < end:
+                following = np.int64(p + 1)
+                if len(picked) > 0:
+                    following = picked[p + 1]
+                await_meetings(t, s, meetings, rows, following, coming)
             if s.expires:
                 vector = horizons_of(t, s, sets, rows, r)
+                prefetch(sets.vector, vector)
             # fmt: off
             steps, n_loops, met, asked, known, full = list_deliveries(
                 t, cells, s, sets, meetings, rows, r, env, here, todo, steps, looped, n_loops,
@@ -237,16 +252,17 @@ def expand(
             kind = todo[i, 2] & 15
             o = todo[i, 0]
             if sets is not None and kind <= RECEIVE and n < room:
-                # Where no horizon moves, of what is under way only what is sent may be of no use.
                 to = sets.leads[o]
                 if to >= 0:
                     member = todo[i, 1]
                     for w in range(words):
                         out[n, w] = rows[r, w]
                     put(out, n, t, member, to & LOW)
-                    if to > LOW:
+                    moves = s.expires and to & MOVES != 0
+                    sent = ((to >> 32) & SENT) - 1
+                    content = more = np.int64(0)
+                    if sent >= 0:
                         content = get(rows, r, t, s.queues + member)
-                        sent = (to >> 32) - 1
                         more = find(sets.adds, member, content, sent)
                         if more < 0:
                             whole = False
@@ -254,26 +270,40 @@ def expand(
                                 sets.adds, ask, asked, ASK_ADD, more, member, content, sent
                             )
                             break
-                        if more != content and s.expires:
-                            if own == NOT_LOOKED_UP:
-                                own = np.int64(sets.vector[vector]) - 1
-                            if own < 0:
-                                whole = False
-                                asked = want_vector(sets, ask, asked, own, vector)
-                                break
-                            content = more
-                            more = find(sets.trims, member, content, own)
+                        put(out, n, t, s.queues + member, more)
+                    # While no horizon moves, only what is sent may be of no use.
+                    if s.expires and (moves or more != content):
+                        after, number = vector, own
+                        if moves:
+                            off = t.off[member]
+                            at = t.horizon[off + (to & LOW)] - t.horizon[off + here[member]]
+                            after += np.int64(at) << sets.vector_shift[member]
+                            number = np.int64(sets.vector[after]) - 1
+                        elif own == NOT_LOOKED_UP:
+                            number = own = np.int64(sets.vector[vector]) - 1
+                        if number < 0:
+                            whole = False
+                            asked = want_vector(sets, ask, asked, number, after)
+                            break
+                        for q in range(s.members):
+                            if q != member and not moves:
+                                continue
+                            content = get(out, n, t, s.queues + q)
+                            more = find(sets.trims, q, content, number)
                             if more < 0:
                                 whole = False
                                 asked = want_content(
-                                    sets.trims, ask, asked, ASK_TRIM, more, member, content, own
+                                    sets.trims, ask, asked, ASK_TRIM, more, q, content, number
                                 )
                                 break
-                        put(out, n, t, s.queues + member, more)
+                            put(out, n, t, s.queues + q, more)
+                        if not whole:
+                            break
                     info[n] = (o << 32) | todo[i, 2]
                     source[n] = r
                     if len(marks) > 0:
-                        via[n] = left_by(kind, member, todo[i, 3])
+                        marked = sets.sleeps[o] & MARKS
+                        via[n] = left_by(kind, member, todo[i, 3]) if marked else 0
                     t.taken[o] += 1
                     n += 1
                     continue
@@ -439,7 +469,7 @@ def expand(
             if sets is not None:
                 for i in range(met):
                     slot, asleep = heard[i] >> 1, heard[i] & 1
-                    meetings.times[slot, asleep] += 1
+                    meetings.slots[slot, TIMES + asleep] += 1
                     packed = meetings.slots[slot, 1]
                     loops += (packed >> 48) + asleep * ((packed >> 32) & COUNT)
     return end, n, asked, redone, loops

@@ -28,7 +28,7 @@ DENSE_MAX = 1 << 18
 SPARSER = 8
 """A block that is filled to less than one in so many places becomes a hash table."""
 
-ASKS_MAX = 1 << 15
+ASKS_MAX = 1 << 12
 """New places that a pass may take, at most, before `make_room_for_asks` is called again."""
 
 
