@@ -172,6 +172,9 @@ class _Set(Way):
         return MAKE, lambda named: kind([made_by(item, named) for item in items])
 
 
+_KNOWN_MAX = 1 << 16
+
+
 class _Mapping(Way):
     """Dicts, whatever order they were filled in."""
 
@@ -179,17 +182,32 @@ class _Mapping(Way):
 
     def __init__(self, fresh: Callable[[Any], Any], about: Callable[[Any], Any] | None = None):
         self.fresh, self.about = fresh, about
+        # By what stands in it, in order, by identity: it is made anew for each state, and what
+        # stands in it mostly is not.  What is named here stays, so no other thing gets its place.
+        self._known: dict[tuple[int, ...], tuple[list[Any], Frozen]] = {}
 
     def freeze(self, value: Any, walk: Walk) -> Any:
-        pairs: Iterable[tuple[Any, Any]] = value.items()
+        about = None if self.about is None else self.about(value)
         if walk.again:
             # Who is met first shall not depend on the order in which the dict was filled.
-            pairs = in_order([(frozen_in(k, walk), v) for k, v in pairs], lambda pair: pair[0])
+            pairs = in_order(
+                [(frozen_in(k, walk), v) for k, v in value.items()], lambda pair: pair[0]
+            )
             items = frozenset([(key, frozen_in(item, walk)) for key, item in pairs])
-        else:
-            keys, values = frozen_parts(value, walk), frozen_parts(value.values(), walk)
-            items = frozenset(zip(keys, values, strict=True))
-        return Frozen(type(value), items if self.about is None else (self.about(value), items))
+            return Frozen(type(value), items if self.about is None else (about, items))
+        place = (id(about), *map(id, value), *map(id, value.values()))
+        known = self._known.get(place)
+        if known is not None:
+            return known[1]
+        met = len(walk.met)
+        keys, values = frozen_parts(value, walk), frozen_parts(value.values(), walk)
+        items = frozenset(zip(keys, values, strict=True))
+        found = Frozen(type(value), items if self.about is None else (about, items))
+        if len(walk.met) == met:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            self._known[place] = [about, *value.items()], found
+        return found
 
     def recipe(self, value: Any, backwards: bool) -> Recipe:
         about, held = (None, value.parts) if self.about is None else value.parts

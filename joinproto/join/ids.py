@@ -104,7 +104,7 @@ def _encoded(value: object) -> bytes:
 # -- by content ----------------------------------------------------------------------------
 
 
-@frozen(cache_hash=True)
+@frozen(cache_hash=True, eq=False, unsafe_hash=True)
 class Name:
     """A view's facts as its id, the ancestors' in turn.
 
@@ -120,6 +120,22 @@ class Name:
     position: tuple[int, int] | None
     others: tuple[Hashable, ...]
     parent: Name | None = field(repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        # Most that are equal are one object, and its ancestors need not be looked at.
+        if self is other:
+            return True
+        if type(other) is not Name:
+            return NotImplemented
+        return (
+            self.number == other.number
+            and self.kind is other.kind
+            and self.members == other.members
+            and self.electors == other.electors
+            and self.position == other.position
+            and self.others == other.others
+            and self.parent == other.parent
+        )
 
     def __str__(self) -> str:
         members = " ".join(sorted(seat.member for seat in self.members))

@@ -85,7 +85,10 @@ class Lineage:
 
     def find(self, view_id: ViewId) -> View | None:
         """Return the kept view with this id."""
-        return next((view for view in reversed(self.views) if view.id == view_id), None)
+        for view in reversed(self.views):
+            if view.id == view_id:
+                return view
+        return None
 
     def append(self, view: View, *, keep: int = VIEWS_KEPT) -> Lineage:
         """Return the lineage with `view` as its tip and the last `keep` views, 1 or more.

@@ -30,7 +30,7 @@ from joinproto.join.pace import Pace
 from joinproto.join.perform import performing
 from joinproto.join.phases import RUNNING, Phase, standing
 from joinproto.join.settling import facts
-from joinproto.join.state import MemberState
+from joinproto.join.state import Known, MemberState, frozen_copy, values_of
 from joinproto.join.store import StoreRecord
 from joinproto.join.view import Position, Seat, View
 from models.events import NOT_ENABLED, Broadcast, Maybe, Persist, Record, Send
@@ -350,7 +350,7 @@ class Node:
             # The process has ended, and what it had in memory with it.
             ended, _ = steps.start(0, self.plan.setup, self.kept)
             member = evolve(ended, phase=member.phase, verdict=member.verdict)
-        self.state, _ = step(member, _without_time, self._until())
+        self.state = _without_time(member, self._until())
 
     def _former_seat(self) -> Seat:
         name = self.plan.config.member
@@ -385,14 +385,16 @@ class Node:
         return told
 
 
-def _without_time(m: Draft, until: int) -> None:
+def _without_time(member: MemberState, until: int) -> MemberState:
     """Forget when: deadlines come at any moment, so all there is to know is whether one is set."""
+    m = Known(*values_of(member))
     m.patience_until = None if m.patience_until is None else 0
     # Time is over at any moment, or never: it closes a view that it stays in.
     m.closes_until = None if m.closes_until is None else until
     m.tries = 0
     m.says_at = None
     m.pace = UNHURRIED
+    return frozen_copy(m)
 
 
 def _at_once(m: Draft, what: Callable[[Draft, float], None]) -> None:

@@ -210,6 +210,18 @@ def test_a_thawed_value_that_is_changed_changes_no_other(value: Any, backwards: 
     assert known == freeze(thaw(known, backwards=backwards))
 
 
+def test_a_dict_whose_content_was_frozen_before_is_frozen_as_it_is_now() -> None:
+    fixed, held = (1, "a"), [1]
+    one, other = {"fixed": fixed}, {"fixed": fixed, "held": held}
+    before = freeze(one), freeze(other)
+    assert (freeze(dict(one)), freeze({"held": held, "fixed": fixed})) == before
+    held.append(2)
+    assert freeze(other) != before[1]
+    one["fixed"] = (True, "a")
+    assert freeze(one) != before[0]
+    assert freeze(defaultdict(int, one)) != freeze(defaultdict(list, one))
+
+
 def test_two_names_of_one_list_stay_one_list() -> None:
     inner: list[int] = []
     accounts, current = thaw_all(freeze_all([{"a": inner, "b": []}, inner]))
