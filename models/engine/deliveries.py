@@ -76,11 +76,13 @@ def place_of(key: Any) -> Any:
 def meeting(slots: Any, link: Any, content: Any, local: Any) -> Any:
     """Return the slot of a content and a receiver's state, or the empty one that it would take."""
     key = key_of(link, content, local)
-    last = np.int64(len(slots) - 1)
-    slot = place_of(key) & last
-    while slots[slot, 0] != key and slots[slot, 0] != 0:
-        slot = (slot + 1) & last
-    return slot
+    last = np.uint64(len(slots) - 1)
+    slot = np.uint64(place_of(key)) & last
+    while True:
+        there = slots[slot, 0]
+        if there == key or there == 0:
+            return np.int64(slot)
+        slot = (slot + np.uint64(1)) & last
 
 
 @njit(inline="always")

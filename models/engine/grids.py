@@ -41,14 +41,16 @@ def find(grids: Any, field: Any, row: Any, column: Any) -> Any:
     if width > 0:
         return np.int64(array[off[field] + row * width + column])
     key = (np.int64(row) << 32) + np.int64(column) + 1
-    slot = np.int64(mix(np.uint64(key)) >> np.uint64(24)) & (-width - 1)
+    # Unsigned: a place that may be negative is one more thing to be worked out, each time.
+    begin, last = np.uint64(off[field]), np.uint64(-width - 1)
+    slot = (mix(np.uint64(key)) >> np.uint64(24)) & last
     while True:
-        there = pairs[off[field] + slot, 0]
+        there = pairs[begin + slot, 0]
         if there == key:
-            return pairs[off[field] + slot, 1]
+            return pairs[begin + slot, 1]
         if there == 0:
             return np.int64(-1)
-        slot = (slot + 1) & (-width - 1)
+        slot = (slot + np.uint64(1)) & last
 
 
 @njit(cache=True, _nrt=False)
