@@ -19,7 +19,7 @@ from models.engine.deliveries import DELIVERIES_MAX, MOVES, VALUES_MAX
 from models.engine.grids import Grids
 from models.engine.growing import Growing
 from models.engine.layout import Layout
-from models.engine.sleeping import MARKS, SLEEPS
+from models.engine.sleeping import MARKS, OUTCOMES_MAX, SLEEPS, SPENDS
 
 if TYPE_CHECKING:
     from models.engine.numbers import Numbers
@@ -254,15 +254,18 @@ class Contents:
         before = horizon[off + np.where(is_member, local, 0)]
         after = horizon[off + out["next"]]
         leads = out["next"] | (sends + np.int64(1)) << 32 | np.where(after == before, 0, MOVES)
-        # Whoever follows one that is not the last of its event is one of several, too.
-        ends = tables.out["last"].array[:count]
-        follows = np.concatenate([[True], ends[:-1] != 0])[first:]
-        alone = follows & (out["last"] != 0) & (out["cost"] == 0)
-        sleeps = np.where(alone, SLEEPS, 0) | np.where(out["tells"] < 0, MARKS, 0)
+        # By event: outcomes follow each other, and the last one says so, unless memory ended there.
+        ends = np.flatnonzero([*out["last"][:-1], True])
+        begins, many = np.concatenate([[0], ends[:-1] + 1]), np.diff(ends, prepend=-1)
+        stays = (after >= before) & is_member
+        may = np.logical_and.reduceat(stays, begins) & (many <= OUTCOMES_MAX)
+        spends = (many > 1) | (out["cost"][begins] != 0)
+        sleeps = np.repeat(np.where(may, SLEEPS, 0) | np.where(spends, SPENDS, 0), many)
+        sleeps |= np.where(stays & (out["tells"] < 0), MARKS, 0)
         # All or none, where memory ends.
         is_plain = is_member & (out["plain"] != 0)
-        leads, sleeps = np.where(is_plain, leads, -1), np.where(after >= before, sleeps, 0)
-        found = (self._sends, sends), (self._leads, leads), (self._sleeps, sleeps * is_member)
+        leads = np.where(is_plain, leads, -1)
+        found = (self._sends, sends), (self._leads, leads), (self._sleeps, sleeps)
         for growing, _ in found:
             growing.make_room_for(len(sends))
         for growing, values in found:

@@ -6,7 +6,7 @@ delivery is looked up when the two first meet, and listed: first the deliveries 
 then those that change nothing, which a search only counts.
 
 A meeting is a slot of a hash table: its key; where its list begins (32 bits), how many steps are
-in it (15), whether all of them may sleep (1), and how many deliveries change nothing (15); and how
+in it (15), whether all of them may sleep and spend nothing (1), and how many deliveries change nothing (15); and how
 often what a search only counts was met.  An
 item of a list: the outcome (24 bits), the message (20), whether it is of use as long as its
 receiver stays where it is (1), and its place among the content's deliveries (15).  All is packed,
@@ -25,7 +25,14 @@ from numba import njit
 from models.engine.bits import mix, prefetch
 from models.engine.grids import find
 from models.engine.kernel import CHOICE, RECEIVE, REFUSED, cell, get, want_cell
-from models.engine.sleeping import SLEEPS, delivery_sleeps, mark_of
+from models.engine.sleeping import (
+    OUTCOMES_MAX,
+    SLEEPS,
+    SPENDS,
+    delivery_sleeps,
+    led_by,
+    list_asleep,
+)
 
 Ints = npt.NDArray[np.int64]
 
@@ -148,7 +155,7 @@ def meet(
                 if o < 0:
                     continue
                 if (sets.leads[o] == local) == idle:
-                    if not sets.sleeps[o] & SLEEPS:
+                    if sets.sleeps[o] & (SLEEPS | SPENDS) != SLEEPS:
                         sleep = np.int64(0)
                     message = np.int64(sets.message[k])
                     stays = np.int64(sets.until[message * members + member] >= horizon)
@@ -180,10 +187,10 @@ def list_delivery(todo: Any, first: Any, steps: Any, member: Any, item: Any) -> 
 
 
 @njit(inline="always")
-def left_by(kind: Any, member: Any, item: Any) -> Any:
+def left_by(kind: Any, member: Any, item: Any, is_silent: Any) -> Any:
     """Return the mark that a step of a member leaves, which heard `item` or did it by itself."""
     if kind == CHOICE or (kind == RECEIVE and (item >> STAYS) & 1):
-        return mark_of(member)
+        return led_by(member, is_silent)
     return np.int64(0)
 
 
@@ -267,10 +274,8 @@ def list_deliveries(
             for j in range(first, upto):
                 o = meetings.items[j] & OUTCOME
                 to = sets.leads[o]
-                if asleep and sets.sleeps[o] & SLEEPS and n_loops < room:
-                    looped[n_loops] = o
-                    n_loops += 1
-                    t.taken[o] += 1
+                if asleep and sets.sleeps[o] & SLEEPS and n_loops + OUTCOMES_MAX <= room:
+                    n_loops = list_asleep(t, env, o, looped, n_loops)
                     continue
                 if quiet and n_loops < room and to > LOW and to & LOW == local:
                     mine = get(rows, r, t, s.queues + member)

@@ -35,7 +35,7 @@ class Batch:
     rows: npt.NDArray[np.uint64]
     info: npt.NDArray[np.int64]
     source: npt.NDArray[np.int64]
-    via: npt.NDArray[np.uint8]
+    via: npt.NDArray[np.uint16]
 
 
 class Expander:
@@ -67,7 +67,7 @@ class Expander:
         self._out = np.empty((self._room, words), np.uint64)
         self._info = np.empty(self._room, np.int64)
         self._source = np.empty(self._room, np.int64)
-        self._via = np.empty(self._room, np.uint8)
+        self._via = np.empty(self._room, np.uint16)
         self._ask = np.empty((grids.ASKS_MAX, 4), np.int64)
         self._redo = np.empty(1 << 15, np.int64)
         self._todo = np.zeros((self._room, 5), np.int64)

@@ -50,7 +50,15 @@ from models.engine.kernel import (
     want_vector,
     write_plain,
 )
-from models.engine.sleeping import MARKS, SLEEPS, SPLIT, healing_sleeps, sleeps
+from models.engine.sleeping import (
+    MARKS,
+    OUTCOMES_MAX,
+    SLEEPS,
+    SPLIT,
+    healing_sleeps,
+    list_asleep,
+    sleeps,
+)
 from models.engine.takes import list_takes
 
 NOT_LOOKED_UP = -9
@@ -148,11 +156,10 @@ def expand(
                         t.taken[o] += 1
                         n += 1
                         continue
-                    if sets is not None and asleep and sets.sleeps[o] & SLEEPS and n_loops < room:
-                        looped[n_loops] = o
-                        n_loops += 1
-                        t.taken[o] += 1
-                        continue
+                    if sets is not None and asleep and sets.sleeps[o] & SLEEPS:
+                        if n_loops + OUTCOMES_MAX <= room:
+                            n_loops = list_asleep(t, env, o, looped, n_loops)
+                            continue
                     steps = list_step(todo, steps, o, member, CHOICE)
                 elif o != REFUSED:
                     whole = False
@@ -261,6 +268,7 @@ def expand(
                     moves = s.expires and to & MOVES != 0
                     sent = ((to >> 32) & SENT) - 1
                     content = more = np.int64(0)
+                    silent = True
                     if sent >= 0:
                         content = get(rows, r, t, s.queues + member)
                         more = find(sets.adds, member, content, sent)
@@ -271,8 +279,9 @@ def expand(
                             )
                             break
                         put(out, n, t, s.queues + member, more)
+                        silent = more == content
                     # While no horizon moves, only what is sent may be of no use.
-                    if s.expires and (moves or more != content):
+                    if s.expires and (moves or not silent):
                         after, number = vector, own
                         if moves:
                             off = t.off[member]
@@ -303,7 +312,7 @@ def expand(
                     source[n] = r
                     if len(marks) > 0:
                         marked = sets.sleeps[o] & MARKS
-                        via[n] = left_by(kind, member, todo[i, 3]) if marked else 0
+                        via[n] = left_by(kind, member, todo[i, 3], silent) if marked else 0
                     t.taken[o] += 1
                     n += 1
                     continue
@@ -434,7 +443,7 @@ def expand(
                     if len(marks) > 0:
                         via[n] = 0
                         if sets is not None and sets.sleeps[o] & MARKS:
-                            via[n] = left_by(kind, member, todo[i, 3])
+                            via[n] = left_by(kind, member, todo[i, 3], t.adds[o] == 0)
                     if kind == TOGETHER:
                         info[n] = ((todo[i, 0] + 1) << 32) | todo[i, 2]
                         t.event_taken[TOGETHER] += 1

@@ -9,7 +9,7 @@ from models.engine import shares
 from models.engine.crew import Crew
 from models.engine.rowset import RowSet
 
-U8 = npt.NDArray[np.uint8]
+U16 = npt.NDArray[np.uint16]
 U64 = npt.NDArray[np.uint64]
 
 _RECENT = 1 << 16
@@ -26,7 +26,7 @@ class Gathering:
         self._crew, self._states, self._era = crew, states, states.era
         count, words = crew.count, states.words
         self.out = np.empty((count, room, words), np.uint64)
-        self.via = np.zeros((count, room), np.uint8)
+        self.via = np.zeros((count, room), np.uint16)
         # Sorted by part: the rows themselves where they have one word.
         self._hashes = np.empty((count, count, room + 1), np.uint64)
         self._order = np.empty((count, count, room), np.int32)
@@ -110,7 +110,7 @@ class Gathering:
             lists = (hashes, self._order[k], counts, self._places[k], self.via[k])
             shares.sort_out_wide(rows, begin, count, shift, recent, *lists)
 
-    def _left_of(self, k: int, count: int) -> tuple[U64, int, U8 | None]:
+    def _left_of(self, k: int, count: int) -> tuple[U64, int, U16 | None]:
         """Return the rows that part k had no place for, their number, and their marks."""
         if self._states.is_direct:
             return self._hashes[0, k, :count].reshape(-1, 1).copy(), count, None

@@ -375,7 +375,7 @@ class RowSet:
         refill(self.rows, self.count, self.table, self.shift)
 
     def insert(
-        self, candidates: Words, count: int, via: npt.NDArray[np.uint8] | None = None
+        self, candidates: Words, count: int, via: npt.NDArray[np.uint16] | None = None
     ) -> npt.NDArray[np.int64]:
         """Insert `candidates[:count]`, duplicates among them or not, and mark them by `via`.
 

@@ -15,10 +15,13 @@ from the level before, against the choice.
 When do two commute?  Members only hear messages, and contents of a set only grow, but for those
 that are of no use any more.  So a step a of member i and a step b of member j do, where
 
-* a tells the monitor nothing; b spends nothing, and its event has no other outcome;
-* neither takes its member back to an earlier horizon: then what is of use is the same at the end;
-* b is no message of i's, which may only have been sent by a;
+* a tells the monitor nothing;
+* no outcome of b's event, and not a, takes its member back to an earlier horizon: then what is of
+  use is the same at the end;
+* b is no message of i's, or a sent nothing that was not under way: b was there before;
 * what a heard is of use as long as i stays where it is (else b could have made it useless first).
+
+What faults spend is spent in either order, so crashes sleep, too: those that are left to be spent.
 
 The world's own steps rank below and above all members: that a split heals sleeps where a member's
 step came before, and no step of a member needs a link that a split has just cut.
@@ -32,10 +35,17 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-U8 = npt.NDArray[np.uint8]
+from models.engine.kernel import COST_NONE
 
-SLEEPS, MARKS = 1, 2
-"""Of an outcome: it may sleep where others came before; others may sleep where it came before."""
+MARK = np.uint16
+U16 = npt.NDArray[np.uint16]
+
+SLEEPS, MARKS, SPENDS = 1, 2, 4
+"""Of an outcome: its event may sleep where others came before; others may where it came before;
+its event has other outcomes, or ones that spend of what faults there may be."""
+
+OUTCOMES_MAX = 16
+"""An event with more outcomes does not sleep."""
 
 _LAST = 6
 """Members from this one on are of one rank."""
@@ -43,7 +53,10 @@ _LAST = 6
 SPLIT = 1 << (_LAST + 1)
 """The mark of a row that a split led to: above all members."""
 
-NO_MARKS: U8 = np.empty(0, np.uint8)
+_LED = 2 * SPLIT - 1
+"""The bits that say who led to a row; those above say the same of steps that sent nothing."""
+
+NO_MARKS: U16 = np.empty(0, MARK)
 
 
 @njit(inline="always")
@@ -52,15 +65,40 @@ def mark_of(member: Any) -> Any:
 
 
 @njit(inline="always")
+def led_by(member: Any, is_silent: Any) -> Any:
+    """Return the mark of a row that a member led to; `is_silent`: and sent nothing new."""
+    mark = mark_of(member)
+    return mark | (mark << (_LAST + 2)) if is_silent else mark
+
+
+@njit(inline="always")
 def sleeps(mark: Any, member: Any) -> Any:
     """Return whether steps of a member's own sleep in a row with this mark."""
-    return np.int64(mark) >= 2 * mark_of(member)
+    return np.int64(mark) & _LED >= 2 * mark_of(member)
 
 
 @njit(inline="always")
 def delivery_sleeps(mark: Any, sender: Any, member: Any) -> Any:
     """Return whether what a member hears of another one sleeps."""
-    return sleeps(np.int64(mark) & ~mark_of(sender), member)
+    silent = np.int64(mark) >> (_LAST + 2) & mark_of(sender)
+    return sleeps(np.int64(mark) & ~mark_of(sender) | silent, member)
+
+
+@njit(inline="always")
+def list_asleep(t: Any, env: Any, o: Any, looped: Any, n_loops: Any) -> Any:
+    """List the outcomes of a sleeping event, from `o` on, that can be; return how many there are.
+
+    There must be room for `OUTCOMES_MAX`.
+    """
+    while True:
+        cost = t.cost[o]
+        if cost == COST_NONE or t.spend[cost, env] >= 0:
+            looped[n_loops] = o
+            n_loops += 1
+            t.taken[o] += 1
+        if t.last[o] != 0:
+            return n_loops
+        o += 1
 
 
 @njit(inline="always")
@@ -87,10 +125,10 @@ class Marks:
     def are_kept(self) -> bool:
         return self.begin >= 0
 
-    def expand(self, begin: int, end: int) -> U8:
+    def expand(self, begin: int, end: int) -> U16:
         """Return those of rows begin to end, which are expanded now; those behind are found."""
         spare, known = self.expanded, self.begin == begin
-        self.expanded = self.found if known else np.zeros(end - begin, np.uint8)
+        self.expanded = self.found if known else np.zeros(end - begin, MARK)
         spare.fill(0)
         self.found, self.begin = spare, end
         return self.expanded
@@ -99,6 +137,6 @@ class Marks:
         """Have room for the marks of all rows up to `rows`."""
         wanted = rows - self.begin
         if self.are_kept and wanted > len(self.found):
-            grown = np.zeros(max(wanted, 2 * len(self.found)), np.uint8)
+            grown = np.zeros(max(wanted, 2 * len(self.found)), MARK)
             grown[: len(self.found)] = self.found
             self.found = grown

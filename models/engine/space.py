@@ -214,7 +214,7 @@ class Space:
         return self.expander.lacking(self.rows(), picked, joint)
 
     def take_in(
-        self, rows: npt.NDArray[np.uint64], via: npt.NDArray[np.uint8] | None = None
+        self, rows: npt.NDArray[np.uint64], via: npt.NDArray[np.uint16] | None = None
     ) -> int:
         """Keep the rows that are new, marked by `via`; return how many came."""
         if self.alike is None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from models.engine.expander import Batch, Expander
 
 Ints = npt.NDArray[np.int64]
-U8 = npt.NDArray[np.uint8]
+U16 = npt.NDArray[np.uint16]
 U64 = npt.NDArray[np.uint64]
 
 ROOM = 1 << 20
@@ -75,7 +75,7 @@ class Together:
         self._lookup: Any = None
         # The first of the last level's rows that were found last, and what waits to be one.
         self._late = 0
-        self._aside: list[tuple[U64, U8]] = []
+        self._aside: list[tuple[U64, U16]] = []
         self.ahead: Callable[[], None] = lambda: None
         self._deliveries: list[Deliveries] = []
         self._buffers()

@@ -120,11 +120,11 @@ def test_in_join_some_successors_need_not_be_written(faults: dict[str, int]) -> 
 
 def test_marks_are_of_one_level() -> None:
     """Who led to a row is forgotten once its level is expanded."""
-    states, marks = RowSet(2, Budget(1 << 30), room=1 << 12), np.array([1, 2], np.uint8)
+    states, marks = RowSet(2, Budget(1 << 30), room=1 << 12), np.array([1, 2], np.uint16)
     rows = np.array([[1 << 63, 1], [1 << 63, 2]], np.uint64)
     states.marks.expand(0, 0)
     states.insert(rows, 2, marks)
-    states.insert(rows[1:].copy(), 1, np.array([4], np.uint8))
+    states.insert(rows[1:].copy(), 1, np.array([4], np.uint16))
 
     assert [1, 6] == states.marks.expand(0, 2)[:2].tolist()
     states.insert(rows, 2, marks)
