@@ -20,6 +20,8 @@ Tool = Literal[
     "joinproto", "spin-dfs", "spin-bfs", "spin-bfs-o3", "per-state", "minicheck", "musil"
 ]
 
+COMMIT = "two-phase-commit"
+
 TOOL_NAMES: dict[Tool, str] = {
     "joinproto": "joinproto",
     "spin-dfs": "SPIN tuned, depth first",
@@ -49,7 +51,7 @@ class Row:
     """One command, run several times.  The numbers without a list are medians.
 
     `calls`: of members' code.  `bytes_per_state`: peak memory above that of the same command
-    with 3 members, for each distinct state; None for 3 members and where both are the same.
+    with `MEMBERS_OF_BASE`, for each distinct state; None for those and where both are the same.
     `cpu_after_start`: the same for CPU seconds; None, too, where it is less than half of the
     start, because then the start's own spread shows more than the search.
     """
@@ -74,7 +76,7 @@ class Comparison:
     """joinproto and one peer, both on the same space.
 
     `speed`: how many times as many distinct states in a second of CPU; `speed_after_start`:
-    with what 3 members take left out, on both sides.  `memory`: how many times as many bytes
+    with what the start takes left out, on both sides.  `memory`: how many times as many bytes
     for each distinct state.
     """
 
@@ -198,7 +200,7 @@ def row_of(
     costs: Sequence[Cost],
     base: Row | None,
 ) -> Row:
-    """Return the row for runs that cost `costs`.  `base`: the same tool's with 3 members."""
+    """Return the row for runs that cost `costs`.  `base`: the same tool's start."""
     # A system may count in hundredths: the smallest commands can show 0.
     cpu = max(1e-3, statistics.median(cost.cpu_seconds for cost in costs))
     peak = int(statistics.median(cost.peak_bytes for cost in costs))
@@ -234,13 +236,16 @@ def start_of(command: str, costs: Sequence[Cost]) -> Start:
 
 
 def comparisons_of(rows: Sequence[Row]) -> tuple[Comparison, ...]:
-    """Return joinproto against each peer, where both searched the same; not with 3 members,
-    where nothing but the start is measured."""
+    """Return joinproto against each peer, where both searched the same.
+
+    Not where next to nothing but the start is measured.
+    """
     ours = {(row.world, row.members): row for row in rows if row.tool == "joinproto"}
     found = []
     for row in rows:
         own = ours.get((row.world, row.members))
-        if row.tool == "joinproto" or own is None or row.members <= MEMBERS_OF_BASE:
+        is_base = (row.world, row.members) == (COMMIT, MEMBERS_OF_BASE)
+        if row.tool == "joinproto" or own is None or is_base:
             continue
         found.append(
             Comparison(

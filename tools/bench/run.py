@@ -23,6 +23,7 @@ from joinproto.errors import EnvironmentProblem
 from tools.bench import machine, oracle, pythons, spin
 from tools.bench.measure import Command, Cost, Finished, measure
 from tools.bench.results import (
+    COMMIT,
     MEMBERS_OF_BASE,
     MemberCost,
     NodeCost,
@@ -42,8 +43,11 @@ from tools.bench.results import (
 
 ROOT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")
-COMMIT = "two-phase-commit"
-FOUNDING = "paxos-founding"
+OTHERS = ("paxos-founding", "join")
+"""Worlds that are measured with 3 members, beside two-phase commit."""
+
+STATES_OF_PART = 20_000
+"""So many of their states the plain search visits, which would take hours for all."""
 
 # The plain search makes some 50 thousand steps in a second: 7 members take a minute, 8 ten.
 # It takes part in the least size, if that is no larger than this.
@@ -54,15 +58,14 @@ MEMBERS_OF_REFERENCE_MAX = 7
 class Plan:
     """`sizes`: resource managers.  `runs`: of each command.  `own`: how joinproto is called.
 
-    `founding`: also the world of that name, on joinproto alone.  `peers`: also checkers in
-    Python.  `profiled`: compile SPIN twice, the second time with a profile, which is how it is
-    fastest.  `member`: also what a
-    member costs that a broker embeds.
+    `others`: other worlds.  `peers`: also checkers in Python.  `profiled`: compile SPIN twice,
+    the second time with a profile, which is how it is fastest.  `member`: also what a member
+    costs that a broker embeds.
     """
 
     sizes: tuple[int, ...] = (7, 8, 9)
     runs: int = 3
-    founding: bool = True
+    others: tuple[str, ...] = OTHERS
     peers: bool = True
     profiled: bool = True
     member: bool = True
@@ -119,8 +122,8 @@ class Bench:
             if has_spin:
                 group += self._spins(members, int(described.memory_gib * 1024))
             self._measure_group(group)
-        if self.plan.founding:
-            self._measure_group([self._own(FOUNDING, MEMBERS_OF_BASE)])
+        for world in self.plan.others:
+            self._measure_group([self._own(world, 3), self._per_state(3, world)])
         starts = self._starts()
         member = self._asked("a member, round by round", cost_of_member, self.plan.member)
         node = self._asked("three nodes, and etcd", cost_of_node, self.plan.node)
@@ -144,7 +147,11 @@ class Bench:
     # -- who takes part ----------------------------------------------------------------
 
     def _own(self, world: str, members: int) -> Entrant:
-        arguments = ("check", world, "--members", str(members), "--json")
+        arguments: tuple[str, ...] = ("check", world, "--members", str(members), "--json")
+        arguments += ("--no-cache",)
+        if (world, members) == (COMMIT, MEMBERS_OF_BASE):
+            # With a limit, so small a world goes through the engine, too: its start is the base.
+            arguments += ("--max-states", "1000000")
         return Entrant(
             tool="joinproto",
             world=world,
@@ -154,11 +161,12 @@ class Bench:
             read=read_own,
         )
 
-    def _per_state(self, members: int) -> Entrant:
-        arguments = ("-m", "tools.bench.peers.per_state", COMMIT, "--members", str(members))
+    def _per_state(self, members: int, world: str = COMMIT) -> Entrant:
+        part = () if world == COMMIT else ("--states-max", str(STATES_OF_PART))
+        arguments = ("-m", "tools.bench.peers.per_state", world, "--members", str(members), *part)
         return Entrant(
             tool="per-state",
-            world=COMMIT,
+            world=world,
             members=members,
             shown=" ".join(("python", *arguments)),
             command=Command([sys.executable, *arguments], ROOT),
@@ -279,7 +287,7 @@ class Bench:
     def _base(self, entrant: Entrant) -> Row | None:
         if (entrant.world, entrant.members) == (COMMIT, MEMBERS_OF_BASE):
             return None
-        # Any world's start weighs the same, so the other world is told above this one, too.
+        # Any world's start weighs the same, so the other worlds are told above this one, too.
         for row in self.rows:
             if (row.tool, row.world, row.members) == (entrant.tool, COMMIT, MEMBERS_OF_BASE):
                 return row
@@ -302,17 +310,19 @@ class Bench:
 
     def _starts(self) -> tuple[Start, ...]:
         found = []
-        costs: list[Cost] = []
-        for _ in range(self.plan.runs):
-            done: Finished = measure(
-                Command([*self.plan.own, "--help"], ROOT), launcher=self.launcher
-            )
-            if done.exit_code != 0:
-                self._problem(f"joinproto --help: exit code {done.exit_code}\n{done.complaint}")
-                break
-            costs.append(done.cost)
-        if costs:
-            found.append(start_of("joinproto --help", costs))
+        small = ("check", COMMIT, "--members", "3", "--json", "--no-cache")
+        for arguments in (("--help",), small):
+            shown, costs = " ".join(("joinproto", *arguments)), list[Cost]()
+            for _ in range(self.plan.runs):
+                done: Finished = measure(
+                    Command([*self.plan.own, *arguments], ROOT), launcher=self.launcher
+                )
+                if done.exit_code != 0:
+                    self._problem(f"{shown}: exit code {done.exit_code}\n{done.complaint}")
+                    break
+                costs.append(done.cost)
+            if costs:
+                found.append(start_of(shown, costs))
         found += [
             start_of(row.command, row.costs)
             for row in self.rows

@@ -14,14 +14,15 @@ import click
 @click.command()
 @click.argument("world_name", metavar="WORLD")
 @click.option("--members", type=int, required=True)
-def main(world_name: str, members: int) -> None:
+@click.option("--states-max", type=int, help="End where about so many were visited.")
+def main(world_name: str, members: int, states_max: int | None) -> None:
     """Search WORLD and ask every property that must always hold in every state."""
     # Here and not above: whoever only reads this module need not have the models' needs.
     from models.catalogue import load_world
     from models.reference import explore
 
     world = load_world(world_name, members=members)
-    found = explore(world)
+    found = explore(world, states_max=states_max)
     wanted = [item for item in world.properties if item.kind == "always"]
     holds = all(found.reference.holds(item, state) for item in wanted for state in found.level_of)
     result = {
