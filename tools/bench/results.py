@@ -236,7 +236,7 @@ def start_of(command: str, costs: Sequence[Cost]) -> Start:
 
 
 def comparisons_of(rows: Sequence[Row]) -> tuple[Comparison, ...]:
-    """Return joinproto against each peer, where both searched the same.
+    """Return joinproto against each peer, where both searched the same, or a part of it.
 
     Not where next to nothing but the start is measured.
     """
@@ -253,11 +253,16 @@ def comparisons_of(rows: Sequence[Row]) -> tuple[Comparison, ...]:
                 world=row.world,
                 members=row.members,
                 speed=own.distinct_per_cpu_second / row.distinct_per_cpu_second,
-                speed_after_start=_ratio(row.cpu_after_start, own.cpu_after_start),
+                speed_after_start=_ratio(_rate_after_start(own), _rate_after_start(row)),
                 memory=_ratio(own.bytes_per_state, row.bytes_per_state),
             )
         )
     return tuple(found)
+
+
+def _rate_after_start(row: Row) -> float | None:
+    # Not all visit the same number of states: the plain search only a part.
+    return None if row.cpu_after_start is None else row.seen.distinct / row.cpu_after_start
 
 
 def _ratio(above: float | None, below: float | None) -> float | None:
