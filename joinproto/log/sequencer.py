@@ -157,7 +157,7 @@ class Sequencer:
             # Frames of an earlier view are in every member of this one: they are no news.
             if run[0].view == self.view.id:
                 bodies = tuple(frame.data for frame in run)
-                self._send(peer.seat.member, Frames(self.view.id, run[0].seq, bodies))
+                self._send(peer.seat.member, Frames(run[0].view, run[0].seq, bodies))
                 peer.ahead.append(run[-1].seq)
             peer.next = run[-1].seq + 1
 

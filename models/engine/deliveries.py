@@ -6,11 +6,11 @@ delivery is looked up when the two first meet, and listed: first the deliveries 
 then those that change nothing, which a search only counts.
 
 A meeting is a slot of a hash table: its key; where its list begins (32 bits), how many steps are
-in it (15), whether all of them may sleep and spend nothing (1), and how many deliveries change nothing (15); and how
-often what a search only counts was met.  An
-item of a list: the outcome (24 bits), the message (20), whether it is of use as long as its
-receiver stays where it is (1), and its place among the content's deliveries (15).  All is packed,
-for what is in the processor's cache is what counts; and tables are of one worker alone.
+in it (15), whether all of them may sleep and spend nothing (1), and how many deliveries change
+nothing (15); and how often what a search only counts was met.  An item of a list: the outcome (24
+bits), the message (20), whether it is of use as long as its receiver stays where it is (1), and its
+place among the content's deliveries (15).  All is packed, for what is in the processor's cache is
+what counts; and tables are of one worker alone.
 """
 
 from __future__ import annotations

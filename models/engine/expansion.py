@@ -156,10 +156,10 @@ def expand(
                         t.taken[o] += 1
                         n += 1
                         continue
-                    if sets is not None and asleep and sets.sleeps[o] & SLEEPS:
-                        if n_loops + OUTCOMES_MAX <= room:
-                            n_loops = list_asleep(t, env, o, looped, n_loops)
-                            continue
+                    may_sleep = sets is not None and asleep and sets.sleeps[o] & SLEEPS
+                    if may_sleep and n_loops + OUTCOMES_MAX <= room:
+                        n_loops = list_asleep(t, env, o, looped, n_loops)
+                        continue
                     steps = list_step(todo, steps, o, member, CHOICE)
                 elif o != REFUSED:
                     whole = False
