@@ -36,6 +36,8 @@ $(STAMP): pyproject.toml
 	    exit 1; \
 	}
 	$(PY) -m pip install --quiet --editable '.[all,dev]'
+	@# Where Python may write no bytecode, a small world would be compiled at each command.
+	@$(PY) -m compileall -q joinproto models proofs spark_explore tools
 	@touch $@
 
 check: setup
