@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from models.engine.deliveries import DELIVERIES_MAX, MOVES, VALUES_MAX
+from models.engine.deliveries import DELIVERIES_MAX, VALUES_MAX
 from models.engine.grids import Grids
 from models.engine.growing import Growing
 from models.engine.layout import Layout
+from models.engine.leads import MOVES
 from models.engine.sleeping import MARKS, OUTCOMES_MAX, SLEEPS, SPENDS
 
 if TYPE_CHECKING:

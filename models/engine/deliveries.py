@@ -25,6 +25,7 @@ from numba import njit
 from models.engine.bits import mix, prefetch
 from models.engine.grids import find
 from models.engine.kernel import CHOICE, RECEIVE, REFUSED, cell, get, want_cell
+from models.engine.leads import SENT
 from models.engine.sleeping import (
     OUTCOMES_MAX,
     SLEEPS,
@@ -38,9 +39,6 @@ Ints = npt.NDArray[np.int64]
 
 LOW = (1 << 32) - 1
 COUNT = (1 << 15) - 1
-SENT, MOVES = (1 << 30) - 1, 1 << 62
-"""Of where an outcome leads: 1 + what it sends, and that its member's horizon is another then."""
-
 STAYS, PLACE_AT = 44, 48
 ALL_SLEEP = 1 << 47
 OUTCOME = (1 << 24) - 1

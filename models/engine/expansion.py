@@ -15,9 +15,6 @@ from numba import njit
 from models.engine.bits import prefetch, trailing_zeros
 from models.engine.deliveries import (
     COUNT,
-    LOW,
-    MOVES,
-    SENT,
     TIMES,
     await_meetings,
     left_by,
@@ -50,6 +47,7 @@ from models.engine.kernel import (
     want_vector,
     write_plain,
 )
+from models.engine.leads import NOT_LOOKED_UP, write_lead
 from models.engine.sleeping import (
     MARKS,
     OUTCOMES_MAX,
@@ -60,9 +58,6 @@ from models.engine.sleeping import (
     sleeps,
 )
 from models.engine.takes import list_takes
-
-NOT_LOOKED_UP = -9
-"""Neither the number of a row's horizons nor what stands in its place."""
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -262,52 +257,14 @@ def expand(
                 to = sets.leads[o]
                 if to >= 0:
                     member = todo[i, 1]
-                    for w in range(words):
-                        out[n, w] = rows[r, w]
-                    put(out, n, t, member, to & LOW)
-                    moves = s.expires and to & MOVES != 0
-                    sent = ((to >> 32) & SENT) - 1
-                    content = more = np.int64(0)
-                    silent = True
-                    if sent >= 0:
-                        content = get(rows, r, t, s.queues + member)
-                        more = find(sets.adds, member, content, sent)
-                        if more < 0:
-                            whole = False
-                            asked = want_content(
-                                sets.adds, ask, asked, ASK_ADD, more, member, content, sent
-                            )
-                            break
-                        put(out, n, t, s.queues + member, more)
-                        silent = more == content
-                    # While no horizon moves, only what is sent may be of no use.
-                    if s.expires and (moves or not silent):
-                        after, number = vector, own
-                        if moves:
-                            off = t.off[member]
-                            at = t.horizon[off + (to & LOW)] - t.horizon[off + here[member]]
-                            after += np.int64(at) << sets.vector_shift[member]
-                            number = np.int64(sets.vector[after]) - 1
-                        elif own == NOT_LOOKED_UP:
-                            number = own = np.int64(sets.vector[vector]) - 1
-                        if number < 0:
-                            whole = False
-                            asked = want_vector(sets, ask, asked, number, after)
-                            break
-                        for q in range(s.members):
-                            if q != member and not moves:
-                                continue
-                            content = get(out, n, t, s.queues + q)
-                            more = find(sets.trims, q, content, number)
-                            if more < 0:
-                                whole = False
-                                asked = want_content(
-                                    sets.trims, ask, asked, ASK_TRIM, more, q, content, number
-                                )
-                                break
-                            put(out, n, t, s.queues + q, more)
-                        if not whole:
-                            break
+                    # fmt: off
+                    whole, silent, own, asked = write_lead(
+                        t, s, sets, rows, r, out, n, member, here[member], to, vector, own, ask,
+                        asked,
+                    )
+                    # fmt: on
+                    if not whole:
+                        break
                     info[n] = (o << 32) | todo[i, 2]
                     source[n] = r
                     if len(marks) > 0:

@@ -319,12 +319,9 @@ def markdown(results: Results, *, plot: str) -> str:
     if others:
         parts.append(OTHERS_HEAD)
     for world in dict.fromkeys(row.world for row in others):
-        parts += [f"### {world}", rows_table([row for row in others if row.world == world])]
-        parts += [comparisons_table(results, world)]
-    parts += [
-        "## Start",
-        starts_table(results),
-    ]
+        rows = rows_table([row for row in others if row.world == world])
+        parts += [f"### {world}", rows, comparisons_table(results, world)]
+    parts += ["## Start", starts_table(results)]
     if results.member is not None:
         parts += [MEMBER_HEAD.format(members=results.member.members), member_table(results.member)]
     if results.node is not None:
