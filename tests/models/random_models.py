@@ -148,7 +148,8 @@ def member_class(plan: Plan, table: tuple[tuple[Cell | None, ...], ...]) -> type
             return NOT_ENABLED if cell is None else self.act(cell, sender)
 
         def horizon(self) -> int:
-            return self.phase
+            # What a crash leaves as it is, or what it takes back.
+            return self.kept if plan.durable else self.phase
 
         def offline(self, event: Any) -> Any:
             if self.kept == 2:
