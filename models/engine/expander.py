@@ -17,7 +17,7 @@ from models.engine import expansion, grids
 from models.engine.arrays import Arrays
 from models.engine.deliveries import Deliveries
 from models.engine.layout import Layout
-from models.engine.sleeping import NO_MARKS
+from models.engine.sleeping import MARK, NO_MARKS
 
 Ints = npt.NDArray[np.int64]
 
@@ -67,7 +67,7 @@ class Expander:
         self._out = np.empty((self._room, words), np.uint64)
         self._info = np.empty(self._room, np.int64)
         self._source = np.empty(self._room, np.int64)
-        self._via = np.empty(self._room, np.uint16)
+        self._via = np.empty(self._room, MARK)
         self._ask = np.empty((grids.ASKS_MAX, 4), np.int64)
         self._redo = np.empty(1 << 15, np.int64)
         self._todo = np.zeros((self._room, 5), np.int64)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from models.engine import shares
 from models.engine.crew import Crew
 from models.engine.rowset import RowSet
+from models.engine.sleeping import MARK
 
 U16 = npt.NDArray[np.uint16]
 U64 = npt.NDArray[np.uint64]
@@ -26,7 +27,7 @@ class Gathering:
         self._crew, self._states, self._era = crew, states, states.era
         count, words = crew.count, states.words
         self.out = np.empty((count, room, words), np.uint64)
-        self.via = np.zeros((count, room), np.uint16)
+        self.via = np.zeros((count, room), MARK)
         # Sorted by part: the rows themselves where they have one word.
         self._hashes = np.empty((count, count, room + 1), np.uint64)
         self._order = np.empty((count, count, room), np.int32)

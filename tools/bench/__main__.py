@@ -70,7 +70,7 @@ def main(
     plan = Plan(
         sizes=sizes_of(sizes) if sizes is not None else (5, 6) if quick else USUAL.sizes,
         runs=runs or (1 if quick else USUAL.runs),
-        # Half a minute, and no peer to compare it with.
+        # Four minutes.
         others=() if quick else USUAL.others,
         peers=not quick,
         node=not quick,

@@ -73,7 +73,7 @@ class Row:
 
 @frozen
 class Comparison:
-    """joinproto and one peer, both on the same space.
+    """joinproto and one peer, both on the same space, or the peer on a part of it.
 
     `speed`: how many times as many distinct states in a second of CPU; `speed_after_start`:
     with what the start takes left out, on both sides.  `memory`: how many times as many bytes
