@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from models.engine.bits import trailing_zeros
+
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
@@ -24,12 +26,12 @@ class Swaps(NamedTuple):
     mask: U64
     off: I64
     swap_field: I64  # (j, field) -> field
-    swap_value: I64  # (j, off[field] + value) -> value
+    swap_value: I32  # (j, off[field] + value) -> value
     slot_mask: U64
     slot_at: I32
     slot_word: I64
     slot_bit: U64
-    swap_message: I64  # (j, message of a set) -> message
+    swap_message: I32  # (j, message of a set) -> message
 
 
 class Order(NamedTuple):
@@ -42,8 +44,12 @@ class Order(NamedTuple):
     classes: I64  # (class, member of the group) -> message of a set
 
 
-@njit
-def swap(row: Any, other: Any, j: Any, s: Any) -> None:
+# No counts of references (_nrt) in these loops, as in those of the expansion: what they write to
+# is given.  `room`: uint64, shape (2, words).
+
+
+@njit(_nrt=False)
+def _swap(row: Any, other: Any, j: Any, s: Any) -> None:
     """Write `row` with members j and j + 1 of the group exchanged into `other`."""
     for w in range(len(row)):
         other[w] = 0
@@ -55,16 +61,20 @@ def swap(row: Any, other: Any, j: Any, s: Any) -> None:
         other[s.word[to]] |= moved << s.shift[to]
     for w in range(len(row)):
         bits = row[w] & s.slot_mask[w]
-        at = w * 64
         while bits != 0:
-            if bits & np.uint64(1):
-                m = s.swap_message[j, s.slot_at[at]]
-                other[s.slot_word[m]] |= np.uint64(1) << s.slot_bit[m]
-            bits >>= np.uint64(1)
-            at += 1
+            at = w * 64 + np.int64(trailing_zeros(bits))
+            m = s.swap_message[j, s.slot_at[at]]
+            other[s.slot_word[m]] |= np.uint64(1) << s.slot_bit[m]
+            bits &= bits - np.uint64(1)
 
 
-@njit
+@njit(cache=True, _nrt=False)
+def swap(row: Any, other: Any, j: Any, s: Any) -> None:
+    """Write `row` with members j and j + 1 of the group exchanged into `other`."""
+    _swap(row, other, j, s)
+
+
+@njit(_nrt=False)
 def _differ(row: Any, j: Any, o: Any, s: Any) -> Any:
     """Compare members j and j + 1 of the group: below 0, 0 or above 0."""
     one, two = o.group[j], o.group[j + 1]
@@ -87,39 +97,38 @@ def _differ(row: Any, j: Any, o: Any, s: Any) -> Any:
     return np.int32(0)
 
 
-@njit(cache=True)
-def sort_members(rows: Any, o: Any, s: Any) -> None:
+@njit(cache=True, nogil=True, _nrt=False)
+def sort_members(rows: Any, o: Any, s: Any, room: Any) -> None:
     """Replace each row by the one in which the members of the group are in order."""
-    other = np.zeros(rows.shape[1], np.uint64)
+    other = room[0]
     for r in range(len(rows)):
         row = rows[r]
         for upto in range(1, len(o.group)):
             j = upto - 1
             while j >= 0 and _differ(row, j, o, s) > 0:
-                swap(row, other, j, s)
+                _swap(row, other, j, s)
                 for w in range(len(row)):
                     row[w] = other[w]
                 j -= 1
 
 
-@njit(cache=True)
-def least_permutation(rows: Any, swaps: Any, s: Any) -> None:
+@njit(cache=True, nogil=True, _nrt=False)
+def least_permutation(rows: Any, swaps: Any, s: Any, room: Any) -> None:
     """Replace each row by the least of those that `swaps`, one after the other, make of it."""
     words = rows.shape[1]
-    here = np.zeros(words, np.uint64)
-    other = np.zeros(words, np.uint64)
+    here, other = room[0], room[1]
     for r in range(len(rows)):
+        least = rows[r]
         for w in range(words):
-            here[w] = rows[r, w]
+            here[w] = least[w]
         for k in range(len(swaps)):
-            swap(here, other, swaps[k], s)
+            _swap(here, other, swaps[k], s)
+            here, other = other, here
             less = False
             for w in range(words):
-                here[w] = other[w]
-            for w in range(words):
-                if here[w] != rows[r, w]:
-                    less = here[w] < rows[r, w]
+                if here[w] != least[w]:
+                    less = here[w] < least[w]
                     break
             if less:
                 for w in range(words):
-                    rows[r, w] = here[w]
+                    least[w] = here[w]

@@ -7,6 +7,7 @@ claims must say the same of both.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -87,6 +88,8 @@ class Interchange:
     ) -> None:
         self.tables, self.names = tables, names
         self.maps, self.swap_field = maps, swap_field
+        # Of each swap: what becomes of a member's states.
+        self._renamed: list[dict[LocalState, LocalState]] = [{} for _ in maps]
         self._checked = 0
         self._heard = 0
         self._compared: set[Any] = set()
@@ -96,6 +99,19 @@ class Interchange:
         self._chosen = [0] * tables.members
         self._shown = [0] * (tables.members + (tables.monitor >= 0))
         tables.interchange = self
+
+    def renamed(self, j: int, state: LocalState) -> LocalState:
+        """Return a member's state with neighbours j and j + 1 exchanged."""
+        known = self._renamed[j].get(state)
+        if known is None:
+            known = renamed_local(state, self.maps[j])
+            self.keep_renamed(j, state, known)
+        return known
+
+    def keep_renamed(self, j: int, state: LocalState, other: LocalState) -> None:
+        """Let these two, once for all, be what swap j makes of each other."""
+        self._renamed[j][state] = other
+        self._renamed[j][other] = state
 
     def check(self) -> None:
         """Compare what is new in the tables; raises `ModelProblem`."""
@@ -114,7 +130,7 @@ class Interchange:
                 for j, names in enumerate(self.maps):
                     to = int(self.swap_field[j, field])
                     wanted = renamed_shown(self._shown_of(field, state), names)
-                    if self._shown_of(to, renamed_local(state, names)) != wanted:
+                    if self._shown_of(to, self.renamed(j, state)) != wanted:
                         raise self._not_alike(field, j, "what they show is another thing")
 
     def _shown_of(self, field: int, state: LocalState) -> Any:
@@ -170,12 +186,9 @@ class Interchange:
             other = self._unlike(
                 (state, events),
                 after,
-                lambda cell, j: (
-                    renamed_local(cell[0], self.maps[j]),
-                    rename(cell[1], self.maps[j]),
-                ),
+                lambda cell, j: (self.renamed(j, cell[0]), rename(cell[1], self.maps[j])),
                 lambda cell: tables.codes.after_hearing(*cell),
-                renamed_local,
+                lambda state, j: self.renamed(j, state),
             )
             if other is not None:
                 raise self._not_alike(tables.monitor, other[1], "the monitor tells them apart")
@@ -233,7 +246,7 @@ class Interchange:
                 own = {(choice.event, choice.fair) for choice in code.choices(state)}
                 for j, names in enumerate(self.maps):
                     other = tables.codes.members[int(self.swap_field[j, field])]
-                    theirs = other.choices(renamed_local(state, names))
+                    theirs = other.choices(self.renamed(j, state))
                     renamed = {(rename_event(event, names), fair) for event, fair in own}
                     if {(choice.event, choice.fair) for choice in theirs} != renamed:
                         raise self._not_alike(field, j, "they choose among other steps")
@@ -256,7 +269,7 @@ class Interchange:
                 tuple(tables.outcomes[first : last + 1]),
                 self._image,
                 lambda cell: tables.codes.members[cell[0]].run(*cell[1:]) or (),
-                lambda outcomes, names: tuple(renamed_outcome(o, names) for o in outcomes),
+                lambda outcomes, j: tuple(self._renamed_outcome(j, one) for one in outcomes),
             )
             if other is not None:
                 (field, _, event), j = other
@@ -266,7 +279,19 @@ class Interchange:
     def _image(self, cell: Any, j: int) -> Any:
         (field, state, event), names = cell, self.maps[j]
         to = int(self.swap_field[j, field])
-        return to, renamed_local(state, names), rename_event(event, names)
+        return to, self.renamed(j, state), rename_event(event, names)
+
+    def _renamed_outcome(self, j: int, outcome: Outcome) -> Outcome:
+        names = self.maps[j]
+        return Outcome(
+            self.renamed(j, outcome.after),
+            tuple(
+                (None if to is None else names.get(to, to), rename(content, names))
+                for to, content in outcome.sent
+            ),
+            rename(outcome.recorded, names),
+            outcome.cost,
+        )
 
     def _unlike(
         self,
@@ -274,7 +299,7 @@ class Interchange:
         answer: Any,
         image: Callable[[Any, int], Any],
         ask: Callable[[Any], Any],
-        renamed: Callable[[Any, dict[str, str]], Any],
+        renamed: Callable[[Any, int], Any],
     ) -> tuple[Any, int] | None:
         """Return which renaming of a question is not answered so, and by which swap, or None.
 
@@ -284,15 +309,19 @@ class Interchange:
             return None
         answers = {cell: answer}
         waiting = [cell]
+        compared = set()
         for one in waiting:
-            for j, names in enumerate(self.maps):
+            for j in range(len(self.maps)):
                 other = image(one, j)
+                if other in compared:
+                    continue  # a swap undoes itself: they were compared from there
                 if other not in answers:
                     answers[other] = ask(other)
                     waiting.append(other)
-                wanted = renamed(answers[one], names)
+                wanted = renamed(answers[one], j)
                 if self._comparable(answers[other]) != self._comparable(wanted):
                     return one, j
+            compared.add(one)
         self._compared.update(answers)
         return None
 
@@ -302,8 +331,8 @@ class Interchange:
             return answer
         found = []
         for one in answer:
-            sent = one.sent if self.tables.fifo else sorted(one.sent, key=repr)
-            found.append((one.after, list(sent), one.recorded, one.cost))
+            sent = one.sent if self.tables.fifo or len(one.sent) < 2 else Counter(one.sent)
+            found.append((one.after, sent, one.recorded, one.cost))
         return found
 
     def swapped_views(
@@ -349,18 +378,6 @@ class Interchange:
 
 def renamed_local(value: LocalState, names: dict[str, str]) -> LocalState:
     return LocalState(value.up, rename(value.values, names), rename(value.disk, names), value.ended)
-
-
-def renamed_outcome(outcome: Outcome, names: dict[str, str]) -> Outcome:
-    return Outcome(
-        renamed_local(outcome.after, names),
-        tuple(
-            (None if to is None else names.get(to, to), rename(content, names))
-            for to, content in outcome.sent
-        ),
-        rename(outcome.recorded, names),
-        outcome.cost,
-    )
 
 
 def renamed_shown(observation: tuple[Any, Any], names: dict[str, str]) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ That members are interchangeable is checked at every step (`interchange.py`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy.typing as npt
 
 from models.engine.canonical import Order, Swaps, least_permutation, sort_members, swap
 from models.engine.growing import Growing
-from models.engine.interchange import Interchange, refuse_claims_about_names, renamed_local
+from models.engine.interchange import Interchange, refuse_claims_about_names
 from models.engine.tables import Tables
 from models.environment import Surroundings
 from models.freeze import rename
@@ -100,7 +101,10 @@ class Symmetry:
         self._colour_count = 0
         self._classes: list[list[int]] = []
         self.interchange = Interchange(tables, names, self._maps, self.swap_field)
-        self._arrays_for: tuple[Any, ...] = ()
+        self._off: Any = None
+        self._taken: list[int] = []
+        self.swap_message = np.zeros((self.swaps, 0), np.int32)
+        self.classes = np.zeros((0, len(names)), np.int64)
 
     def _permutations(self) -> list[int]:
         if len(self.names) > PERMUTED_MAX:
@@ -143,7 +147,10 @@ class Symmetry:
             ]
             content = tuple(numbers if tables.fifo else sorted(numbers))
             return tables.queues.number(to - tables.queue_field, content)
-        return tables.local(to, renamed_local(value, names))
+        number = tables.local(to, self.interchange.renamed(j, value))
+        # The same object: a state is held once.
+        self.interchange.keep_renamed(j, value, tables.values[to].values[number])
+        return number
 
     def refresh(self) -> bool:
         """Close all values and messages under renaming; returns whether anything was new."""
@@ -287,44 +294,48 @@ class Symmetry:
     # -- canonical rows ----------------------------------------------------------------
 
     def _arrays(self) -> None:
-        tables = self.tables
-        off = tables.per_value.off
-        key = (sum(len(v) for v in tables.values), len(tables.messages), int(off[-1]))
-        if key == self._arrays_for:
-            return
-        self._arrays_for = key
-        self.swap_value = np.zeros((self.swaps, int(off[-1])), np.int64)
-        self.own = np.zeros(int(off[-1]), np.int32)
-        self.colour = np.zeros((len(self.names), int(off[-1])), np.int32)
-        for f in range(tables.fields):
-            count = len(tables.values[f])
+        """Take in what was numbered since the last time; all, where values lie elsewhere now."""
+        tables, off = self.tables, self.tables.per_value.off
+        if off is not self._off:
+            size = int(off[-1])
+            self._off, self._taken = off, [0] * tables.fields
+            self.swap_value = np.zeros((self.swaps, size), np.int32)
+            self.own = np.zeros(size, np.int32)
+            self.colour = np.zeros((len(self.names), size), np.int32)
+        for f, known in enumerate(self._taken):
+            count = self._taken[f] = len(tables.values[f])
             begin = int(off[f])
-            for j in range(self.swaps):
-                self.swap_value[j, begin : begin + count] = self._images[j][f][:count]
-            for v in range(count if self.sorted_form else 0):
+            for j in range(self.swaps if known < count else 0):
+                images = self._images[j][f]
+                self.swap_value[j, begin + known : begin + count] = images[known:count]
+            for v in range(known, count if self.sorted_form else known):
                 colours = self._colours[(f, v)]
                 self.colour[:, begin + v] = colours
                 if self.in_group[f]:
                     self.own[begin + v] = colours[list(self.group).index(f)]
-        count = max(1, len(tables.messages))
-        self.swap_message = np.zeros((self.swaps, count), np.int64)
-        if tables.set_network:
-            for j in range(self.swaps):
-                moved = self._message_images[j]
-                self.swap_message[j, : moved.count] = moved.array[: moved.count]
-        self.classes = np.array(self._classes or np.zeros((0, len(self.names))), np.int64).reshape(
-            -1, len(self.names)
-        )
+        messages = len(tables.messages) if tables.set_network else 0
+        if self.swap_message.shape[1] < messages:
+            moved = [images.array[:messages] for images in self._message_images]
+            self.swap_message = np.stack(moved)
+        if len(self.classes) < len(self._classes):
+            self.classes = np.array(self._classes, np.int64)
+
+    def form(self) -> Callable[[npt.NDArray[np.uint64]], None]:
+        """Return what replaces each row by the one state that stands for all its renamings.
+
+        As all is numbered now.  Several threads may call it at once, on rows of their own.
+        """
+        self._arrays()
+        swaps, words = self._as_swaps(), self.tables.layout.words
+        if self.sorted_form:
+            order = Order(self.group, self.own, self.in_group, self.colour, self.classes)
+            return lambda rows: sort_members(rows, order, swaps, _room(words))
+        steps = np.array(self._order, np.int64)
+        return lambda rows: least_permutation(rows, steps, swaps, _room(words))
 
     def canonical(self, rows: npt.NDArray[np.uint64]) -> None:
         """Replace each row by the one state that stands for all its renamings."""
-        self._arrays()
-        swaps = self._as_swaps()
-        if self.sorted_form:
-            order = Order(self.group, self.own, self.in_group, self.colour, self.classes)
-            sort_members(rows, order, swaps)
-        else:
-            least_permutation(rows, np.array(self._order, np.int64), swaps)
+        self.form()(rows)
 
     def _as_swaps(self) -> Swaps:
         layout = self.tables.layout
@@ -342,3 +353,7 @@ class Symmetry:
             layout.slot_bit,
             self.swap_message,
         )
+
+
+def _room(words: int) -> npt.NDArray[np.uint64]:
+    return np.empty((2, words), np.uint64)
