@@ -145,37 +145,30 @@ class Search(Space):
 
     def _level(self, begin: int, end: int, numbers: npt.NDArray[np.int64] | None) -> Iterator[int]:
         """Take in all successors of rows begin to end; yields how many at a time."""
-        if self.renaming is not None:
-            for batch in self.successors(begin, end):
-                self.states.insert(batch.rows, len(batch.rows))
-                yield len(batch.rows)
-            return
+        inside = None if self.world.within is None else self._within(begin, end)
         self.expander.quiet = True
         try:
-            if self.world.within is not None:
-                picked = self._within(begin, end)
-                rows = 0, len(picked), numbers, picked, begin
-                for batch in self.expander.successors(self.rows, *rows):
-                    yield self.take_in(batch.rows)
-                return
-            if self._may_sleep(numbers):
+            if inside is None and self._may_sleep(numbers):
                 self.expander.marks = self.states.marks.expand(begin, end)
-            if self.together is not None:
-                yield from self.together.level(begin, end, numbers)
+            if self.crew_levels is not None:
+                yield from self.crew_levels.level(begin, end, numbers, inside)
                 return
-            for batch in self.expander.successors(self.rows, begin, end, numbers):
+            places = (begin, end) if inside is None else (0, len(inside))
+            for batch in self.expander.successors(self.rows, *places, numbers, inside, begin):
+                if self.renaming is not None:
+                    self.renaming.canonical(batch.rows)
                 yield self.take_in(batch.rows, batch.via)
         finally:
             self.expander.quiet = False
             self.expander.marks = NO_MARKS
-            if self.together is not None:
-                self.together.count_up()
+            if self.crew_levels is not None:
+                self.crew_levels.count_up()
             self.found.generated += self.expander.count_up()
 
     def _may_sleep(self, joint: npt.NDArray[np.int64] | None) -> bool:
         """Return whether steps may be left out that others make good."""
         contents, states = self.tables.contents, self.states
-        alike = joint is not None or self.alike is not None
+        alike = joint is not None or self.alike is not None or self.renaming is not None
         return contents is not None and not alike and not states.is_direct
 
     def _tick(self, began: float) -> None:

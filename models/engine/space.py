@@ -24,7 +24,7 @@ from models.engine.rowset import RowSet, in_one
 from models.engine.stopping import Limits
 from models.engine.symmetry import Restart, Symmetry
 from models.engine.tables import Tables
-from models.engine.workers import Together
+from models.engine.workers import CrewLevels
 from models.memory import Budget, default_limit_bytes, resident_bytes
 from models.problems import ModelProblem
 from models.world import World
@@ -47,7 +47,7 @@ class Space:
 
     `begins`: so many rows, the first ones, are states in which runs begin.
 
-    `workers`: threads that expand levels; with symmetry, one does.
+    `workers`: threads that expand levels; where the world has a view, `same`, one does.
     `answers`: of members, where they are known from another run.
     `numbers_contents`: rows may get numbers in place of bits: see `models/engine/contents.py`.
     """
@@ -66,7 +66,7 @@ class Space:
     budget: Budget = field(init=False)
     begins: int = field(init=False, default=1)
     alike: Alike | None = field(init=False, default=None)
-    together: Together | None = field(init=False, default=None)
+    crew_levels: CrewLevels | None = field(init=False, default=None)
     _crew: Crew | None = field(init=False, default=None)
     _may_number: bool = field(init=False, default=False)
     _bytes_before: int = field(init=False, default=0)
@@ -80,14 +80,13 @@ class Space:
         self.budget = Budget(default_limit_bytes() if limit is None else limit)
         self.tables.bound_by(self.budget)
         self.judge = Judge(self.tables, self.budget)
-        bound = self.world.within is not None
         if self.world.same is not None and self.symmetry:
             raise ModelProblem(
                 f"world {self.world.name} has a view, same, which may tell members apart",
                 next="run it with --no-symmetry, or without it",
             )
-        alone = self.symmetry or bound or self.world.same is not None
-        if self.workers > 1 and not alone:
+        # Which of those that are the same goes on depends on their order.
+        if self.workers > 1 and self.world.same is None:
             self._crew = self.judge.crew = Crew(self.workers)
         if self.symmetry:
             self.renaming = Symmetry(self.tables)
@@ -122,8 +121,8 @@ class Space:
         self.begins = self.states.count
         if self._crew is not None:
             self.states.over = self._crew.over
-            self.together = Together(self._crew, self.expander, self.states)
-            self.together.ahead = self.judge.ask_ahead
+            self.crew_levels = CrewLevels(self._crew, self.expander, self.states, self.renaming)
+            self.crew_levels.ahead = self.judge.ask_ahead
 
     @staticmethod
     def _refuse_other_beginnings(renaming: Symmetry, rows: npt.NDArray[np.uint64]) -> None:
@@ -277,4 +276,4 @@ class Space:
         if self._crew is not None:
             self._crew.close()
             self.states.over = in_one
-            self._crew = self.judge.crew = self.together = None
+            self._crew = self.judge.crew = self.crew_levels = None

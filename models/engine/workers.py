@@ -23,6 +23,7 @@ from models.memory import Budget, TooMany
 
 if TYPE_CHECKING:
     from models.engine.expander import Batch, Expander
+    from models.engine.symmetry import Symmetry
 
 Ints = npt.NDArray[np.int64]
 U16 = npt.NDArray[np.uint16]
@@ -63,14 +64,20 @@ def _apart(counters: Ints) -> Ints:
     return np.zeros(len(counters) + 2 * around, counters.dtype)[around:-around]
 
 
-class Together:
+class CrewLevels:
     """Levels of one search, expanded and put into `states` by a crew.
 
+    `renaming`: what is found is put in as the one state that stands for all its renamings.
     `ahead`: what else can be done while others expand, once there are new answers.
     """
 
-    def __init__(self, crew: Crew, expander: Expander, states: RowSet) -> None:
+    def __init__(
+        self, crew: Crew, expander: Expander, states: RowSet, renaming: Symmetry | None = None
+    ) -> None:
         self._crew, self._expander, self._states = crew, expander, states
+        self._renaming = renaming
+        self._canonical: Callable[[U64], None] | None = None
+        self._chosen = _NONE
         self._step = ROOM // 16
         self._lookup: Any = None
         # The first of the last level's rows that were found last, and what waits to be one.
@@ -118,6 +125,7 @@ class Together:
             return
         tables, self._lookup = self._expander.tables, self._expander.lookup
         self._looked_up = tables.looked_up()
+        self._canonical = None if self._renaming is None else self._renaming.form()
         if not self._deliveries:
             claim = tables.claim
             self._deliveries = [Deliveries(claim) for _ in range(self._crew.count)]
@@ -131,31 +139,39 @@ class Together:
             for _ in range(self._crew.count)
         ]
 
-    def level(self, begin: int, end: int, joint: Ints | None) -> Iterator[int]:
+    def level(
+        self, begin: int, end: int, joint: Ints | None, picked: Ints | None = None
+    ) -> Iterator[int]:
         """Put all successors of rows begin to end into the set; yield how many at a time.
 
-        `joint`: as `Expander.successors` takes it.
+        `picked`: only of these among them.  `joint`: as `Expander.successors` takes it.
         """
         expander, tables = self._expander, self._expander.tables
         numbers = _NONE if joint is None else joint
         # Those that follow from rows which had to wait know what is new: they lack answers first.
         late = max(begin, min(self._late, end))
-        first = min(end, late + ROWS_MIN)
-        left = [(begin, late), (first, end)]
+        # Places from here on: of rows, or of picked ones.
+        start, stop = begin, end
+        self._chosen = _NONE
+        if picked is not None:
+            start, stop, late = 0, len(picked), int(np.searchsorted(picked, late))
+            self._chosen = picked
+        first, answered = min(stop, late + ROWS_MIN), 0
+        left = [(start, late), (first, stop)]
         lacking, asked, found = expander.known(
-            self._rows, np.arange(late, first), joint, begin, self._put_aside
+            self._rows, self._at(late, first), joint, begin, self._put_aside
         )
         yield found
         while left:
             at, upto = left.pop()
             if upto - at < ROWS_MIN:
-                lacking = np.concatenate([lacking, np.arange(at, upto)])
+                lacking = np.concatenate([lacking, self._at(at, upto)])
                 continue
             self._renew()
             self._read()
             # Who sorts out must know how large the table is.
             room = self._room_for(end - begin)
-            least = max(2 * ROWS_MIN, (end - begin) // ROUNDS)
+            least = max(2 * ROWS_MIN, (stop - start) // ROUNDS)
             now, effort = self._now(asked)
             bounds = self._bounds(at, upto, least, effort)
             left.append((bounds[-1], upto))
@@ -178,12 +194,18 @@ class Together:
                 # Not one fits: whoever is alone makes the room for it.
                 _, upto = left.pop()
                 left.append((at + 1, upto))
-                again.append(np.arange(at, at + 1))
+                again.append(self._at(at, at + 1))
             asked = asked[now:]
             if now:
                 asked = self._refresh(asked)
-            picked = np.concatenate([lacking, *again])
-            lacking, more, found = expander.known(self._rows, picked, joint, begin, self._put_aside)
+            answered += now
+            # Gone through again once half has an answer: rounds may be many, and so may rows.
+            if answered >= len(asked):
+                again.append(lacking)
+                lacking, answered = lacking[:0], 0
+            picked = np.concatenate(again)
+            still, more, found = expander.known(self._rows, picked, joint, begin, self._put_aside)
+            lacking = np.concatenate([lacking, still])
             asked = np.concatenate([asked, more])
             yield found
         if len(asked):
@@ -193,12 +215,17 @@ class Together:
         self._take_aside()
         yield from self._alone(lacking, begin, joint)
 
+    def _at(self, begin: int, end: int) -> Ints:
+        """Return the numbers of the rows at these places."""
+        return self._chosen[begin:end] if len(self._chosen) else np.arange(begin, end)
+
     def _refresh(self, asked: Ints) -> Ints:
         """Read the tables anew; return those questions that rows do not put again."""
         tables = self._expander.tables
         era = tables.era
         tables.claim(0)
-        if tables.outgrown():
+        # What is numbered now may outgrow the rows, and so may its renamings.
+        if tables.outgrown() or self._renaming is not None:
             self._take_aside()
         self._expander.refresh()
         if tables.era == era:
@@ -244,6 +271,8 @@ class Together:
         def work(k: int) -> tuple[int, int, int, int]:
             if k == 0 and len(asked):
                 tables.fill(asked)
+                if self._renaming is not None:
+                    self._renaming.refresh()
                 if is_last:
                     self.ahead()
             return self._expand(k, bounds[k], bounds[k + 1], joint, base, room)
@@ -275,7 +304,7 @@ class Together:
                 None if sets is None else self._deliveries[k].arrays,
                 expander.shape,
                 states.rows,
-                _NONE,
+                self._chosen,
                 at,
                 end,
                 joint,
@@ -292,6 +321,8 @@ class Together:
                 expander.marks,
                 gathering.via[k, found:],
             )
+            if self._canonical is not None:
+                self._canonical(gathering.out[k, found : found + n])
             gathering.sort_out(k, found, found + n)
             found, redone, loops = found + n, redone + again, loops + idle
             if after == at:
@@ -318,6 +349,8 @@ class Together:
         for batch in self._expander.successors(
             self._rows, 0, len(rows), joint, rows, joint_base=base
         ):
+            if self._renaming is not None:
+                self._renaming.canonical(batch.rows)
             self._states.insert(batch.rows, len(batch.rows), batch.via)
             yield len(batch.rows)
 
@@ -325,7 +358,10 @@ class Together:
         return self._states.rows
 
     def _put_aside(self, batch: Batch) -> None:
-        self._aside.append((batch.rows.copy(), batch.via.copy()))
+        rows = batch.rows.copy()
+        if self._renaming is not None:
+            self._renaming.canonical(rows)
+        self._aside.append((rows, batch.via.copy()))
         # Where nearly all have to wait, it makes no difference where they stand.
         if sum(len(via) for _, via in self._aside) > ASIDE_MAX:
             self._take_aside()
@@ -349,5 +385,5 @@ def touch() -> None:
     for words in (1, 2):
         states = RowSet(words, Budget(1 << 30), room=1 << 12)
         none = np.empty((0, words), np.uint64)
-        Together(crew, expander, states).take_in([none, none])
+        CrewLevels(crew, expander, states).take_in([none, none])
     crew.close()

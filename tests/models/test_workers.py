@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from attrs import define, evolve
 from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from models import load_world
 from models.catalogue import ENTRIES
@@ -18,15 +19,17 @@ from models.engine.crew import Crew
 from models.engine.rowset import RowSet
 from models.engine.search import Search
 from models.engine.stopping import Limits
-from models.engine.workers import Together
+from models.engine.workers import CrewLevels
 from models.events import NOT_ENABLED, Send
 from models.memory import Budget
 from models.properties import always_each, always_pair, sometimes
 from models.report import Report
 from models.world import World
+from models.worlds.zen.world import build as zen
 from tests.models.compare import explored
 from tests.models.random_models import Plan, build, plans
 from tests.models.test_answers import without_costs
+from tests.models.test_bounds import calm
 from tests.models.test_sleeping import asleep_if_possible
 
 QUICK = [item.name for item in ENTRIES if item.tier == "quick"]
@@ -41,9 +44,13 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "_PIECE", 1 << 6)
 
 
-def by(workers: int, name: str, **options: Any) -> Report:
+def by(workers: int, name: str, *, symmetry: bool = False, **options: Any) -> Report:
+    return reported(load_world(name, **options), workers, symmetry=symmetry)
+
+
+def reported(world: World, workers: int, *, symmetry: bool) -> Report:
     # What a report says of memory is what it cost.
-    found = check(load_world(name, **options), workers=workers, witnesses=True)
+    found = check(world, symmetry=symmetry, workers=workers, witnesses=True)
     return evolve(without_costs(found), bytes_per_state=0)
 
 
@@ -58,6 +65,37 @@ def test_a_quick_world_is_reported_alike(name: str) -> None:
 def test_a_quick_join_world_is_reported_alike(name: str) -> None:
     """The same of the shipped member, with what expires and what is numbered."""
     assert by(1, name) == by(2, name)
+
+
+RENAMED: list[Any] = [
+    ("two-phase-commit", {"members": 5}),
+    ("two-phase-commit", {"members": 5, "mutant": "one-vote-short"}),
+    ("durable-vote", {}),
+    ("durable-vote-split", {}),
+    ("durable-vote-wiped", {}),
+    ("durable-vote", {"mutant": "answer-first"}),
+    ("zen-one-term", {}),
+    ("zen-one-term", {"mutant": "founds-with-too-few"}),
+    ("zen-two", {"mutant": "joins-after-restart"}),
+    ("zen-two", {"mutant": "newer-joins"}),
+]
+"""Sorted and permuted, with sets and with queues, with a run and without."""
+
+
+@pytest.mark.parametrize(("name", "options"), RENAMED)
+def test_one_state_for_each_renaming_is_reported_alike(name: str, options: Any) -> None:
+    """Which state is kept for its renamings follows from numbers, and those from who asks first."""
+    assert by(1, name, symmetry=True, **options) == by(3, name, symmetry=True, **options)
+
+
+@pytest.mark.parametrize("symmetry", [False, True])
+@pytest.mark.parametrize("mutant", [None, "half-is-enough"])
+def test_a_bounded_search_is_reported_alike(mutant: str | None, symmetry: bool) -> None:
+    """States that are not `within` are kept, and nothing follows them."""
+    one, three = (reported(zen(2, mutant, 1, 2, 1, 3), n, symmetry=symmetry) for n in (1, 3))
+
+    assert one.beyond
+    assert one == three
 
 
 @pytest.mark.parametrize(("members", "workers"), [(5, 2), (5, 3), (6, 2)])
@@ -90,7 +128,7 @@ def test_rows_stand_as_one_alone_would_have_put_them() -> None:
     shared, alone = (RowSet(2, Budget(1 << 40)) for _ in range(2))
     # So empty a table that nobody is put behind the part it belongs to.
     shared.room_for(1 << 18)
-    together = Together(crew, expander, shared)
+    levels = CrewLevels(crew, expander, shared)
     for _ in range(20):
         found = []
         for count in (200, 0, 256):
@@ -98,7 +136,7 @@ def test_rows_stand_as_one_alone_would_have_put_them() -> None:
             rows[:, 0] |= np.uint64(1 << 63)
             rows[:, 1] &= np.uint64(1)
             found.append(rows)
-        together.take_in(found)
+        levels.take_in(found)
         every = np.concatenate(found)
         alone.insert(every, len(every))
 
@@ -120,18 +158,31 @@ def test_random_models_are_reported_alike(plan: Plan) -> None:
     assert (one.found.levels, one.found.generated) == (two.found.levels, two.found.generated)
 
 
+@given(plans(alike=True), st.booleans(), st.none() | st.integers(0, 3))
+def test_random_members_that_are_alike_are_reported_alike(
+    plan: Plan, symmetry: bool, bound: int | None
+) -> None:
+    """One state for each renaming or all of them, within bounds or not."""
+    world = build(plan)
+    if bound is not None:
+        world = evolve(world, within=calm(bound))
+    assume(explored(world, 1_000) is not None)
+
+    assert reported(world, 1, symmetry=symmetry) == reported(world, 2, symmetry=symmetry)
+
+
 @pytest.mark.parametrize("words", [1, 2])
 def test_what_was_found_before_rows_were_packed_anew_is_not_taken_for_known(words: int) -> None:
     """A row of before may look as another state's does now."""
     crew = Crew(2)
     states = RowSet(words, Budget(1 << 40))
     expander: Any = None
-    together = Together(crew, expander, states)
+    levels = CrewLevels(crew, expander, states)
     first = np.full((1, words), 1 << 63, np.uint64)
-    together.take_in([first, first])
+    levels.take_in([first, first])
     states.replace(first | np.uint64(1), 1)
 
-    together.take_in([first, first])
+    levels.take_in([first, first])
 
     assert 2 == states.count
     crew.close()
@@ -148,7 +199,7 @@ def test_parts_of_a_table_hold_what_a_whole_one_holds(
     states = RowSet(words, Budget(1 << 40))
     states.over = crew.over
     expander: Any = None
-    together = Together(crew, expander, states)
+    levels = CrewLevels(crew, expander, states)
     wanted = set()
     for _ in range(60):
         found = []
@@ -158,7 +209,7 @@ def test_parts_of_a_table_hold_what_a_whole_one_holds(
             rows[:, 0] = (rows[:, 0] * drawn.integers(1, 50, count).astype(np.uint64)) | (1 << 63)
             found.append(rows)
             wanted |= {tuple(row) for row in rows.tolist()}
-        together.take_in(found)
+        levels.take_in(found)
 
     held = states.rows[: states.count]
     assert len(wanted) == states.count
