@@ -29,6 +29,8 @@ from models.memory import Budget, default_limit_bytes, resident_bytes
 from models.problems import ModelProblem
 from models.world import World
 
+_PIECE = 1 << 20
+
 WORDS_MAX = 2
 """Rows that would be wider get numbers for what is under way, in place of bits."""
 
@@ -70,6 +72,9 @@ class Space:
     _crew: Crew | None = field(init=False, default=None)
     _may_number: bool = field(init=False, default=False)
     _bytes_before: int = field(init=False, default=0)
+    # So many rows, the first ones, were asked whether they are `within`, and those are not.
+    _looked_at: int = field(init=False, default=0)
+    _outside: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
         # What `same` lets go on depends on the order of rows, and that on what is known.
@@ -95,6 +100,7 @@ class Space:
 
     def _begin(self) -> None:
         begins = self.tables.initial()
+        self._looked_at = self._outside = 0
         if self.renaming is not None:
             try:
                 self.renaming.refresh()
@@ -165,15 +171,22 @@ class Space:
         """Return which of these rows the world's `within` lets go on."""
         numbers = self.judge.number(self.rows(), begin, end)
         flags = self.judge.flags[numbers]
-        inside = (flags >> np.uint64(self.judge.within_bit)) & np.uint64(1)
-        return begin + np.flatnonzero(inside)
+        inside = begin + np.flatnonzero((flags >> np.uint64(self.judge.within_bit)) & np.uint64(1))
+        if begin == self._looked_at:
+            self._looked_at = end
+            self._outside += end - begin - len(inside)
+        return inside
 
     @property
     def beyond(self) -> int:
         """How many of the states found have no steps, because they are not `within`."""
         if self.world.within is None:
             return 0
-        return self.states.count - len(self._within(0, self.states.count))
+        # In pieces: all states at once would take as much memory again.
+        while self._looked_at < self.states.count:
+            begin = self._looked_at
+            self._within(begin, min(self.states.count, begin + _PIECE))
+        return self._outside
 
     def joint_of(
         self, begin: int, end: int, picked: npt.NDArray[np.int64] | None = None
