@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,6 +25,7 @@ from models import (
     always_monitor,
     always_pair,
     check,
+    load_world,
     sometimes_monitor,
     sometimes_one,
 )
@@ -233,6 +235,41 @@ def test_attributes_keep_their_names_when_members_are_renamed() -> None:
     report = check(votes, symmetry=True)
 
     assert ("holds", 3) == (report.result, report.distinct)
+
+
+class Role(enum.Enum):
+    IDLE = "idle"
+    LEADS = "leads"
+
+
+class Shown(Leader):
+    def shows(self) -> Role:
+        return Role.LEADS if self.led else Role.IDLE
+
+
+def test_what_one_does_all_do_that_are_renamed() -> None:
+    """Of the three who may lead, the states kept have one and the same."""
+    one = world(always_each("x", lambda shown: shown in Role), Shown)
+
+    whole, kept = check(one), check(one, symmetry=True)
+
+    assert ("holds", 4, 2) == (kept.result, whole.distinct, kept.distinct)
+    assert whole.coverage.never == kept.coverage.never
+
+
+def test_a_step_stands_for_its_renamings() -> None:
+    """How many of them each member took was chance: which state is kept follows from numbers."""
+    report = check(load_world("zen-one-term"), symmetry=True)
+
+    taken = report.coverage.actions
+    found = {name: count for name, count in taken.items() if name.startswith(("found", "restart"))}
+    assert {
+        "found with n1 (n1)": 276,
+        "found with n1 (n2)": 316,
+        "found with n1 n2 (n1)": 217,
+        "restart (n1)": 4_228,
+    } == found
+    assert report.generated == sum(taken.values()) + report.levels[0]
 
 
 class Worker:
