@@ -85,13 +85,15 @@ class Answers:
         options: Mapping[str, Any],
         tell: Callable[[str], None],
         memory_bytes: int | None = None,
+        *,
+        symmetry: bool = False,
     ) -> Answers | None:
         """Return those of a world that ships; None where nothing can be kept.
 
         Nothing is kept of code that was edited since this process began: what was imported is
         then not what lies on disk.
         """
-        file = answers_file(name, options)
+        file = answers_file(name, options, symmetry=symmetry)
         if file is None or not can_write(file.parent):
             return None
         try:

@@ -25,13 +25,16 @@ def asked_for(name: str, options: Mapping[str, Any]) -> str:
     return repr((name, sorted(options.items())))
 
 
-def answers_file(name: str, options: Mapping[str, Any]) -> Path | None:
-    """Return where answers of this world's members are kept, if any are (`models/answers.py`)."""
+def answers_file(name: str, options: Mapping[str, Any], *, symmetry: bool = False) -> Path | None:
+    """Return where answers of this world's members are kept, if any are (`models/answers.py`).
+
+    `symmetry`: of one state for each renaming, which asks other questions.
+    """
     place = cache_folder()
     if place is None:
         return None
     digest = sha256(asked_for(name, options).encode()).hexdigest()
-    return place / "answers" / f"{name}-{digest[:16]}"
+    return place / "answers" / f"{name}-{digest[:16]}{'-symmetry' if symmetry else ''}"
 
 
 def can_write(folder: Path) -> bool:

@@ -53,7 +53,7 @@ def searched(name: str = WORLD, **options: Any) -> tuple[Report, list[str]]:
 def searched_with_symmetry() -> tuple[Report, list[str]]:
     told: list[str] = []
     world = load_world(ALIKE)
-    answers = Answers.of(ALIKE, world.source, told.append)
+    answers = Answers.of(ALIKE, world.source, told.append, symmetry=True)
     return check(world, answers=answers, symmetry=True), told
 
 
@@ -88,6 +88,18 @@ def test_other_options_have_other_answers(cache: Path) -> None:
 
     assert "violated" == mutant.result
     assert 2 == len(list(cache.iterdir()))
+
+
+def test_a_search_with_symmetry_leaves_what_one_without_has_kept(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps answers and no numbers: each would write over what the other had."""
+    monkeypatch.setattr(room, "SAMPLES", 1)
+    first = searched(ALIKE)[0], searched_with_symmetry()[0]
+    again = searched(ALIKE)[0], searched_with_symmetry()[0]
+
+    assert [1, 1] == [len(one.notes) for one in again]
+    assert all(two.calls < one.calls for one, two in zip(first, again, strict=True))
 
 
 def test_answers_of_other_code_are_not_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

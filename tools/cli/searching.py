@@ -155,7 +155,8 @@ def _answers(loaded: Loaded, settings: Settings, tell: Callable[[str], None]) ->
         return None
     from models.answers import Answers
 
-    return Answers.of(loaded.target, loaded.world.source, tell, settings.memory_bytes)
+    world = loaded.target, loaded.world.source
+    return Answers.of(*world, tell, settings.memory_bytes, symmetry=settings.symmetry)
 
 
 @contextmanager
