@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from models.asking import ask
+from models.engine.renamed import Renamed, renamed_shown
 from models.engine.tables import Tables
 from models.freeze import freeze, rename, thaw
-from models.frozen import Frozen
-from models.local import LocalState, Outcome, freeze_event, rename_event, thaw_event
+from models.local import LocalState, freeze_event, rename_event, thaw_event
 from models.problems import ModelProblem
 from models.properties import ON_FAIR_RUNS
-from models.view import Seen, View
+from models.view import View
 from models.world import World
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ class Interchange:
     ) -> None:
         self.tables, self.names = tables, names
         self.maps, self.swap_field = maps, swap_field
-        # Of each swap: what becomes of a member's states.
-        self._renamed: list[dict[LocalState, LocalState]] = [{} for _ in maps]
+        self.renamed = Renamed(maps)
         self._checked = 0
         self._heard = 0
         self._compared: set[Any] = set()
@@ -99,19 +98,6 @@ class Interchange:
         self._chosen = [0] * tables.members
         self._shown = [0] * (tables.members + (tables.monitor >= 0))
         tables.interchange = self
-
-    def renamed(self, j: int, state: LocalState) -> LocalState:
-        """Return a member's state with neighbours j and j + 1 exchanged."""
-        known = self._renamed[j].get(state)
-        if known is None:
-            known = renamed_local(state, self.maps[j])
-            self.keep_renamed(j, state, known)
-        return known
-
-    def keep_renamed(self, j: int, state: LocalState, other: LocalState) -> None:
-        """Let these two, once for all, be what swap j makes of each other."""
-        self._renamed[j][state] = other
-        self._renamed[j][other] = state
 
     def check(self) -> None:
         """Compare what is new in the tables; raises `ModelProblem`."""
@@ -130,7 +116,7 @@ class Interchange:
                 for j, names in enumerate(self.maps):
                     to = int(self.swap_field[j, field])
                     wanted = renamed_shown(self._shown_of(field, state), names)
-                    if self._shown_of(to, self.renamed(j, state)) != wanted:
+                    if self._shown_of(to, self.renamed.state(j, state)) != wanted:
                         raise self._not_alike(field, j, "what they show is another thing")
 
     def _shown_of(self, field: int, state: LocalState) -> Any:
@@ -186,9 +172,9 @@ class Interchange:
             other = self._unlike(
                 (state, events),
                 after,
-                lambda cell, j: (self.renamed(j, cell[0]), rename(cell[1], self.maps[j])),
+                lambda cell, j: (self.renamed.state(j, cell[0]), rename(cell[1], self.maps[j])),
                 lambda cell: tables.codes.after_hearing(*cell),
-                lambda state, j: self.renamed(j, state),
+                lambda state, j: self.renamed.state(j, state),
             )
             if other is not None:
                 raise self._not_alike(tables.monitor, other[1], "the monitor tells them apart")
@@ -246,7 +232,7 @@ class Interchange:
                 own = {(choice.event, choice.fair) for choice in code.choices(state)}
                 for j, names in enumerate(self.maps):
                     other = tables.codes.members[int(self.swap_field[j, field])]
-                    theirs = other.choices(self.renamed(j, state))
+                    theirs = other.choices(self.renamed.state(j, state))
                     renamed = {(rename_event(event, names), fair) for event, fair in own}
                     if {(choice.event, choice.fair) for choice in theirs} != renamed:
                         raise self._not_alike(field, j, "they choose among other steps")
@@ -269,7 +255,7 @@ class Interchange:
                 tuple(tables.outcomes[first : last + 1]),
                 self._image,
                 lambda cell: tables.codes.members[cell[0]].run(*cell[1:]) or (),
-                lambda outcomes, j: tuple(self._renamed_outcome(j, one) for one in outcomes),
+                lambda outcomes, j: tuple(self.renamed.outcome(j, one) for one in outcomes),
             )
             if other is not None:
                 (field, _, event), j = other
@@ -279,19 +265,7 @@ class Interchange:
     def _image(self, cell: Any, j: int) -> Any:
         (field, state, event), names = cell, self.maps[j]
         to = int(self.swap_field[j, field])
-        return to, self.renamed(j, state), rename_event(event, names)
-
-    def _renamed_outcome(self, j: int, outcome: Outcome) -> Outcome:
-        names = self.maps[j]
-        return Outcome(
-            self.renamed(j, outcome.after),
-            tuple(
-                (None if to is None else names.get(to, to), rename(content, names))
-                for to, content in outcome.sent
-            ),
-            rename(outcome.recorded, names),
-            outcome.cost,
-        )
+        return to, self.renamed.state(j, state), rename_event(event, names)
 
     def _unlike(
         self,
@@ -374,17 +348,3 @@ class Interchange:
         shown = tuple(thaw(one) for one, _ in pairs)
         disks = tuple(thaw(disk) for _, disk in pairs) if has_disks else ()
         return View(self.tables.names, shown, disks, thaw(monitor), thaw(split))
-
-
-def renamed_local(value: LocalState, names: dict[str, str]) -> LocalState:
-    return LocalState(value.up, rename(value.values, names), rename(value.disk, names), value.ended)
-
-
-def renamed_shown(observation: tuple[Any, Any], names: dict[str, str]) -> tuple[Any, Any]:
-    """Return what is shown, and of the disk, renamed; attributes keep their own names."""
-    shown, disk = observation
-    if type(shown) is Frozen and shown.kind is Seen:
-        shown = Frozen(Seen, (tuple((key, rename(held, names)) for key, held in shown.parts[0]),))
-    else:
-        shown = rename(shown, names)
-    return shown, rename(disk, names)

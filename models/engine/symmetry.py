@@ -147,9 +147,9 @@ class Symmetry:
             ]
             content = tuple(numbers if tables.fifo else sorted(numbers))
             return tables.queues.number(to - tables.queue_field, content)
-        number = tables.local(to, self.interchange.renamed(j, value))
+        number = tables.local(to, self.interchange.renamed.state(j, value))
         # The same object: a state is held once.
-        self.interchange.keep_renamed(j, value, tables.values[to].values[number])
+        self.interchange.renamed.keep(j, value, tables.values[to].values[number])
         return number
 
     def refresh(self) -> bool:

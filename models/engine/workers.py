@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from models.engine import expansion, kernel
+from models.engine.aside import Aside
 from models.engine.crew import Crew, given_way
 from models.engine.deliveries import Deliveries
 from models.engine.gathering import Gathering
@@ -22,11 +23,10 @@ from models.engine.rowset import RowSet
 from models.memory import Budget, TooMany
 
 if TYPE_CHECKING:
-    from models.engine.expander import Batch, Expander
+    from models.engine.expander import Expander
     from models.engine.symmetry import Symmetry
 
 Ints = npt.NDArray[np.int64]
-U16 = npt.NDArray[np.uint16]
 U64 = npt.NDArray[np.uint64]
 
 ROOM = 1 << 20
@@ -50,9 +50,6 @@ ROWS_MIN = 2048
 ROUNDS = 8
 """A level is expanded in so many rounds: what the first lacks is asked for during the next."""
 
-
-ASIDE_MAX = 1 << 18
-"""So many successors are put aside, at most, to stand at a level's end."""
 
 _NONE = np.empty(0, np.int64)
 _NO_QUESTIONS = np.empty((0, 4), np.int64)
@@ -80,9 +77,9 @@ class CrewLevels:
         self._chosen = _NONE
         self._step = ROOM // 16
         self._lookup: Any = None
-        # The first of the last level's rows that were found last, and what waits to be one.
+        # The first of the last level's rows that were found last.
         self._late = 0
-        self._aside: list[tuple[U64, U16]] = []
+        self._aside = Aside(states, renaming)
         self.ahead: Callable[[], None] = lambda: None
         self._deliveries: list[Deliveries] = []
         self._buffers()
@@ -159,7 +156,7 @@ class CrewLevels:
         first, answered = min(stop, late + ROWS_MIN), 0
         left = [(start, late), (first, stop)]
         lacking, asked, found = expander.known(
-            self._rows, self._at(late, first), joint, begin, self._put_aside
+            self._rows, self._at(late, first), joint, begin, self._aside.put
         )
         yield found
         while left:
@@ -204,7 +201,7 @@ class CrewLevels:
                 again.append(lacking)
                 lacking, answered = lacking[:0], 0
             picked = np.concatenate(again)
-            still, more, found = expander.known(self._rows, picked, joint, begin, self._put_aside)
+            still, more, found = expander.known(self._rows, picked, joint, begin, self._aside.put)
             lacking = np.concatenate([lacking, still])
             asked = np.concatenate([asked, more])
             yield found
@@ -212,7 +209,7 @@ class CrewLevels:
             tables.fill(asked)
             self._refresh(asked[:0])
         self._late = self._states.count
-        self._take_aside()
+        self._aside.take()
         yield from self._alone(lacking, begin, joint)
 
     def _at(self, begin: int, end: int) -> Ints:
@@ -226,7 +223,7 @@ class CrewLevels:
         tables.claim(0)
         # What is numbered now may outgrow the rows, and so may its renamings.
         if tables.outgrown() or self._renaming is not None:
-            self._take_aside()
+            self._aside.take()
         self._expander.refresh()
         if tables.era == era:
             return asked
@@ -356,21 +353,6 @@ class CrewLevels:
 
     def _rows(self) -> U64:
         return self._states.rows
-
-    def _put_aside(self, batch: Batch) -> None:
-        rows = batch.rows.copy()
-        if self._renaming is not None:
-            self._renaming.canonical(rows)
-        self._aside.append((rows, batch.via.copy()))
-        # Where nearly all have to wait, it makes no difference where they stand.
-        if sum(len(via) for _, via in self._aside) > ASIDE_MAX:
-            self._take_aside()
-
-    def _take_aside(self) -> None:
-        """Insert what was put aside, as rows are packed now."""
-        for rows, via in self._aside:
-            self._states.insert(rows, len(rows), via)
-        self._aside.clear()
 
     def take_in(self, found: list[U64]) -> None:
         """Insert rows that each worker is given."""

@@ -14,6 +14,7 @@ from attrs import define
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from models.engine import aside as aside_room
 from models.engine import space as space_room
 from models.engine import workers as workers_room
 from models.engine.coverage import coverage_of
@@ -78,7 +79,7 @@ def test_several_workers_leave_out_as_much_and_no_more(
     with (
         asleep_if_possible(),
         mock.patch.object(workers_room, "ROWS_MIN", 1),
-        mock.patch.object(workers_room, "ASIDE_MAX", aside),
+        mock.patch.object(aside_room, "SUCCESSORS_MAX", aside),
     ):
         search = Search(world, stop_at_violation=False, workers=2)
         search.run()
