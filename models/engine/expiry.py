@@ -7,11 +7,12 @@ row that is no such message.  What all members together need is kept.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from models.engine.growing import Growing
 from models.engine.layout import Layout
 from models.freeze import thaw
 from models.problems import ModelProblem
@@ -31,6 +32,7 @@ class Expiry:
         self._number_of = {name: at for at, name in enumerate(names)}
         self.horizons = 1
         self._stamps: list[tuple[tuple[int, int], ...]] = []
+        self._compared = 0
         self._masks = np.zeros((1, 1), np.uint64)
         self._made_for: tuple[int, int, int] | None = None
 
@@ -60,6 +62,22 @@ class Expiry:
                     next="members are " + ", ".join(self._number_of),
                 )
         self._stamps.append(tuple((self._number_of[name], stamp) for name, stamp in stamps))
+
+    def require_alike(self, images: Sequence[Growing], swap_field: npt.NDArray[np.int64]) -> None:
+        """Compare what is new with its `images` by each swap of members; raises `ModelProblem`.
+
+        `swap_field`: int64, shape (swaps, fields), where a member goes.
+        """
+        for message in range(self._compared, len(self._stamps)):
+            for j, moved in enumerate(images):
+                own = {(int(swap_field[j, m]), stamp) for m, stamp in self._stamps[message]}
+                if own != set(self._stamps[int(moved.array[message])]):
+                    raise ModelProblem(
+                        "expiry(sender, to, content) changes when members are renamed",
+                        next="make it the same for interchangeable members, or run with"
+                        " --no-symmetry",
+                    )
+        self._compared = len(self._stamps)
 
     def of_use(self, messages: tuple[int, ...], horizons: tuple[int, ...]) -> tuple[int, ...]:
         """Return those of `messages` that some member can use, all members at these horizons."""

@@ -107,7 +107,10 @@ class Interchange:
         self._check_order()
 
     def check_shown(self) -> None:
-        """Compare what is shown of states and of their images, all of which have numbers."""
+        """Compare what is shown of states and of their images, all of which have numbers.
+
+        And how far they have come, where messages expire with that.
+        """
         tables = self.tables
         for field, checked in enumerate(self._shown):
             values = tables.values[field].values
@@ -115,14 +118,22 @@ class Interchange:
             for state in values[checked:]:
                 for j, names in enumerate(self.maps):
                     to = int(self.swap_field[j, field])
+                    image = self.renamed.state(j, state)
                     wanted = renamed_shown(self._shown_of(field, state), names)
-                    if self._shown_of(to, self.renamed.state(j, state)) != wanted:
+                    if self._shown_of(to, image) != wanted:
                         raise self._not_alike(field, j, "what they show is another thing")
+                    if tables.world.expiry is not None and (
+                        self._of("horizon", field, state) != self._of("horizon", to, image)
+                    ):
+                        raise self._not_alike(field, j, "they have come to another horizon")
+
+    def _of(self, what: str, field: int, state: LocalState) -> int:
+        per_value = self.tables.per_value
+        number = self.tables.values[field].of[state]
+        return int(per_value.arrays[what][per_value.off[field] + number])
 
     def _shown_of(self, field: int, state: LocalState) -> Any:
-        tables = self.tables
-        at = tables.per_value.off[field] + tables.values[field].of[state]
-        return tables.shown[field].values[tables.per_value.arrays["shown"][at]]
+        return self.tables.shown[field].values[self._of("shown", field, state)]
 
     def images(self, field: int, number: int) -> list[tuple[int, int]]:
         """Return for each swap of neighbours whose observation, and which, the renamed one is."""
@@ -229,12 +240,15 @@ class Interchange:
                 state = values[self._chosen[field]]
                 self._chosen[field] += 1
                 code = tables.codes.members[field]
-                own = {(choice.event, choice.fair) for choice in code.choices(state)}
+                # Counted: the same choice offered twice is two steps.
+                own = Counter((choice.event, choice.fair) for choice in code.choices(state))
                 for j, names in enumerate(self.maps):
                     other = tables.codes.members[int(self.swap_field[j, field])]
                     theirs = other.choices(self.renamed.state(j, state))
-                    renamed = {(rename_event(event, names), fair) for event, fair in own}
-                    if {(choice.event, choice.fair) for choice in theirs} != renamed:
+                    renamed = Counter(
+                        (rename_event(event, names), fair) for event, fair in own.elements()
+                    )
+                    if Counter((choice.event, choice.fair) for choice in theirs) != renamed:
                         raise self._not_alike(field, j, "they choose among other steps")
 
     def _check_code(self) -> None:

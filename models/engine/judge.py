@@ -7,6 +7,7 @@ of their own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -71,9 +72,9 @@ def _listed(together: Callable[[View], Any], view: View) -> list[Any]:
     return steps
 
 
-def _deeds(steps: list[Together], names: dict[str, str]) -> set[Any]:
+def _deeds(steps: list[Together], names: dict[str, str]) -> Counter[Any]:
     """Return what the steps do, renamed; their words may name members in any way."""
-    return {
+    return Counter(
         (
             step.action,
             frozenset(
@@ -84,7 +85,7 @@ def _deeds(steps: list[Together], names: dict[str, str]) -> set[Any]:
             step.fault,
         )
         for step in steps
-    }
+    )
 
 
 def _is_within(

@@ -122,6 +122,8 @@ def path_to(search: Search, targets: npt.NDArray[np.int64], level: int) -> Way:
 
     `targets`: row numbers, all in `level` (the initial state's level is 0).
     """
+    # A search that memory ended may not have taken in what was answered last.
+    search.expander.refresh()
     counters = _save_counters(search)
     try:
         towards = [_set_of(search, search.rows()[targets])]

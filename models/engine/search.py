@@ -95,6 +95,9 @@ class Search(Space):
                 return
             try:
                 found.stopped_by = self._expand_level(begin, end, numbers, stops)
+                if found.stopped_by:
+                    # What was answered last is not taken in: runs are rebuilt from all of it.
+                    self.expander.refresh()
             except (TooMany, MemoryError):
                 found.stopped_by = stops.of_memory()
             if self.tables.failing:

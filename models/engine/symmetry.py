@@ -173,6 +173,7 @@ class Symmetry:
                 break
             grew = True
         self.interchange.check_shown()
+        tables.expiry.require_alike(self._message_images, self.swap_field)
         if grew and self.sorted_form:
             self._colour_values()
         return grew
@@ -283,6 +284,7 @@ class Symmetry:
 
     def images_of(self, row: npt.NDArray[np.uint64]) -> set[bytes]:
         """Return the row and its images under every swap of neighbours."""
+        self._arrays()
         layout = self.tables.layout
         found = {row[0].tobytes()}
         for j in range(self.swaps):
@@ -303,16 +305,17 @@ class Symmetry:
             self.own = np.zeros(size, np.int32)
             self.colour = np.zeros((len(self.names), size), np.int32)
         for f, known in enumerate(self._taken):
-            count = self._taken[f] = len(tables.values[f])
-            begin = int(off[f])
+            count, begin = len(tables.values[f]), int(off[f])
             for j in range(self.swaps if known < count else 0):
                 images = self._images[j][f]
+                assert count <= len(images), "values are renamed that have no image yet"
                 self.swap_value[j, begin + known : begin + count] = images[known:count]
             for v in range(known, count if self.sorted_form else known):
                 colours = self._colours[(f, v)]
                 self.colour[:, begin + v] = colours
                 if self.in_group[f]:
                     self.own[begin + v] = colours[list(self.group).index(f)]
+            self._taken[f] = count
         messages = len(tables.messages) if tables.set_network else 0
         if self.swap_message.shape[1] < messages:
             moved = [images.array[:messages] for images in self._message_images]

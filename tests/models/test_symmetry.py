@@ -13,9 +13,12 @@ from models import (
     Broadcast,
     Faults,
     FifoLinks,
+    Message,
+    MessageSet,
     ModelProblem,
     Property,
     Record,
+    Send,
     Together,
     View,
     World,
@@ -235,6 +238,84 @@ def test_attributes_keep_their_names_when_members_are_renamed() -> None:
     report = check(votes, symmetry=True)
 
     assert ("holds", 3) == (report.result, report.distinct)
+
+
+class Late:
+    """Says hello once, or grows old by a joint step and hears it late."""
+
+    def __init__(self, other: str) -> None:
+        self.other = other
+        self.age = 0
+        self.sent = False
+        self.late = False
+
+    def choices(self) -> Iterator[str]:
+        if not self.sent and not self.age:
+            yield "send"
+
+    def receive(self, event: Any) -> Any:
+        if isinstance(event, Message):
+            self.late = self.late or bool(self.age)
+        elif event == "age":
+            self.age = 1
+        else:
+            self.sent = True
+            return [Send(self.other, "hello")]
+        return None
+
+    def horizon(self) -> int:
+        return self.age
+
+
+class LateAtB(Late):
+    def horizon(self) -> int:
+        return self.age if self.other == "b" else 0
+
+
+def growing_old(view: View) -> Iterator[Together]:
+    if sum(shown.sent for shown in view.values()) == 1:
+        for name, shown in view.items():
+            if not shown.sent and not shown.age:
+                yield Together("age", {name: "age"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "senders", "told"),
+    [
+        (LateAtB, "ab", "they have come to another horizon"),
+        (Late, "b", "expiry(sender, to, content) changes when members are renamed"),
+    ],
+)
+def test_messages_that_expire_for_one_name_are_refused(
+    kind: type[Late], senders: str, told: str
+) -> None:
+    """Both were said to hold: the state in which the message does not expire was left out."""
+
+    def world(kind: type[Late], senders: str) -> World:
+        return World(
+            name="late",
+            members={"a": lambda: kind("b"), "b": lambda: kind("a")},
+            network=MessageSet(),
+            interchangeable=["a", "b"],
+            expiry=lambda sender, to, content: [(str(to), 0)] if str(sender) in senders else [],
+            together=growing_old,
+            properties=[always_each("never late", lambda shown: not shown.late)],
+        )
+
+    assert told in refused(world(kind, senders))
+    assert "holds" == check(world(Late, "ab"), symmetry=True).result
+
+
+def test_a_choice_offered_twice_by_one_is_refused() -> None:
+    """Steps were counted otherwise, by which of the two states was kept."""
+
+    class Eager(Worker):
+        def choices(self) -> list[str]:
+            return super().choices() * (2 if self.name == "b" else 1)
+
+    assert "choose among other steps" in refused(
+        world(sometimes_one("x", lambda shown: shown.worked), Eager, together=None)
+    )
 
 
 class Role(enum.Enum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, cast
 
 import numpy as np
@@ -20,7 +21,7 @@ from models.engine.rowset import RowSet
 from models.engine.search import Search
 from models.engine.stopping import Limits
 from models.engine.workers import CrewLevels
-from models.events import NOT_ENABLED, Send
+from models.events import NOT_ENABLED, Broadcast, Message, Send
 from models.memory import Budget
 from models.properties import always_each, always_pair, sometimes
 from models.report import Report
@@ -169,6 +170,49 @@ def test_random_members_that_are_alike_are_reported_alike(
     assume(explored(world, 1_000) is not None)
 
     assert reported(world, 1, symmetry=symmetry) == reported(world, 2, symmetry=symmetry)
+
+
+class _Climber:
+    """Tells all how far it is: rows are packed anew again and again."""
+
+    def __init__(self) -> None:
+        self.at = 0
+        self.heard = 0
+
+    def choices(self) -> list[str]:
+        return ["up"] if self.at < 9 else []
+
+    def receive(self, event: Any) -> Any:
+        if isinstance(event, Message):
+            self.heard = max(self.heard, event.content)
+            return None
+        self.at += 1
+        return [Broadcast(self.at)]
+
+
+@pytest.mark.parametrize(
+    ("symmetry", "calls"), [*((False, n) for n in range(21, 41)), *((True, n) for n in (153, 155))]
+)
+def test_a_search_that_is_stopped_in_a_round_tells_its_runs(symmetry: bool, calls: int) -> None:
+    """What was answered last was not taken in, and rows of two kinds met: a ValueError."""
+    climbed = sometimes("climbed", lambda view: any(one.at == 3 for one in view.values()))
+    world = World(
+        name="climbers",
+        members=dict.fromkeys("abc", _Climber),
+        interchangeable=list("abc"),
+        properties=[climbed],
+    )
+    asked = itertools.count(1)
+
+    report = check(
+        world,
+        symmetry=symmetry,
+        workers=2,
+        witnesses=True,
+        interrupted=lambda: next(asked) >= calls,
+    )
+
+    assert ("interrupted", 3) == (report.stopped_by, report.properties[0].trace_length)
 
 
 @pytest.mark.parametrize("words", [1, 2])
