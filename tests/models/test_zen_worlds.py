@@ -59,7 +59,7 @@ def test_small_instances_hold_to_their_end(name: str, counts: tuple[int, int, in
 
 @pytest.mark.huge
 def test_the_published_size_holds_to_its_end() -> None:
-    """Six minutes and ten gigabytes: 27 levels, of which TLC came to the 18th."""
+    """Five minutes and ten gigabytes: 27 levels, of which TLC came to the 18th."""
     report = check(load_world("zen"), symmetry=True, workers=2)
 
     assert (199_428_940, 1_479_008_531, 27) == (report.distinct, report.generated, report.depth)
