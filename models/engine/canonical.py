@@ -48,8 +48,8 @@ class Order(NamedTuple):
 # is given.  `room`: uint64, shape (2, words).
 
 
-@njit(_nrt=False)
-def _swap(row: Any, other: Any, j: Any, s: Any) -> None:
+@njit(cache=True, _nrt=False)
+def swap(row: Any, other: Any, j: Any, s: Any) -> None:
     """Write `row` with members j and j + 1 of the group exchanged into `other`."""
     for w in range(len(row)):
         other[w] = 0
@@ -66,12 +66,6 @@ def _swap(row: Any, other: Any, j: Any, s: Any) -> None:
             m = s.swap_message[j, s.slot_at[at]]
             other[s.slot_word[m]] |= np.uint64(1) << s.slot_bit[m]
             bits &= bits - np.uint64(1)
-
-
-@njit(cache=True, _nrt=False)
-def swap(row: Any, other: Any, j: Any, s: Any) -> None:
-    """Write `row` with members j and j + 1 of the group exchanged into `other`."""
-    _swap(row, other, j, s)
 
 
 @njit(_nrt=False)
@@ -106,7 +100,7 @@ def sort_members(rows: Any, o: Any, s: Any, room: Any) -> None:
         for upto in range(1, len(o.group)):
             j = upto - 1
             while j >= 0 and _differ(row, j, o, s) > 0:
-                _swap(row, other, j, s)
+                swap(row, other, j, s)
                 for w in range(len(row)):
                     row[w] = other[w]
                 j -= 1
@@ -122,7 +116,7 @@ def least_permutation(rows: Any, swaps: Any, s: Any, room: Any) -> None:
         for w in range(words):
             here[w] = least[w]
         for k in range(len(swaps)):
-            _swap(here, other, swaps[k], s)
+            swap(here, other, swaps[k], s)
             here, other = other, here
             less = False
             for w in range(words):

@@ -1,8 +1,8 @@
 """Whether members that are said to be interchangeable are: asked of all code that a search runs.
 
 The code of the renamed member must give the renamed outcome, choose among the renamed steps and
-show the renamed values; the monitor must take the renamed event as it takes the other one, and
-claims must say the same of both.
+show the renamed values; the monitor must take the renamed event as it takes the other one, claims
+must say the same of both, and messages expire alike (`Expiry.require_alike`).
 """
 
 from __future__ import annotations

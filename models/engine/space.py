@@ -30,6 +30,7 @@ from models.problems import ModelProblem
 from models.world import World
 
 _PIECE = 1 << 20
+"""So many states are asked at once whether they are beyond a bound."""
 
 WORDS_MAX = 2
 """Rows that would be wider get numbers for what is under way, in place of bits."""
@@ -168,7 +169,7 @@ class Space:
         return self.states.rows
 
     def _within(self, begin: int, end: int) -> npt.NDArray[np.int64]:
-        """Return which of these rows the world's `within` lets go on."""
+        """Return which of these rows the world's `within` lets go on; count the others once."""
         numbers = self.judge.number(self.rows(), begin, end)
         flags = self.judge.flags[numbers]
         inside = begin + np.flatnonzero((flags >> np.uint64(self.judge.within_bit)) & np.uint64(1))

@@ -148,7 +148,7 @@ class Symmetry:
             content = tuple(numbers if tables.fifo else sorted(numbers))
             return tables.queues.number(to - tables.queue_field, content)
         number = tables.local(to, self.interchange.renamed.state(j, value))
-        # The same object: a state is held once.
+        # The table's own, not one that is equal to it and held beside it.
         self.interchange.renamed.keep(j, value, tables.values[to].values[number])
         return number
 

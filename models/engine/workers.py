@@ -52,7 +52,6 @@ ROUNDS = 8
 
 
 _NONE = np.empty(0, np.int64)
-_NO_QUESTIONS = np.empty((0, 4), np.int64)
 
 
 def _apart(counters: Ints) -> Ints:
@@ -200,8 +199,8 @@ class CrewLevels:
             if answered >= len(asked):
                 again.append(lacking)
                 lacking, answered = lacking[:0], 0
-            picked = np.concatenate(again)
-            still, more, found = expander.known(self._rows, picked, joint, begin, self._aside.put)
+            rows = np.concatenate(again)
+            still, more, found = expander.known(self._rows, rows, joint, begin, self._aside.put)
             lacking = np.concatenate([lacking, still])
             asked = np.concatenate([asked, more])
             yield found

@@ -318,6 +318,19 @@ def test_a_choice_offered_twice_by_one_is_refused() -> None:
     )
 
 
+def test_a_joint_step_offered_twice_for_one_is_refused() -> None:
+    """The same: two steps are no set of one."""
+
+    def elect_twice(view: View) -> Iterator[Together]:
+        yield from elect(view)
+        if view.monitor.name is None:
+            yield Together("elect", {"b": "lead"}, "b")
+
+    found = refused(world(sometimes_one("x", lambda shown: shown.led), together=elect_twice))
+
+    assert "together(view) gives other joint steps when members are renamed" == found
+
+
 class Role(enum.Enum):
     IDLE = "idle"
     LEADS = "leads"
