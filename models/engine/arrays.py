@@ -79,10 +79,6 @@ class Arrays(ABC):
     def fill(self, asked: npt.NDArray[np.int64]) -> None:
         """Answer the kernel's questions, rows (kind, x, y, z)."""
 
-    def effort(self, asked: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return how many rows are expanded in the time that each answer takes, about."""
-        return np.ones(len(asked), np.int64)
-
     @contextmanager
     def held(self) -> Iterator[None]:
         """Let no answer be read before the end: others read the tables as they are."""

@@ -51,3 +51,58 @@ def mix(x: Any) -> Any:
     x = x * np.uint64(0x9E3779B97F4A7C15)
     x = x ^ (x >> np.uint64(32))
     return x * np.uint64(0xD6E8FEB86659FD93)
+
+
+def _item(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+    """Return a pointer to item `at` of a contiguous array of one dimension."""
+    data = make_array(kind)(context, builder, array).data
+    return builder.gep(data, [at])
+
+
+@intrinsic
+def read_now(typingctx: Any, array: Any, at: Any) -> Any:
+    """Return item `at` as it is now, and see all that whoever wrote it by `put_if_none` wrote."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _item(context, builder, signature.args[0], args[0], args[1])
+        return builder.load_atomic(place, "acquire", array.dtype.bitwidth // 8)
+
+    return array.dtype(array, types.int64), codegen
+
+
+@intrinsic
+def put_if_none(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
+    """Let item `at` be `value` if it is 0, at once; return what it was before.
+
+    Of several threads that do so, one is told 0.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _item(context, builder, signature.args[0], args[0], args[1])
+        none = ir.Constant(args[2].type, 0)
+        found = builder.cmpxchg(place, none, args[2], "acq_rel", "acquire")
+        return builder.extract_value(found, 0)
+
+    return array.dtype(array, types.int64, array.dtype), codegen
+
+
+@intrinsic
+def add_at_once(typingctx: Any, array: Any, at: Any, more: Any) -> Any:
+    """Add to item `at`, at once; return what it was before."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _item(context, builder, signature.args[0], args[0], args[1])
+        return builder.atomic_rmw("add", place, args[2], "monotonic")
+
+    return array.dtype(array, types.int64, array.dtype), codegen
+
+
+@intrinsic
+def or_at_once(typingctx: Any, array: Any, at: Any, bits: Any) -> Any:
+    """Set `bits` of item `at`, at once; return what it was before."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _item(context, builder, signature.args[0], args[0], args[1])
+        return builder.atomic_rmw("or", place, args[2], "monotonic")
+
+    return array.dtype(array, types.int64, array.dtype), codegen

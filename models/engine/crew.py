@@ -11,7 +11,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-SECONDS_HELD = 0.0005
+SECONDS_HELD = 0.00002
 """So long one thread keeps Python to itself, where others wait for a moment of it."""
 
 

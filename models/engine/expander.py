@@ -24,6 +24,9 @@ Ints = npt.NDArray[np.int64]
 BATCH = 1 << 15
 """Successors that are written before they are handed on, at first."""
 
+ASKS_ENOUGH = 1 << 10
+"""So many questions are asked together, about: a pass more has room in the tables (`ASKS_MAX`)."""
+
 
 @define
 class Batch:
@@ -217,8 +220,9 @@ class Expander:
         waiting = [(nothing if picked is None else picked, begin, end)]
         while waiting:
             chosen, at, upto = waiting.pop()
-            while at < upto:
-                after, n, asked, redone, loops = self._expand(
+            lacking, asked, asks = [nothing], [self._ask[:0]], 0
+            while at < upto and asks < ASKS_ENOUGH:
+                after, n, more, redone, loops = self._expand(
                     rows(), chosen, at, upto, joint, joint_base
                 )
                 self.loops += loops
@@ -226,14 +230,16 @@ class Expander:
                     yield Batch(self._out[:n], self._info[:n], self._source[:n], self._via[:n])
                 if after == at:
                     self._more_room()
-                at = after
-                # Else those rows, and all behind them, would be missing without a word.
-                assert asked or not redone, "rows lack answers that nobody asks for"
-                if asked:
-                    self.tables.fill(self._ask[:asked])
-                    self.tables.claim(0)
-                    again = self._redo[:redone].copy()
-                    self.refresh()
-                    waiting.append((chosen, at, upto))
-                    waiting.append((again, 0, len(again)))
-                    break
+                at, asks = after, asks + more
+                if redone:
+                    lacking.append(self._redo[:redone].copy())
+                    asked.append(self._ask[:more].copy())
+            again = np.concatenate(lacking)
+            # Else those rows, and all behind them, would be missing without a word.
+            assert asks or not len(again), "rows lack answers that nobody asks for"
+            if asks:
+                self.tables.fill(np.concatenate(asked))
+                self.tables.claim(0)
+                self.refresh()
+                waiting.append((chosen, at, upto))
+                waiting.append((again, 0, len(again)))

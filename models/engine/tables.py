@@ -38,10 +38,6 @@ if TYPE_CHECKING:
 
 MAX_MESSAGES = 1 << 20
 
-ROWS_OF_CELL, ROWS_OF_KNOWN, ROWS_OF_CONTENT = 250, 30, 20
-"""So many rows are expanded while a member answers, an answer is looked up, a content is numbered:
-about, in `join`; it decides how the work is shared, and nothing else."""
-
 FAILING_MAX = 1000
 """So many cells may go wrong in a level before the others of it are left out."""
 
@@ -71,7 +67,6 @@ class Tables(Arrays):
         """`numbered`: what the answers were numbered with may be taken, too."""
         self.world = world
         self.codes = Codes.of(world)
-        self._is_known = False
         self.names = self.codes.names
         super().__init__(
             _shape_of(world, has_monitor=self.codes.monitor is not None),
@@ -101,7 +96,6 @@ class Tables(Arrays):
         self._number_environment()
         if answers is not None:
             answers.give(self.codes, TablesNumbering(self) if numbered else None)
-            self._is_known = answers.taken > 0
             self.forget_taken()
         # So many outcomes another search met.
         self.numbered_before = len(self.outcomes)
@@ -226,10 +220,6 @@ class Tables(Arrays):
                 self.contents.fill_trim(x, y, z)
             else:
                 self.contents.fill_vector(x)
-
-    def effort(self, asked: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        of_cell = ROWS_OF_KNOWN if self._is_known else ROWS_OF_CELL
-        return np.where(asked[:, 0] == kernel.ASK_CELL, of_cell, ROWS_OF_CONTENT)
 
     def _fill_cell(self, field: int, local: int, column: int) -> None:
         failing = self.failing

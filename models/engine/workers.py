@@ -1,6 +1,6 @@
 """One search on several cores: threads in the compiled loops, over the same tables and rows.
 
-Each worker expands rows of its own; then all put what they found into the set of rows together
+Each worker expands rows that it is handed out, and puts what it finds into the set of rows
 (`shares.py`).  What lacks an answer waits for it: the first worker asks members' code, and claims
 about what is new, while the others expand what comes next.  The answers are read by all when they
 come together again, so no table changes under a loop.
@@ -19,6 +19,7 @@ from models.engine.aside import Aside
 from models.engine.crew import Crew, given_way
 from models.engine.deliveries import Deliveries
 from models.engine.gathering import Gathering
+from models.engine.handout import ROWS_MAX, Done, Handout
 from models.engine.rowset import RowSet
 from models.memory import Budget, TooMany
 
@@ -30,13 +31,10 @@ Ints = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 ROOM = 1 << 20
-"""Successors that one worker writes, at most, before all come together."""
+"""States that each worker finds, at most, before all come together."""
 
 _PIECE = 1 << 15
-"""So many are written before they are sorted out: they stay in the processor's cache."""
-
-_ROOM_MIN = 1 << 16
-"""So many in any case; and where memory has no room for more."""
+"""So many successors are written before they are put in: they stay in the processor's cache."""
 
 _LISTED = 1 << 14
 """Steps of one row that are listed at most; who has more is expanded by one alone."""
@@ -49,6 +47,9 @@ ROWS_MIN = 2048
 
 ROUNDS = 8
 """A level is expanded in so many rounds: what the first lacks is asked for during the next."""
+
+_QUESTIONS = 64
+"""So many are answered before the first worker looks whether others wait for it."""
 
 
 _NONE = np.empty(0, np.int64)
@@ -74,7 +75,6 @@ class CrewLevels:
         self._renaming = renaming
         self._canonical: Callable[[U64], None] | None = None
         self._chosen = _NONE
-        self._step = ROOM // 16
         self._lookup: Any = None
         # The first of the last level's rows that were found last.
         self._late = 0
@@ -85,35 +85,27 @@ class CrewLevels:
 
     def _buffers(self) -> None:
         count = self._crew.count
-        self._gathering = Gathering(self._crew, self._states, ROOM)
+        self._gathering = Gathering(self._crew, self._states, _PIECE)
         self._info = np.empty((count, _PIECE), np.int64)
         self._source = np.empty((count, _PIECE), np.int64)
         self._todo = np.zeros((count, _LISTED, 5), np.int64)
         self._looped = np.zeros((count, _PIECE), np.int64)
-        self._redo = np.empty((count, ROOM), np.int64)
+        self._redo = np.empty((count, ROWS_MAX + 1), np.int64)
         # Nobody asks: who lacks an answer only says which row that was.
         self._ask = np.empty((1, 4), np.int64)
 
     def _renew(self) -> None:
-        """Begin anew where rows were packed anew."""
+        """Begin anew where rows have other words."""
         if not self._gathering.fits:
             self._buffers()
-        self._gathering.renew()
 
-    def _room_for(self, level: int) -> int:
-        """Make room for what is found next; return how much, for each worker.
-
-        Few rows need no large table.
-        """
-        least = min(ROOM, _ROOM_MIN)
+    def _make_room_for(self, level: int) -> None:
+        """Make room for what is found next.  Few rows need no large table."""
         most = ROOM if self._states.is_direct else ROOM // 4
-        room = max(least, min(most, level))
         try:
-            self._states.room_for(self._crew.count * room)
+            self._gathering.make_room_for(min(most, level))
         except TooMany:
-            room = least
-            self._states.room_for(self._crew.count * room)
-        return room
+            self._gathering.make_room_for(0)
 
     def _read(self) -> None:
         """Give each worker counters of its own."""
@@ -165,32 +157,15 @@ class CrewLevels:
                 continue
             self._renew()
             self._read()
-            # Who sorts out must know how large the table is.
-            room = self._room_for(end - begin)
-            least = max(2 * ROWS_MIN, (stop - start) // ROUNDS)
-            now, effort = self._now(asked)
-            bounds = self._bounds(at, upto, least, effort)
-            left.append((bounds[-1], upto))
-            is_last = now == len(asked)
-            done = self._round(bounds, numbers, begin, room, asked[:now], is_last=is_last)
-            left += [
-                (done[k][0], bounds[k + 1])
-                for k in reversed(range(len(done)))
-                if done[k][0] < bounds[k + 1]
-            ]
-            each = [n for _, n, _, _ in done]
-            expander.loops += sum(loops for *_, loops in done)
-            self._gathering.insert(each)
-            found = sum(each)
-            yield found
-            expanded = sum(after - first for (after, *_), first in zip(done, bounds, strict=False))
-            self._step = max(64, min(room, int(0.8 * room * expanded / max(found, expanded, 1))))
-            again = [self._redo[k, :redone] for k, (_, _, redone, _) in enumerate(done)]
-            if expanded == 0:
-                # Not one fits: whoever is alone makes the room for it.
-                _, upto = left.pop()
-                left.append((at + 1, upto))
-                again.append(self._at(at, at + 1))
+            # Rows are put in while they are found: the table must be large enough for all.
+            self._make_room_for(end - begin)
+            rows = Handout(at, upto, max(2 * ROWS_MIN, (stop - start) // ROUNDS), self._crew.count)
+            done = self._round(rows, numbers, begin, asked)
+            left += rows.left()
+            expander.loops += sum(one.loops for one in done)
+            yield sum(one.found for one in done)
+            again = [self._redo[k, : one.redone] for k, one in enumerate(done)]
+            now = done[0].answered
             asked = asked[now:]
             if now:
                 asked = self._refresh(asked)
@@ -199,8 +174,9 @@ class CrewLevels:
             if answered >= len(asked):
                 again.append(lacking)
                 lacking, answered = lacking[:0], 0
-            rows = np.concatenate(again)
-            still, more, found = expander.known(self._rows, rows, joint, begin, self._aside.put)
+            still, more, found = expander.known(
+                self._rows, np.concatenate(again), joint, begin, self._aside.put
+            )
             lacking = np.concatenate([lacking, still])
             asked = np.concatenate([asked, more])
             yield found
@@ -229,102 +205,94 @@ class CrewLevels:
         # The tables of horizons are empty now, so rows put these again; cells stay asked for.
         return asked[~np.isin(asked[:, 0], (kernel.ASK_TRIM, kernel.ASK_VECTOR))]
 
-    def _now(self, asked: Ints) -> tuple[int, int]:
-        """Return how many questions the first answers in the next round, and what that takes.
-
-        As much as others expand meanwhile, at most: they end a round when their room is full.
-        """
-        efforts = np.cumsum(self._expander.tables.effort(asked))
-        now = int(np.searchsorted(efforts, self._step, side="right"))
-        now = min(len(asked), max(1, now))
-        return now, int(efforts[now - 1]) if now else 0
-
-    def _bounds(self, at: int, upto: int, least: int, effort: int) -> list[int]:
-        """Return where each worker's rows of a round begin, and where the last one's end.
-
-        `effort`: what the first has to do beside, in rows; so it gets so many less.
-        """
-        count = self._crew.count
-        rows = min(upto - at, max(least, effort))
-        each = min(self._step, -(-(rows + effort) // count))
-        first = max(0, each - effort)
-        other = min(each, max(1, -(-(rows - first) // (count - 1))))
-        return [at, *(min(upto, at + first + k * other) for k in range(count))]
-
-    def _round(
-        self,
-        bounds: list[int],
-        joint: Ints,
-        base: int,
-        room: int,
-        asked: Ints,
-        *,
-        is_last: bool,
-    ) -> list[tuple[int, int, int, int]]:
-        """Let all expand, the first once it has the answers; return what `_expand` does of each."""
+    def _round(self, rows: Handout, joint: Ints, base: int, asked: Ints) -> list[Done]:
+        """Let all expand, the first once it has the answers."""
         tables = self._expander.tables
+        done = [Done() for _ in range(self._crew.count)]
 
-        def work(k: int) -> tuple[int, int, int, int]:
-            if k == 0 and len(asked):
-                tables.fill(asked)
-                if self._renaming is not None:
-                    self._renaming.refresh()
-                if is_last:
-                    self.ahead()
-            return self._expand(k, bounds[k], bounds[k + 1], joint, base, room)
+        def work(k: int) -> None:
+            try:
+                if k == 0 and len(asked):
+                    done[k].answered = self._answer(asked, rows)
+                if k == 0:
+                    rows.is_answered = True
+                self._expand(k, rows, done[k], joint, base)
+            finally:
+                rows.waits = True
 
-        if len(asked):
-            with tables.held(), given_way():
-                done = self._crew.each(work)
-        else:
-            done = self._crew.each(work)
+        rows.is_asked = len(asked) > 0
+        self._gathering.begin()
+        try:
+            if len(asked):
+                with tables.held(), given_way():
+                    self._crew.each(work)
+            else:
+                self._crew.each(work)
+        finally:
+            self._gathering.end()
         self._add_up()
-        for one in self._deliveries:
-            one.made_room()
         return done
 
-    def _expand(
-        self, k: int, begin: int, end: int, joint: Ints, base: int, room: int
-    ) -> tuple[int, int, int, int]:
-        """Return (first row not done, successors, rows to redo, loops) of one worker."""
+    def _answer(self, asked: Ints, rows: Handout) -> int:
+        """Answer questions until others wait for it; return how many."""
+        tables, at = self._expander.tables, 0
+        while at == 0 or (at < len(asked) and not rows.waits):
+            tables.fill(asked[at : at + _QUESTIONS])
+            at = min(len(asked), at + _QUESTIONS)
+        if self._renaming is not None:
+            self._renaming.refresh()
+        if at == len(asked):
+            self.ahead()
+        return at
+
+    def _expand(self, k: int, rows: Handout, done: Done, joint: Ints, base: int) -> None:
+        """Expand rows that worker k is handed out, until there are none, or no room."""
         expander, states, gathering = self._expander, self._states, self._gathering
         sets = expander.sets
-        gathering.begin(k)
-        at, found, redone, loops = begin, 0, 0, 0
-        # Piece by piece: what was written is sorted out while it is at hand.
-        while at < end:
-            after, n, _, again, idle = expansion.expand(
-                self._lookups[k],
-                *self._looked_up,
-                sets,
-                None if sets is None else self._deliveries[k].arrays,
-                expander.shape,
-                states.rows,
-                self._chosen,
-                at,
-                end,
-                joint,
-                base,
-                gathering.out[k, found : min(room, found + _PIECE)],
-                self._info[k],
-                self._source[k],
-                self._ask,
-                self._redo[k, redone:],
-                self._todo[k],
-                self._looped[k],
-                self._scratch[k],
-                expander.quiet,
-                expander.marks,
-                gathering.via[k, found:],
-            )
-            if self._canonical is not None:
-                self._canonical(gathering.out[k, found : found + n])
-            gathering.sort_out(k, found, found + n)
-            found, redone, loops = found + n, redone + again, loops + idle
-            if after == at:
-                break
-            at = after
-        return at, found, redone, loops
+        while True:
+            at, end = rows.take()
+            while at < end:
+                if not gathering.has_room():
+                    rows.give_back(at, end)
+                    return
+                after, n, _, again, idle = expansion.expand(
+                    self._lookups[k],
+                    *self._looked_up,
+                    sets,
+                    None if sets is None else self._deliveries[k].arrays,
+                    expander.shape,
+                    states.rows,
+                    self._chosen,
+                    at,
+                    end,
+                    joint,
+                    base,
+                    gathering.out[k],
+                    self._info[k],
+                    self._source[k],
+                    self._ask,
+                    self._redo[k, done.redone :],
+                    self._todo[k],
+                    self._looped[k],
+                    self._scratch[k],
+                    expander.quiet,
+                    expander.marks,
+                    gathering.via[k],
+                )
+                if self._canonical is not None:
+                    self._canonical(gathering.out[k, :n])
+                gathering.put(k, n)
+                done.add(n, again, idle)
+                if again:
+                    rows.lacks = True
+                if after == at and not self._deliveries[k].made_room():
+                    # It does not fit: whoever is alone makes the room for it.
+                    self._redo[k, done.redone] = self._at(at, at + 1)[0]
+                    done.redone += 1
+                    after += 1
+                at = after
+            if end == 0:
+                return
 
     def _add_up(self) -> None:
         tables = self._expander.tables

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from models import load_world
 from models.catalogue import ENTRIES
 from models.check import check
-from models.engine import grids, rowset, watching
+from models.engine import gathering, grids, handout, rowset, watching
 from models.engine import workers as room
 from models.engine.crew import Crew
+from models.engine.gathering import Gathering
 from models.engine.rowset import RowSet
 from models.engine.search import Search
 from models.engine.stopping import Limits
@@ -43,6 +44,9 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "ROWS_MIN", 2)
     monkeypatch.setattr(room, "ROOM", 1 << 8)
     monkeypatch.setattr(room, "_PIECE", 1 << 6)
+    monkeypatch.setattr(room, "_QUESTIONS", 2)
+    monkeypatch.setattr(handout, "_AT_A_TIME", 3)
+    monkeypatch.setattr(gathering, "STRETCH", 4)
 
 
 def by(workers: int, name: str, *, symmetry: bool = False, **options: Any) -> Report:
@@ -109,40 +113,56 @@ def test_two_phase_commit_has_its_states(members: int, workers: int) -> None:
     assert 2 + 4**n + n * 4**n + n * 2**n + 8 * n * 6 ** (n - 1) == found.generated
 
 
-def test_the_order_of_rows_is_the_same_on_every_run() -> None:
-    """Whatever the threads' luck: parts of the table are filled each by one worker."""
-
-    def rows() -> Any:
-        search = Search(load_world("two-phase-commit", members=5), workers=3)
-        search.run()
-        return search.rows()[: search.states.count]
-
-    first = rows()
-    for _ in range(3):
-        assert np.array_equal(first, rows())
-
-
-def test_rows_stand_as_one_alone_would_have_put_them() -> None:
-    """Those that come from one row stand together, whichever part of the table they are in."""
+def test_rows_of_one_worker_stand_as_it_found_them() -> None:
+    """Those that come from one row stand together, but where a gap was closed."""
     drawn = np.random.default_rng(3)
     crew, expander = Crew(3), cast(Any, None)
     shared, alone = (RowSet(2, Budget(1 << 40)) for _ in range(2))
-    # So empty a table that nobody is put behind the part it belongs to.
-    shared.room_for(1 << 18)
     levels = CrewLevels(crew, expander, shared)
+    none = np.empty((0, 2), np.uint64)
     for _ in range(20):
-        found = []
-        for count in (200, 0, 256):
-            rows = drawn.integers(0, 1 << 12, (count, 2), np.uint64)
-            rows[:, 0] |= np.uint64(1 << 63)
-            rows[:, 1] &= np.uint64(1)
-            found.append(rows)
-        levels.take_in(found)
-        every = np.concatenate(found)
-        alone.insert(every, len(every))
+        rows = drawn.integers(0, 1 << 12, (250, 2), np.uint64)
+        rows[:, 0] |= np.uint64(1 << 63)
+        rows[:, 1] &= np.uint64(1)
+        levels.take_in([none, rows, none])
+        alone.insert(rows, len(rows))
 
     assert 3_000 < shared.count
     assert np.array_equal(alone.rows[: alone.count], shared.rows[: shared.count])
+    crew.close()
+
+
+def test_a_row_that_several_find_has_the_marks_of_all() -> None:
+    """Whoever comes first, and wherever it stands when gaps are closed."""
+    drawn = np.random.default_rng(11)
+    crew = Crew(4)
+    states = RowSet(2, Budget(1 << 40))
+    first = np.array([[1 << 63, 0]], np.uint64)
+    states.insert(first, 1)
+    states.marks.expand(0, 1)
+    joint = Gathering(crew, states, 1 << 14)
+    wanted: dict[tuple[int, int], int] = {}
+    counts = [0] * crew.count
+    for _ in range(5):
+        counts[:] = drawn.integers(0, 1 << 14, 4).tolist()
+        for k, count in enumerate(counts):
+            rows = drawn.integers(0, 1 << 8, (count, 2), np.uint64)
+            rows[:, 0] |= np.uint64(1 << 63)
+            rows[:, 1] |= np.uint64(1)
+            via = (1 << drawn.integers(0, 16, count)).astype(np.uint16)
+            joint.out[k, :count], joint.via[k, :count] = rows, via
+            for row, mark in zip(rows.tolist(), via.tolist(), strict=True):
+                wanted[tuple(row)] = wanted.get(tuple(row), 0) | mark
+        joint.make_room_for(1 << 14)
+        joint.begin()
+
+        crew.each(lambda k: joint.put(k, counts[k]))
+
+        joint.end()
+
+    held = zip(states.rows[1 : states.count].tolist(), states.marks.found.tolist(), strict=False)
+    assert 30_000 < len(wanted)
+    assert wanted == {tuple(row): mark for row, mark in held}
     crew.close()
 
 
