@@ -77,7 +77,10 @@ class KeptFile:
             return self._refuse("it is damaged")
         try:
             with _without_collection():
-                return kind, _Reader(BytesIO(body)).load()
+                content = _Reader(BytesIO(body)).load()
+                # Nor is any of it garbage later: nobody looks at it while the search goes on.
+                gc.freeze()
+                return kind, content
         except Exception as error:  # noqa: BLE001  whatever a file holds, the search goes on
             return self._refuse(f"it cannot be read: {error}")
 

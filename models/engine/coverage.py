@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from models.engine import kernel
 from models.engine.search import Search
@@ -21,22 +25,22 @@ def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
     state stands for all its renamings, so does one step: the one whose name comes first.
     """
     tables = search.tables
-    taken = tables.out["taken"].array
+    said = tables.outcomes
+    count = len(said) if outcomes is None else min(outcomes, len(said))
+    cells = np.array(tables.outcome_cell[:count], np.int64).reshape(-1, 3)
+    taken = tables.out["taken"].array[:count]
     actions: dict[str, int] = {}
     rules: dict[str, int] = dict.fromkeys(tables.world.labels, 0)
-    # A search that a limit ended did not meet all that another one may have numbered for it.
-    numbered = tables.numbered_before if outcomes is None and search.found.stopped_by else 0
-    met = {tables.outcome_cell[o] for o in range(numbered) if taken[o]}
+    which = np.flatnonzero((cells[:, 1] >= 0) & _are_met(search, taken, outcomes))
     first = _First(search.renaming)
-    for o, (member, local, column) in enumerate(tables.outcome_cell[:outcomes]):
-        if local < 0 or (o < numbered and (member, local, column) not in met):
-            continue
-        count = int(taken[o])
+    steps = np.column_stack([cells[:, [0, 2]], said.effects.array[:count] >= 0])[which]
+    for (member, column, crashes), times in _summed(steps, taken[which]):
         whose, event = first.of(tables.names[member], tables.columns[member].values[column])
-        name = _name(whose, event, tables.outcomes[o])
-        actions[name] = actions.get(name, 0) + count
-        for rule in tables.outcomes[o].rules:
-            rules[rule] = rules.get(rule, 0) + count
+        name = _name(whose, event, crashes=bool(crashes))
+        actions[name] = actions.get(name, 0) + times
+    for (number,), times in _summed(said.rules.array[which].reshape(-1, 1), taken[which]):
+        for rule in said.said.values[number]:
+            rules[rule] = rules.get(rule, 0) + times
     for kind, name in (
         (kernel.LOSE, "lose"),
         (kernel.DOUBLE, "duplicate"),
@@ -48,6 +52,36 @@ def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
     alike = search.renaming.names if search.renaming is not None else []
     everywhere = list(chain.from_iterable(seen[name] for name in alike))
     return exercised(actions, rules, seen | dict.fromkeys(alike, everywhere))
+
+
+def _are_met(
+    search: Search, taken: npt.NDArray[np.int64], outcomes: int | None
+) -> npt.NDArray[np.bool_]:
+    """Return of which outcomes the search met the question.
+
+    A search that a limit ended did not meet all that another one may have numbered for it.
+    """
+    tables = search.tables
+    numbered = tables.numbered_before if outcomes is None and search.found.stopped_by else 0
+    met = np.ones(len(taken), np.bool_)
+    if numbered:
+        # One after the other, until the last that answers the same question.
+        ends = np.flatnonzero(tables.out["last"].array[:numbered])
+        begins = np.concatenate([[0], ends[:-1] + 1])
+        some = np.logical_or.reduceat(taken[:numbered] != 0, begins)
+        met[:numbered] = np.repeat(some, ends - begins + 1)
+    return met
+
+
+def _summed(
+    rows: npt.NDArray[Any], times: npt.NDArray[np.int64]
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield each row once, with the sum of its times, in the order of their first places."""
+    found, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    sums = np.zeros(len(found), np.int64)
+    np.add.at(sums, which.reshape(-1), times)
+    for at in np.argsort(first).tolist():
+        yield tuple(found[at].tolist()), int(sums[at])
 
 
 class _First:
@@ -63,21 +97,23 @@ class _First:
         if not self._swaps:
             return one
         if one not in self._known:
-            every = {one: _name(member, event, _DONE)}
+            every = {one: _name(member, event)}
             waiting = [one]
             for whose, what in waiting:
                 for names in self._swaps:
                     other = names.get(whose, whose), rename_event(what, names)
                     if other not in every:
-                        every[other] = _name(*other, _DONE)
+                        every[other] = _name(*other)
                         waiting.append(other)
             self._known |= dict.fromkeys(every, min(every, key=every.__getitem__))
         return self._known[one]
 
 
 _DONE = Outcome(LocalState(False, (), ()))
-"""Any step that no crash cut short."""
+_CUT_SHORT = Outcome(LocalState(False, (), ()), effects=1)
+"""Any step that no crash cut short, and any that one did."""
 
 
-def _name(member: str, event: Hashable, outcome: Outcome) -> str:
-    return f"{words(Move('choice', ((member, outcome),), event))[0]} ({member})"
+def _name(member: str, event: Hashable, *, crashes: bool = False) -> str:
+    move = Move("choice", ((member, _CUT_SHORT if crashes else _DONE),), event)
+    return f"{words(move)[0]} ({member})"

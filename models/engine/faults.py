@@ -22,10 +22,10 @@ class Faults:
 
     @classmethod
     def of(cls, tables: Tables) -> Faults:
-        outcomes = [bool(o.cost) or o.effects is not None for o in tables.outcomes]
         moves = [action != "heal" for action, _ in tables.moves]
         joint = [step.fault for step in tables.joint_steps]
-        return cls(*(np.array(items or [False]) for items in (outcomes, moves, joint)))
+        outcomes = tables.outcomes.are_faults if len(tables.outcomes) else np.zeros(1, np.bool_)
+        return cls(outcomes, *(np.array(items or [False]) for items in (moves, joint)))
 
     def of_steps(self, info: Ints) -> npt.NDArray[np.bool_]:
         kind, a, o = info & 15, (info >> 4) & 0xFFFFFFF, info >> 32

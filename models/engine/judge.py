@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from attrs import define
 
 from models.asking import ask, guard, is_within
+from models.engine.claimed import Claimed, Key, among_of, is_kept
 from models.engine.combos import Combos
 from models.engine.crew import Crew
 from models.engine.pairs import Ids, Pairs, pairs_of
@@ -154,13 +155,11 @@ class Judge:
         self._known = 0
         # The members, and the monitor if there is one: what a local claim can be about.
         self.watched = tables.members + (tables.monitor >= 0)
-        self._tables_for = [0] * self.watched
-        # What breaks a claim about one or two, in the order in which it was found, and which.
-        self.broken: dict[tuple[int, int, int, int], list[str]] = {}
+        names = [claim.property.name for claim in self.local if is_kept(claim.property)]
+        if tables.claimed.names != tuple(names) or len(tables.claimed.counts) != self.watched:
+            tables.claimed = Claimed(names, self.watched)
         self._pairs: dict[str, Pairs] = {}
         self._ids = Ids(tables.shown, self.watched)
-        self._fears = Fears.of([0] * self.watched, ())
-        self._broken = np.empty((0, 4), np.int64)  # as much of `broken` as they are made of
         self._seen_sets: list[set[int]] = [set() for _ in range(self.watched)]
         self._seen_now = np.zeros(1, np.bool_)
         self.crew: Crew | None = None
@@ -176,7 +175,8 @@ class Judge:
         """Ask the local claims about every observation met since the last time."""
         tables = self.tables
         counts = [len(tables.shown[f]) for f in range(self.watched)]
-        before = self._tables_for
+        claimed = tables.claimed
+        before = claimed.counts
         if counts == before:
             return
         known = len(self.broken)
@@ -188,20 +188,19 @@ class Judge:
                 tables.interchange.check_claims(self, known, before, counts)
         except BaseException:
             # Whoever goes on, on Spark where memory ended here, asks about all of it again.
-            for key in [*islice(self.broken, known, None)]:
-                del self.broken[key]
+            claimed.forget(known)
             raise
-        self._tables_for = counts
+        claimed.counts = counts
+
+    @property
+    def broken(self) -> dict[Key, list[str]]:
+        """What breaks a claim about one or two, in the order in which it was found, and which."""
+        return self.tables.claimed.broken
 
     @property
     def fears(self) -> Fears:
         """What breaks a claim, of all that was asked about."""
-        if self._fears.counts != tuple(self._tables_for):
-            new = list(islice(self.broken, len(self._broken), None))
-            if new:
-                self._broken = np.concatenate([self._broken, np.array(new, np.int64)])
-            self._fears = Fears.of(self._tables_for, self._broken)
-        return self._fears
+        return self.tables.claimed.fears
 
     def ask_ahead(self) -> None:
         """Ask the local claims about what is new by now; what goes wrong is told by `refresh`."""
@@ -233,12 +232,11 @@ class Judge:
             for number, other_number in pairs.broken(field, other, before, counts):
                 self._fear(item, (field, number, other, other_number))
 
-    def _fear(self, item: Property, key: tuple[int, int, int, int]) -> None:
+    def _fear(self, item: Property, key: Key) -> None:
         self.broken.setdefault(key, []).append(item.name)
 
     def _among(self, item: Property) -> list[int]:
-        names = self.tables.names
-        return [at for at in range(self.tables.members) if names[at] in (item.among or names)]
+        return among_of(item, self.tables.names)
 
     def _shown(self, field: int, number: int) -> Any:
         return self.tables.shown[field][number].shown
@@ -278,13 +276,11 @@ class Judge:
         """Return the rows just watched in which some member shows what `claim` wants."""
         item, tables, layout = claim.property, self.tables, self.tables.layout
         found = [np.empty(0, np.int64)]
+        fears = self.fears
         for member in self.fields_of(item):
-            wanted = [
-                number
-                for number in range(self._tables_for[member])
-                if self._seen_now[int(self.fears.base[member]) + number]
-                and self.wants(item, member, number)
-            ]
+            begins = int(fears.base[member])
+            seen = np.flatnonzero(self._seen_now[begins : begins + fears.counts[member]])
+            wanted = [number for number in seen.tolist() if self.wants(item, member, number)]
             if not wanted:
                 continue
             word, shift = layout.word[member], layout.shift[member]

@@ -86,6 +86,8 @@ class TablesNumbering:
             for local, column, first in found.cells.some(tables.monitor, most):
                 after = tables.codes.after_hearing(states[local], events[column])
                 yield (Outcome(after),) == found.outcomes_from(first)
+        kept = content["tables"]
+        yield from kept["claimed"].samples(tables.world, tables.names, kept["shown"], most)
 
 
 class _Found:

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from models.freeze import is_fixed, thaw
 
 
 class Numbers:
-    """Values of one kind, numbered in the order in which they are first met."""
+    """Values of one kind, numbered in the order in which they are first met.
 
-    def __init__(self) -> None:
-        self.of: dict[Any, int] = {}
-        self.values: list[Any] = []
+    `of`: the number of each.
+    """
+
+    of: dict[Any, int]
+
+    def __init__(self, values: Sequence[Any] = ()) -> None:
+        self.values = list(values)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "of":
+            raise AttributeError(name)
+        # Made when it is first wanted: a search that meets nothing new wants none.
+        self.of = {value: number for number, value in enumerate(self.values)}
+        return self.of
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.values,)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -51,15 +65,11 @@ class Observed:
 class Observations(Numbers):
     """Numbered pairs of what is shown of a member and of its disk, frozen."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, values: Sequence[Any] = ()) -> None:
+        super().__init__(values)
         self._observed: list[Observed] = []
 
     def __getitem__(self, number: int) -> Observed:
         for at in range(len(self._observed), number + 1):
             self._observed.append(Observed(*self.values[at]))
         return self._observed[number]
-
-    def __reduce__(self) -> Any:
-        # What was thawed need not be kept in a file.
-        return Observations, (), {"of": self.of, "values": self.values}

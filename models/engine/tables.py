@@ -19,11 +19,13 @@ from models.engine import kernel
 from models.engine.around import around
 from models.engine.arrays import Arrays
 from models.engine.beginnings import beginning
+from models.engine.claimed import Claimed
 from models.engine.contents import Contents
 from models.engine.expiry import Expiry
 from models.engine.layout import Layout
 from models.engine.numbering import TablesNumbering
 from models.engine.numbers import Numbers, Observations
+from models.engine.outcomes import COSTS, Outcomes
 from models.engine.queues import Queues
 from models.environment import Environment
 from models.events import Message
@@ -80,13 +82,14 @@ class Tables(Arrays):
         self.columns = [Numbers() for _ in range(self.fields)]
         self.expiry = Expiry(world, self.names)
         self.choice_fair: list[bool] = []
-        self.outcomes: list[Outcome] = []
         self.outcome_cell: list[tuple[int, int, int]] = []  # (member, local, column)
+        self.outcomes = Outcomes(self.values, self.out, self.outcome_cell)
         self.messages = Numbers()  # of sets: see `models.steps.Sent`; of queues: contents
         self.queues = Queues(self)
         self.take_queue: list[int] = []
         self.joint_steps: list[Together] = []
         self.shown = [Observations() for _ in range(self.fields)]
+        self.claimed = Claimed()  # what claims said of that
         # What the monitor heard: its state, what was recorded, and its state then.
         self.heard: list[tuple[LocalState, Any, LocalState]] = []
         self.interchange: Interchange | None = None  # where members are renamed
@@ -266,7 +269,7 @@ class Tables(Arrays):
                 tells = self.column(self.monitor, outcome.recorded)
             o = self.out
             o["next"].append(after)
-            o["cost"].append({"": 0, "crash": 1, "wipe": 2}[outcome.cost])
+            o["cost"].append(COSTS[outcome.cost])
             o["last"].append(1 if i == len(outcomes) - 1 else 0)
             o["adds"].append(1 if messages else 0)
             o["send_first"].append(self.send_queue.count)

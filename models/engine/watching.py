@@ -50,6 +50,13 @@ class Fears:
             np.bitwise_or.at(conflicts, (base[one] + number, other_at >> 6), bits)
         return cls(tuple(counts), base, conflicts)
 
+    def has(self, key: tuple[int, int, int, int]) -> bool:
+        """Return whether two observations (field, number, other field, other number) break one."""
+        field, number, other, other_number = key
+        at = int(self.base[other]) + other_number
+        bits = self.conflicts[int(self.base[field]) + number]
+        return len(bits) > 0 and bool(int(bits[at >> 6]) >> (at & 63) & 1)
+
     def by_field(self, seen: npt.NDArray[np.bool_]) -> list[list[int]]:
         """Return the numbers of what was seen, by watched field."""
         parts = zip(self.base.tolist(), self.counts, strict=True)

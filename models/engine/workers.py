@@ -78,6 +78,7 @@ class CrewLevels:
         self._lookup: Any = None
         # The first of the last level's rows that were found last.
         self._late = 0
+        self._lacked = True
         self._aside = Aside(states, renaming)
         self.ahead: Callable[[], None] = lambda: None
         self._deliveries: list[Deliveries] = []
@@ -144,11 +145,13 @@ class CrewLevels:
         if picked is not None:
             start, stop, late = 0, len(picked), int(np.searchsorted(picked, late))
             self._chosen = picked
-        first, answered = min(stop, late + ROWS_MIN), 0
+        # Where the last level lacked nothing, this one may lack as little.
+        first, answered = min(stop, late + ROWS_MIN * self._lacked), 0
         left = [(start, late), (first, stop)]
         lacking, asked, found = expander.known(
             self._rows, self._at(late, first), joint, begin, self._aside.put
         )
+        self._lacked = len(asked) > 0
         yield found
         while left:
             at, upto = left.pop()
@@ -179,8 +182,10 @@ class CrewLevels:
             )
             lacking = np.concatenate([lacking, still])
             asked = np.concatenate([asked, more])
+            self._lacked |= len(asked) > 0
             yield found
         if len(asked):
+            self._lacked = True
             tables.fill(asked)
             self._refresh(asked[:0])
         self._late = self._states.count

@@ -191,8 +191,7 @@ def lying_of_steps(file: Path) -> None:
     """Let steps have other effects than the code gives."""
     held = content_of(file)
     if "numbers" in held:
-        outcomes = held["numbers"]["tables"]["outcomes"]
-        outcomes[:] = [evolve(one, effects=77) for one in outcomes]
+        held["numbers"]["tables"]["outcomes"].effects.array[:] = 77
     else:
         for kinds in held.values():
             steps = kinds["step"]
@@ -210,6 +209,14 @@ def lying_of_what_is_shown(file: Path) -> None:
 def lying_of_choices(file: Path) -> None:
     held = content_of(file)
     held["numbers"]["tables"]["per_value"].arrays["choice_count"][:] = 0
+    with_a_body(file, flattened(held))
+
+
+def lying_of_claims(file: Path) -> None:
+    """Let a claim be broken by what every member shows at first."""
+    held = content_of(file)
+    claimed = held["numbers"]["tables"]["claimed"]
+    claimed.broken[0, 0, 0, 0] = [claimed.names[0]]
     with_a_body(file, flattened(held))
 
 
@@ -239,6 +246,7 @@ HARMS = [
         *HARMS,
         (lying_of_what_is_shown, "answers otherwise than the members"),
         (lying_of_choices, "answers otherwise than the members"),
+        (lying_of_claims, "answers otherwise than the members"),
     ],
 )
 def test_a_file_that_is_not_sound_is_told_and_not_used(

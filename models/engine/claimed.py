@@ -1,0 +1,125 @@
+"""What claims about one member or two said of the observations that they were asked about.
+
+By number, so that it may be kept with the numbers for the next search of the same code
+(`models/engine/numbering.py`): that one asks about what is new, and of the rest a few again.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from models.asking import ask
+from models.engine.numbers import Observations
+from models.engine.pairs import pairs_of
+from models.engine.watching import Fears
+from models.properties import Property
+from models.view import DOWN
+from models.world import World
+
+Key = tuple[int, int, int, int]
+"""Field and number of one observation, and of the other; twice the same where one is alone."""
+
+
+class Claimed:
+    """`names`: of the claims; `counts`: of how many observations of each field they were asked."""
+
+    def __init__(self, names: Sequence[str] = (), watched: int = 0) -> None:
+        self.names = tuple(names)
+        self.counts = [0] * watched
+        # In the order in which they were found; and as much of it as the fears are made of.
+        self._broken: dict[Key, list[str]] | None = {}
+        self._rows = np.empty((0, 4), np.int64)
+        self._kept: Any = None
+        self._fears = Fears.of(self.counts, ())
+
+    @property
+    def broken(self) -> dict[Key, list[str]]:
+        """What breaks claims, and which, in the order in which it was found."""
+        if self._broken is None:
+            said, which = self._kept
+            found = zip(self._rows.tolist(), which.tolist(), strict=True)
+            self._broken = {(a, b, c, d): [*said[at]] for (a, b, c, d), at in found}
+            self._kept = None
+        return self._broken
+
+    def forget(self, known: int) -> None:
+        """Know only the first of what breaks claims, so many."""
+        broken = self.broken
+        for key in [*islice(broken, known, None)]:
+            del broken[key]
+
+    @property
+    def fears(self) -> Fears:
+        """What breaks a claim, of all that was asked about."""
+        if self._fears.counts != tuple(self.counts):
+            if self._broken is not None:
+                new = list(islice(self._broken, len(self._rows), None))
+                self._rows = np.concatenate([self._rows, np.array(new, np.int64).reshape(-1, 4)])
+            self._fears = Fears.of(self.counts, self._rows)
+        return self._fears
+
+    def __getstate__(self) -> dict[str, Any]:
+        broken = self.broken
+        said = {names: at for at, names in enumerate(dict.fromkeys(map(tuple, broken.values())))}
+        which = np.array([said[tuple(names)] for names in broken.values()], np.int16)
+        rows = np.array([*broken], np.int32).reshape(-1, 4)
+        return {"names": self.names, "counts": self.counts, "broken": (rows, [*said], which)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["names"], len(state["counts"]))  # type: ignore[misc]
+        self.counts = state["counts"]
+        rows, *kept = state["broken"]
+        self._rows, self._kept, self._broken = rows.astype(np.int64), kept, None
+
+    def samples(
+        self, world: World, names: Sequence[str], shown: Sequence[Observations], most: int
+    ) -> Iterator[bool]:
+        """Yield of up to `most` observations for each claim, and of as many that break one,
+        whether the claims still say so.
+
+        `names`: of the members; `shown`: what each field shows.
+        """
+        claims = [item for item in world.properties if item.name in self.names]
+        places = {item.name: self._places(item, names) for item in claims}
+        fears, rows = self.fears, self._rows
+
+        def holds(item: Property, key: Key) -> bool:
+            field, number, other, other_number = key
+            asked = [(field, number), (other, other_number)][: 1 if field == other else 2]
+            seen = [shown[at][one].shown for at, one in asked]
+            return any(one is DOWN for one in seen) or ask(item, item.holds, *seen)
+
+        for item in claims:
+            here = places[item.name]
+            for field, other in random.choices(here, k=most) if here else ():
+                number, beside = (random.randrange(self.counts[at]) for at in (field, other))
+                key = field, number, other, number if field == other else beside
+                yield fears.has(key) or holds(item, key)
+        for row in random.sample(range(len(rows)), min(most, len(rows))):
+            key = tuple(rows[row].tolist())
+            about = [item for item in claims if key[::2] in places[item.name]]
+            yield not all(holds(item, key) for item in about)
+
+    def _places(self, item: Property, names: Sequence[str]) -> list[tuple[int, int]]:
+        """Return the fields that a claim sees, twice the same for one alone, if they show any."""
+        among, monitor = among_of(item, names), range(len(names), len(self.counts))
+        if item.scope in ("pair", "beside"):
+            places = pairs_of(item, among, monitor)
+        else:
+            places = [(field, field) for field in (among if item.scope == "each" else monitor)]
+        return [place for place in places if all(self.counts[at] for at in place)]
+
+
+def among_of(item: Property, names: Sequence[str]) -> list[int]:
+    """Return the fields of the members that a claim is about."""
+    return [field for field, name in enumerate(names) if name in (item.among or names)]
+
+
+def is_kept(item: Property) -> bool:
+    """Return whether what a claim says is told here."""
+    return item.kind == "always" and item.scope not in ("world", "step")
