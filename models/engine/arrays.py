@@ -81,7 +81,13 @@ class Arrays(ABC):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let no answer be read before the end: others read the tables as they are."""
+        """Let no answer be read before the end: others read the tables as they are.
+
+        And all are written together then, which is faster.  Within another one it is part of it.
+        """
+        if self.cells.is_held:
+            yield
+            return
         held: list[Grids | Contents] = [self.cells, self.adds_table]
         if self.contents is not None:
             held.append(self.contents)

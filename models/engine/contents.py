@@ -104,17 +104,17 @@ class Contents:
             return known
         tables.per_value.make_room(field, len(tables.values[field]) + 1)
         number, _ = tables.values[field].add(messages)
-        to, first = tables.to, self._member.count
+        first, receivers = self._member.count, tables.receivers
         for message in messages:
-            begin, count = int(to["first"].array[message]), int(to["count"].array[message])
-            for k in range(begin, begin + count):
-                self._member.append(int(to["member"].array[k]))
-                self._column.append(int(to["column"].array[k]))
-                self._message.append(message)
-        self._deliveries_most = max(self._deliveries_most, self._member.count - first)
+            members, columns = receivers[message]
+            self._member.append_all(members)
+            self._column.append_all(columns)
+            self._message.append_all([message] * len(members))
+        count = self._member.count - first
+        self._deliveries_most = max(self._deliveries_most, count)
         at = int(tables.per_value.off[field]) + number
         tables.per_value.arrays["take_first"][at] = first
-        tables.per_value.arrays["take_count"][at] = self._member.count - first
+        tables.per_value.arrays["take_count"][at] = count
         return number
 
     def numbers(self, messages: list[int]) -> list[int]:

@@ -232,6 +232,10 @@ class Grids:
             return
         mark(self.arrays, field, row, column, content)
 
+    @property
+    def is_held(self) -> bool:
+        return self._held is not None
+
     def hold(self) -> None:
         """Let what is put here wait."""
         self._held = []

@@ -31,10 +31,13 @@ class Growing:
         self._write_waiting()
         return self._array
 
-    def append(self, value: int) -> int:
-        """Append `value`; returns its index."""
+    def append(self, value: int) -> None:
+        """Append `value`."""
         self._waiting.append(value)
-        return self._written + len(self._waiting) - 1
+
+    def append_all(self, values: list[int]) -> None:
+        """Append all of `values`."""
+        self._waiting += values
 
     def extend(self, values: npt.NDArray[Any]) -> None:
         """Append all of `values`."""

@@ -85,6 +85,8 @@ class Tables(Arrays):
         self.outcome_cell: list[tuple[int, int, int]] = []  # (member, local, column)
         self.outcomes = Outcomes(self.values, self.out, self.outcome_cell)
         self.messages = Numbers()  # of sets: see `models.steps.Sent`; of queues: contents
+        # Of each message of a set: who may receive it, and as which of its events.
+        self.receivers: list[tuple[list[int], list[int]]] = []
         self.queues = Queues(self)
         self.take_queue: list[int] = []
         self.joint_steps: list[Together] = []
@@ -193,6 +195,7 @@ class Tables(Arrays):
         self.expiry.add(sender, to, content)
         self.to["first"].append(self.to["member"].count)
         self.to["count"].append(len(receivers))
+        self.receivers.append((members, columns))
         for member, column in zip(members, columns, strict=True):
             self.to["member"].append(member)
             self.to["column"].append(column)
@@ -212,17 +215,18 @@ class Tables(Arrays):
 
     def fill(self, asked: npt.NDArray[np.int64]) -> None:
         """Answer the kernel's questions, rows (kind, x, y, z)."""
-        for kind, x, y, z in asked.tolist():
-            if kind == kernel.ASK_CELL:
-                self._fill_cell(x, y, z)
-            elif self.contents is None:
-                self.queues.fill_add(x, y, z)
-            elif kind == kernel.ASK_ADD:
-                self.contents.fill_add(x, y, z)
-            elif kind == kernel.ASK_TRIM:
-                self.contents.fill_trim(x, y, z)
-            else:
-                self.contents.fill_vector(x)
+        with self.held():
+            for kind, x, y, z in asked.tolist():
+                if kind == kernel.ASK_CELL:
+                    self._fill_cell(x, y, z)
+                elif self.contents is None:
+                    self.queues.fill_add(x, y, z)
+                elif kind == kernel.ASK_ADD:
+                    self.contents.fill_add(x, y, z)
+                elif kind == kernel.ASK_TRIM:
+                    self.contents.fill_trim(x, y, z)
+                else:
+                    self.contents.fill_vector(x)
 
     def _fill_cell(self, field: int, local: int, column: int) -> None:
         failing = self.failing

@@ -28,7 +28,7 @@ class Fears:
 
     `counts`: how many each watched field shows (members, then the monitor if there is one).
     `base`: the first number of each.  `conflicts`: for each observation, as bits, those with
-    which it breaks a claim; no column where nothing is feared.
+    which it breaks a claim, either way round; no column where nothing is feared.
     """
 
     counts: tuple[int, ...]
@@ -46,8 +46,10 @@ class Fears:
         if len(broken):
             one, number, other, other_number = np.asarray(broken, np.int64).T
             other_at = base[other] + other_number
-            bits = np.uint64(1) << (other_at & 63).astype(np.uint64)
-            np.bitwise_or.at(conflicts, (base[one] + number, other_at >> 6), bits)
+            one_at = base[one] + number
+            for at, beside in ((one_at, other_at), (other_at, one_at)):
+                bits = np.uint64(1) << (beside & 63).astype(np.uint64)
+                np.bitwise_or.at(conflicts, (at, beside >> 6), bits)
         return cls(tuple(counts), base, conflicts)
 
     def has(self, key: tuple[int, int, int, int]) -> bool:
@@ -164,26 +166,20 @@ def watch_many(
 ) -> Any:
     """The same for any number of observations: mark what was seen in `seen`."""
     found = 0
-    words = conflicts.shape[1]
-    here = np.zeros(words, np.uint64)
-    danger = np.zeros(words, np.uint64)
+    is_feared = conflicts.shape[1] > 0
+    numbers = np.zeros(members, np.int64)
     for r in range(begin, end):
-        for w in range(words):
-            here[w] = 0
-            danger[w] = 0
+        wrong = np.uint64(0)
         for member in range(members):
             value = np.int64((rows[r, word[member]] >> shift[member]) & mask[member])
-            number = base[member] + shown[off[member] + value]
+            number = np.int64(base[member] + shown[off[member] + value])
+            numbers[member] = number
             seen[number] = 1
-            if words == 0:
-                continue
-            here[number >> 6] |= np.uint64(1) << np.uint64(number & 63)
-            for w in range(words):
-                danger[w] |= conflicts[number, w]
-        wrong = False
-        for w in range(words):
-            wrong |= here[w] & danger[w] != 0
-        if wrong:
+            # One place for each pair: whole lines of so many observations are in no near cache.
+            for other in range(member + 1 if is_feared else 0):
+                at = numbers[other]
+                wrong |= conflicts[number, at >> 6] >> np.uint64(at & 63)
+        if wrong & np.uint64(1) != 0:
             if found < len(bad):
                 bad[found] = r
             found += 1

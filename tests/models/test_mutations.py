@@ -6,6 +6,7 @@ import pickle
 import sys
 from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ TABLES = {
 
 def read(module: str, name: str) -> Any:
     """Return the table as it stands there now; of a machine, its arrows."""
-    made = getattr(sys.modules[module], name)()
+    made = getattr(import_module(module), name)()
     return getattr(made, "arrows", made)
 
 
