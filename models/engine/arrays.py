@@ -43,6 +43,7 @@ class Arrays(ABC):
             choice_count=(np.int32, 0),
             take_first=(np.int32, 0),
             take_count=(np.int32, 0),
+            heard_by=(np.int64, 0),
             shown=(np.int32, 0),
             horizon=(np.int32, 0),
         )
@@ -250,6 +251,7 @@ class Arrays(ABC):
             queue_link=np.arange(max(1, self.queue_count), dtype=np.int32),
             take_first=per["take_first"],
             take_count=per["take_count"],
+            heard_by=per["heard_by"],
             **{f"take_{name}": growing.array for name, growing in self.take.items()},
             add=self.adds_table.array,
             add_off=self.adds_table.off,

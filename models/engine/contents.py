@@ -104,9 +104,10 @@ class Contents:
             return known
         tables.per_value.make_room(field, len(tables.values[field]) + 1)
         number, _ = tables.values[field].add(messages)
-        first, receivers = self._member.count, tables.receivers
+        first, receivers, heard_by = self._member.count, tables.receivers, 0
         for message in messages:
-            members, columns = receivers[message]
+            members, columns, bits = receivers[message]
+            heard_by |= bits
             self._member.append_all(members)
             self._column.append_all(columns)
             self._message.append_all([message] * len(members))
@@ -115,6 +116,7 @@ class Contents:
         at = int(tables.per_value.off[field]) + number
         tables.per_value.arrays["take_first"][at] = first
         tables.per_value.arrays["take_count"][at] = count
+        tables.per_value.arrays["heard_by"][at] = heard_by
         return number
 
     def numbers(self, messages: list[int]) -> list[int]:

@@ -23,8 +23,18 @@ import numpy.typing as npt
 from numba import njit
 
 from models.engine.bits import mix, prefetch
+from models.engine.calm import count_calm
 from models.engine.grids import find
-from models.engine.kernel import CHOICE, RECEIVE, REFUSED, cell, get, want_cell
+from models.engine.kernel import (
+    CHOICE,
+    RECEIVE,
+    REFUSED,
+    UNKNOWN,
+    cell,
+    get,
+    is_hearer,
+    want_cell,
+)
 from models.engine.leads import SENT
 from models.engine.sleeping import (
     OUTCOMES_MAX,
@@ -57,6 +67,7 @@ TIMES = 2
 
 SLOTS = 1 << 10
 ITEMS = 1 << 12
+CHOICES = 1 << 10
 
 
 class Meetings(NamedTuple):
@@ -65,6 +76,8 @@ class Meetings(NamedTuple):
     slots: Ints  # (place, 4): key; list; how often what changes nothing was counted; how often all
     items: Ints
     used: Ints  # (3,): slots, items; 1 where there was no room
+    outcomes: Ints  # of each choice, by its place among all: its outcome, once it was looked up
+    calm: Ints  # (first choice of a local state, 2): see `models/engine/calm.py`
 
 
 @njit(inline="always")
@@ -101,9 +114,10 @@ def await_meetings(t: Any, s: Any, meetings: Any, rows: Any, r: Any, locals_: An
     last = np.int64(len(meetings.slots) - 1)
     for q in range(s.members):
         content = get(rows, r, t, s.queues + q)
-        if t.take_count[t.off[s.queues + q] + content] == 0:
-            continue
+        place = t.off[s.queues + q] + content
         for member in range(s.members):
+            if not is_hearer(t, place, member):
+                continue
             key = key_of(q * s.members + member, content, locals_[member])
             prefetch(meetings.slots, place_of(key) & last)
 
@@ -127,7 +141,7 @@ def meet(
 
     `place`: of the content in per-value arrays.  Returns (0, `NOT_KNOWN` or `NO_ROOM`; asked).
     """
-    slots, items, used = meetings
+    slots, items, used = meetings.slots, meetings.items, meetings.used
     first, count = np.int64(t.take_first[place]), np.int64(t.take_count[place])
     # Room for all of them, as if each were the receiver's.
     if 2 * (used[0] + 1) > len(slots) or used[1] + count > len(items):
@@ -231,6 +245,8 @@ def list_deliveries(
             continue
         before = steps
         for member in range(s.members):
+            if not is_hearer(t, place, member):
+                continue
             if s.splits and t.link_up[env, q * s.members + member] == 0:
                 continue
             link, local = q * s.members + member, here[member]
@@ -288,7 +304,8 @@ def list_deliveries(
 
 @njit(cache=True, _nrt=False)
 def _count(meetings: Any, taken: Any) -> None:
-    slots, items, _ = meetings
+    slots, items = meetings.slots, meetings.items
+    count_calm(meetings, taken)
     for slot in range(len(slots)):
         idle, whole = slots[slot, TIMES], slots[slot, TIMES + 1]
         if idle + whole > 0:
@@ -328,18 +345,32 @@ class Deliveries:
             np.zeros((SLOTS, 4), np.int64),
             np.empty(ITEMS, np.int64),
             np.zeros(3, np.int64),
+            np.full(CHOICES, UNKNOWN, np.int64),
+            np.zeros((CHOICES, 2), np.int64),
         )
+
+    def fit(self, choices: int) -> None:
+        """Have room for so many choices."""
+        outcomes, calm = self.arrays.outcomes, self.arrays.calm
+        if choices > len(outcomes):
+            more = max(choices, 2 * len(outcomes)) - len(outcomes)
+            self._claim(3 * 8 * (more + len(outcomes)))
+            self.arrays = self.arrays._replace(
+                outcomes=np.concatenate([outcomes, np.full(more, UNKNOWN, np.int64)]),
+                calm=np.concatenate([calm, np.zeros((more, 2), np.int64)]),
+            )
 
     def made_room(self) -> bool:
         """Make room if there was none; return whether that was so."""
-        slots, items, used = self.arrays
+        slots, items, used = self.arrays[:3]
         if not used[2]:
             return False
         self._claim(2 * (slots.nbytes + items.nbytes))
         more = np.zeros((2 * len(slots), 4), np.int64)
         _move(slots, more)
         used[2] = 0
-        self.arrays = Meetings(more, np.concatenate([items, np.empty_like(items)]), used)
+        grown = np.concatenate([items, np.empty_like(items)])
+        self.arrays = self.arrays._replace(slots=more, items=grown)
         return True
 
     def count_into(self, taken: Ints) -> None:

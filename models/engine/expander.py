@@ -64,6 +64,7 @@ class Expander:
     def _read(self) -> None:
         self.lookup = self.tables.lookup()
         self.sets = self.tables.sets()
+        self._deliveries.fit(self.tables.choice_column.count)
 
     def _buffers(self) -> None:
         words = self.tables.layout.words
@@ -75,7 +76,7 @@ class Expander:
         self._redo = np.empty(1 << 15, np.int64)
         self._todo = np.zeros((self._room, 5), np.int64)
         self._looped = np.zeros(self._room, np.int64)
-        self._scratch = np.zeros((3, (self.shape.members + 1) ** 2), np.int64)
+        self._scratch = np.zeros((4, (self.shape.members + 1) ** 2), np.int64)
 
     def refresh(self) -> None:
         """Take in what was numbered since; packs all rows anew where they no longer fit."""

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from models.engine.bits import prefetch, trailing_zeros
+from models.engine.calm import find_calm, outcome_of
 from models.engine.deliveries import (
     COUNT,
     TIMES,
@@ -94,7 +95,7 @@ def expand(
     back to where they began are counted (loops), not written.
 
     `cells`, `adds`: as `Grids.sparse` gives them; None compiles a loop that knows blocks alone.
-    `scratch`: three lines with a place for each pair of members and one to spare.
+    `scratch`: four lines with a place for each pair of members and one to spare.
     `marks`: of the rows of this level, from `joint_base` on, or empty: nothing sleeps (see
     `models/engine/sleeping.py`).  `via`: what each successor is marked with, then.
     `sets`, `meetings`: where contents are numbered (see `Sets`, `Meetings`); None compiles one in
@@ -113,7 +114,7 @@ def expand(
     asked = 0
     redone = 0
     loops = np.int64(0)
-    here, heard, coming = scratch[0], scratch[1], scratch[2]
+    here, heard, coming, idle = scratch[0], scratch[1], scratch[2], scratch[3]
     met = 0
     for p in range(begin, end):
         r = np.int64(p)
@@ -122,6 +123,7 @@ def expand(
         start = n
         steps = 0
         n_loops = 0
+        calms = 0
         whole = True
         full = False
         mark = np.int64(0)
@@ -134,10 +136,22 @@ def expand(
         for member in range(s.members):
             local, asleep = here[member], sleeps(mark, member)
             at = t.off[member] + local
-            first = t.choice_first[at]
-            for k in range(first, first + t.choice_count[at]):
+            first = np.int64(t.choice_first[at])
+            end_k = first + t.choice_count[at]
+            if sets is not None and asleep and first < end_k:
+                calm = meetings.calm[first, 0]
+                if calm == 0:
+                    calm = find_calm(t, cells, sets, meetings, member, local, first, end_k)
+                if calm > 1:
+                    idle[calms] = first
+                    calms += 1
+                    first += calm - 1
+            for k in range(first, end_k):
                 column = t.choice_column[k]
-                o = cell(t, cells, member, local, column)
+                if sets is not None:
+                    o = outcome_of(t, cells, meetings, member, local, k)
+                else:
+                    o = cell(t, cells, member, local, column)
                 if o >= 0:
                     if t.plain[o] != 0 and n < room and n_loops < room:
                         if quiet and t.adds[o] == 0 and t.next[o] == local:
@@ -433,6 +447,9 @@ def expand(
             loops += np.int64(n_loops + healed)
             t.event_taken[MOVE] += healed
             if sets is not None:
+                for i in range(calms):
+                    meetings.calm[idle[i], 1] += 1
+                    loops += meetings.calm[idle[i], 0] - 1
                 for i in range(met):
                     slot, asleep = heard[i] >> 1, heard[i] & 1
                     meetings.slots[slot, TIMES + asleep] += 1

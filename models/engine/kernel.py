@@ -94,6 +94,7 @@ class Lookup(NamedTuple):
     queue_link: I32
     take_first: I32
     take_count: I32
+    heard_by: I64  # of each content of a set: its receivers (see `is_hearer`)
     take_column: I32
     take_message: I32
     take_rest: I32
@@ -129,6 +130,16 @@ class Shape(NamedTuple):
     fifo: bool
     joint: bool
     expires: bool
+
+
+HEARERS = 62
+"""Members from this one on share a bit."""
+
+
+@njit(inline="always")
+def is_hearer(t: Any, place: Any, member: Any) -> Any:
+    """Return whether a content, by its place in per-value arrays, may hold what a member hears."""
+    return t.heard_by[place] >> min(np.int64(member), np.int64(HEARERS)) & 1 != 0
 
 
 @njit(inline="always")

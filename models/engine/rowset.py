@@ -21,6 +21,7 @@ import numpy.typing as npt
 from numba import njit
 
 from models.engine.bits import mix, prefetch
+from models.engine.rehash import put_back, refill_single, refill_wide, spread
 from models.engine.sleeping import NO_MARKS, Marks
 from models.memory import Budget, TooMany
 
@@ -156,71 +157,6 @@ def _insert_wide(
 
 
 @njit(cache=True)
-def _refill_single(rows: Any, filled: Any, table: Any, shift: Any) -> None:
-    last = np.int64(table.size - 1)
-    for i in range(filled):
-        key = rows[i, 0]
-        place = np.int64(mix(key) >> shift)
-        while table[place] != 0:
-            place = (place + 1) & last
-        table[place] = key
-
-
-@njit(cache=True)
-def _refill_wide(rows: Any, filled: Any, table: Any, shift: Any) -> None:
-    last = np.int64(table.size - 1)
-    high = np.uint64(32)
-    words = rows.shape[1]
-    for i in range(filled):
-        h = np.uint64(0)
-        for w in range(words):
-            h = mix(h ^ rows[i, w])
-        place = np.int64(h >> shift)
-        while table[place] != 0:
-            place = (place + 1) & last
-        table[place] = ((h >> high) << high) | np.uint64(i + 1)
-
-
-@njit(cache=True, nogil=True)
-def _spread(table: Any, begin: Any, end: Any, shift: Any, left: Any, direct: Any) -> Any:
-    """Move slots begin to end of a table that is doubled in place to where they belong now.
-
-    A key's place is the top bits of its hash, so keys move up to about twice their place:
-    going down from the top, each lands where nothing is moved from any more.  The few that
-    would not, or not between twice `begin` and twice `end`, are put into `left`; returns how
-    many, or -1 where there are too many.
-    """
-    aside = 0
-    for i in range(end - 1, begin - 1, -1):
-        key = table[i]
-        if key == 0:
-            continue
-        place = np.int64((mix(key) if direct else key) >> shift)
-        least = max(i + 1, 2 * begin)
-        while place < 2 * end and place >= least and table[place] != 0:
-            place += 1
-        if place >= least and place < 2 * end:
-            table[place] = key
-        else:
-            if aside == len(left):
-                return -1
-            left[aside] = key
-            aside += 1
-        table[i] = 0
-    return aside
-
-
-@njit(cache=True)
-def _put_back(table: Any, shift: Any, left: Any, count: Any, direct: Any) -> None:
-    last = np.int64(table.size - 1)
-    for i in range(count):
-        place = np.int64((mix(left[i]) if direct else left[i]) >> shift)
-        while table[place] != 0:
-            place = (place + 1) & last
-        table[place] = left[i]
-
-
-@njit(cache=True)
 def _find(candidates: Any, count: Any, table: Any, shift: Any, rows: Any, numbers: Any) -> None:
     last = np.int64(table.size - 1)
     low = np.uint64(0xFFFFFFFF)
@@ -335,6 +271,14 @@ class RowSet:
             raise TooMany
         self._grow_table(size)
 
+    def expect(self, rows: int) -> None:
+        """Have a table for so many rows, before there is one, where memory allows it."""
+        size = self.table.size
+        while rows > size * 0.7:
+            size *= 2
+        if self._budget.allows(8 * size):
+            self._set_table(size)
+
     def _grow_table(self, size: int) -> None:
         while size <= len(self._reserved) and self.table.size < size:
             old = self.table.size
@@ -354,7 +298,7 @@ class RowSet:
 
         def piece(begin: int, end: int) -> int:
             left = np.empty(1 << 12, np.uint64)
-            count = int(_spread(self.table, begin, end, self.shift, left, self.is_direct))
+            count = int(spread(self.table, begin, end, self.shift, left, self.is_direct))
             asides.append((left, count))
             return count
 
@@ -367,11 +311,11 @@ class RowSet:
         if any(count < 0 for _, count in asides):
             return False
         for left, count in asides:
-            _put_back(self.table, self.shift, left, count, self.is_direct)
+            put_back(self.table, self.shift, left, count, self.is_direct)
         return True
 
     def _refill(self) -> None:
-        refill = _refill_single if self.is_direct else _refill_wide
+        refill = refill_single if self.is_direct else refill_wide
         refill(self.rows, self.count, self.table, self.shift)
 
     def insert(

@@ -73,6 +73,7 @@ class Search(Space):
     def keep_answers(self) -> None:
         """Keep what members answered, for the next search of this world."""
         if self.answers is not None:
+            self.tables.states_before = self.states.count
             self.answers.keep(is_whole=not self.found.stopped_by)
 
     def _stops(self, began: float, compiling: Compiling) -> Stops:

@@ -115,6 +115,9 @@ class Space:
         own = proxy(self)
         self.expander.on_new.append(partial(type(self)._refuse_far, own))
         self.states = RowSet(self.tables.layout.words, self.budget)
+        most = self.limits.states
+        expected = self.tables.states_before
+        self.states.expect(expected if most is None else min(most, expected))
         self.expander.on_layout.append(partial(type(self)._repack, own))
         pack = self.tables.layout.pack
         rows = np.stack([pack(np.array(fields), messages) for fields, messages in begins])

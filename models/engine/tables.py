@@ -85,13 +85,14 @@ class Tables(Arrays):
         self.outcome_cell: list[tuple[int, int, int]] = []  # (member, local, column)
         self.outcomes = Outcomes(self.values, self.out, self.outcome_cell)
         self.messages = Numbers()  # of sets: see `models.steps.Sent`; of queues: contents
-        # Of each message of a set: who may receive it, and as which of its events.
-        self.receivers: list[tuple[list[int], list[int]]] = []
+        # Of each message of a set: who may receive it, as which of its events; and as bits.
+        self.receivers: list[tuple[list[int], list[int], int]] = []
         self.queues = Queues(self)
         self.take_queue: list[int] = []
         self.joint_steps: list[Together] = []
         self.shown = [Observations() for _ in range(self.fields)]
         self.claimed = Claimed()  # what claims said of that
+        self.states_before = 0
         # What the monitor heard: its state, what was recorded, and its state then.
         self.heard: list[tuple[LocalState, Any, LocalState]] = []
         self.interchange: Interchange | None = None  # where members are renamed
@@ -102,7 +103,7 @@ class Tables(Arrays):
         if answers is not None:
             answers.give(self.codes, TablesNumbering(self) if numbered else None)
             self.forget_taken()
-        # So many outcomes another search met.
+        # So many outcomes another search met; and so many states, if it came to its end.
         self.numbered_before = len(self.outcomes)
 
     def value_counts(self) -> list[int]:
@@ -195,7 +196,8 @@ class Tables(Arrays):
         self.expiry.add(sender, to, content)
         self.to["first"].append(self.to["member"].count)
         self.to["count"].append(len(receivers))
-        self.receivers.append((members, columns))
+        bits = sum({1 << min(member, kernel.HEARERS) for member in members})
+        self.receivers.append((members, columns, bits))
         for member, column in zip(members, columns, strict=True):
             self.to["member"].append(member)
             self.to["column"].append(column)

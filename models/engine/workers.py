@@ -119,7 +119,9 @@ class CrewLevels:
             claim = tables.claim
             self._deliveries = [Deliveries(claim) for _ in range(self._crew.count)]
             links = (self._expander.shape.members + 1) ** 2
-            self._scratch = np.zeros((self._crew.count, 3, links + _LINE), np.int64)
+            self._scratch = np.zeros((self._crew.count, 4, links + _LINE), np.int64)
+        for one in self._deliveries:
+            one.fit(tables.choice_column.count)
         self._lookups = [
             self._lookup._replace(
                 taken=_apart(self._lookup.taken),
