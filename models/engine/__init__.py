@@ -17,6 +17,7 @@ import atexit
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 import threading
 import time
@@ -106,7 +107,8 @@ def _load_loops() -> Kept:
     numba reads the setting when a loop is declared, so it is ours for that moment only: a
     program with loops of its own keeps them where it always did.
     """
-    import numba
+    with absent("cffi", "coverage"):
+        import numba
 
     kept = _settle()
     before, njit = numba.config.CACHE_DIR, numba.njit
@@ -129,6 +131,21 @@ def _load_loops() -> Kept:
     finally:
         numba.config.CACHE_DIR, numba.njit = before, njit
     return kept
+
+
+@contextmanager
+def absent(*names: str) -> Iterator[None]:
+    """Let there be no such modules, which numba would load in case a loop uses them: ours do not.
+
+    What is loaded stays.
+    """
+    missing = [name for name in names if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(missing))  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in missing:
+            sys.modules.pop(name, None)
 
 
 def _unkept(njit: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from models.asking import ask
 from models.engine.numbers import Observations
@@ -31,50 +31,60 @@ class Claimed:
     def __init__(self, names: Sequence[str] = (), watched: int = 0) -> None:
         self.names = tuple(names)
         self.counts = [0] * watched
-        # In the order in which they were found; and as much of it as the fears are made of.
-        self._broken: dict[Key, list[str]] | None = {}
-        self._rows = np.empty((0, 4), np.int64)
-        self._kept: Any = None
+        # What breaks claims, in the order in which it was found; and which claim of `names`.
+        self._rows, self._which = np.empty((0, 4), np.int64), np.empty(0, np.int64)
+        # Of as many of them.
+        self._broken: dict[Key, list[str]] = {}
+        self._told = 0
         self._fears = Fears.of(self.counts, ())
+
+    def __len__(self) -> int:
+        """Return how many times something was found to break a claim."""
+        return len(self._rows)
+
+    def add(self, name: str, rows: npt.NDArray[np.int64]) -> None:
+        """Take in what breaks a claim: rows, each a `Key`."""
+        which = np.full(len(rows), self.names.index(name))
+        self._rows = np.concatenate([self._rows, rows])
+        self._which = np.concatenate([self._which, which])
+
+    def since(self, known: int) -> dict[Key, list[str]]:
+        """Return what was found but for the first, so many: what breaks claims, and which."""
+        found: dict[Key, list[str]] = {}
+        rows, which = self._rows[known:].tolist(), self._which[known:].tolist()
+        for (a, b, c, d), at in zip(rows, which, strict=True):
+            found.setdefault((a, b, c, d), []).append(self.names[at])
+        return found
 
     @property
     def broken(self) -> dict[Key, list[str]]:
         """What breaks claims, and which, in the order in which it was found."""
-        if self._broken is None:
-            said, which = self._kept
-            found = zip(self._rows.tolist(), which.tolist(), strict=True)
-            self._broken = {(a, b, c, d): [*said[at]] for (a, b, c, d), at in found}
-            self._kept = None
+        for key, names in self.since(self._told).items():
+            self._broken.setdefault(key, []).extend(names)
+        self._told = len(self)
         return self._broken
 
     def forget(self, known: int) -> None:
-        """Know only the first of what breaks claims, so many."""
-        broken = self.broken
-        for key in [*islice(broken, known, None)]:
-            del broken[key]
+        """Know only the first of what was found, so many."""
+        self._rows, self._which = self._rows[:known], self._which[:known]
+        if self._told > known:
+            self._broken, self._told = {}, 0
 
     @property
     def fears(self) -> Fears:
         """What breaks a claim, of all that was asked about."""
         if self._fears.counts != tuple(self.counts):
-            if self._broken is not None:
-                new = list(islice(self._broken, len(self._rows), None))
-                self._rows = np.concatenate([self._rows, np.array(new, np.int64).reshape(-1, 4)])
             self._fears = Fears.of(self.counts, self._rows)
         return self._fears
 
     def __getstate__(self) -> dict[str, Any]:
-        broken = self.broken
-        said = {names: at for at, names in enumerate(dict.fromkeys(map(tuple, broken.values())))}
-        which = np.array([said[tuple(names)] for names in broken.values()], np.int16)
-        rows = np.array([*broken], np.int32).reshape(-1, 4)
-        return {"names": self.names, "counts": self.counts, "broken": (rows, [*said], which)}
+        found = self._rows.astype(np.int32), self._which.astype(np.int16)
+        return {"names": self.names, "counts": self.counts, "found": found}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["names"], len(state["counts"]))  # type: ignore[misc]
         self.counts = state["counts"]
-        rows, *kept = state["broken"]
-        self._rows, self._kept, self._broken = rows.astype(np.int64), kept, None
+        self._rows, self._which = (array.astype(np.int64) for array in state["found"])
 
     def samples(
         self, world: World, names: Sequence[str], shown: Sequence[Observations], most: int

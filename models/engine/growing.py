@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,26 @@ class Growing:
     takes them faster.
     """
 
+    append: Callable[[int], None]
+    """Append a value."""
+
     def __init__(self, dtype: Any, fill: int = 0) -> None:
         self.fill = fill
-        self._waiting: list[int] = []
         self._written = 0
         self._array: npt.NDArray[Any] = np.full(64, fill, dtype)
+        self._wait([])
+
+    def _wait(self, waiting: list[int]) -> None:
+        self._waiting = waiting
+        # The list's own: a call for each number would take as long again.
+        self.append = waiting.append
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"fill": self.fill, "_array": self.array, "_written": self._written}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._wait([])
 
     @property
     def count(self) -> int:
@@ -30,10 +46,6 @@ class Growing:
         """The array as it is now; another one when it has grown."""
         self._write_waiting()
         return self._array
-
-    def append(self, value: int) -> None:
-        """Append `value`."""
-        self._waiting.append(value)
 
     def append_all(self, values: list[int]) -> None:
         """Append all of `values`."""
@@ -48,7 +60,7 @@ class Growing:
         if self._waiting:
             # Let go only when it is written: where there is no memory, nothing is lost.
             self._write(np.array(self._waiting, self._array.dtype))
-            self._waiting = []
+            self._waiting.clear()
 
     def make_room_for(self, more: int) -> None:
         """Let so many values more be appended without taking memory."""

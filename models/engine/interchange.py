@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -162,7 +161,7 @@ class Interchange:
         found broken from number `known` on, and observations from `before` on.
         """
         broken = judge.broken
-        for (one, number, two, other), names in islice(broken.items(), known, None):
+        for (one, number, two, other), names in judge.tables.claimed.since(known).items():
             images = zip(self.images(one, number), self.images(two, other), strict=True)
             for image in images:
                 for name in set(names).difference(broken.get((*image[0], *image[1]), ())):

@@ -179,7 +179,7 @@ class Judge:
         before = claimed.counts
         if counts == before:
             return
-        known = len(self.broken)
+        known = len(claimed)
         try:
             for claim in self.local:
                 if claim.property.kind == "always":
@@ -219,21 +219,21 @@ class Judge:
 
     def _ask_about_new(self, item: Property, before: list[int], counts: list[int]) -> None:
         """Ask `item` about what is new, alone or beside all that is known."""
+        found = [np.empty((0, 4), np.int64)]
         if item.scope in ("each", "monitor"):
             for field in self.fields_of(item):
                 for number in range(before[field], counts[field]):
                     shown = self._shown(field, number)
                     if shown is not DOWN and not ask(item, item.holds, shown):
-                        self._fear(item, (field, number, field, number))
-            return
-        among, monitor = self._among(item), range(self.tables.members, self.watched)
-        pairs = self._pairs.setdefault(item.name, Pairs(item, self._ids, self._budget))
-        for field, other in pairs_of(item, among, monitor):
-            for number, other_number in pairs.broken(field, other, before, counts):
-                self._fear(item, (field, number, other, other_number))
-
-    def _fear(self, item: Property, key: Key) -> None:
-        self.broken.setdefault(key, []).append(item.name)
+                        found.append(np.array([[field, number, field, number]]))
+        else:
+            among, monitor = self._among(item), range(self.tables.members, self.watched)
+            pairs = self._pairs.setdefault(item.name, Pairs(item, self._ids, self._budget))
+            for field, other in pairs_of(item, among, monitor):
+                for numbers, others in pairs.broken(field, other, before, counts):
+                    fields = (np.full(len(numbers), at) for at in (field, other))
+                    found.append(np.column_stack([*fields, numbers, others])[:, [0, 2, 1, 3]])
+        self.tables.claimed.add(item.name, np.concatenate(found))
 
     def _among(self, item: Property) -> list[int]:
         return among_of(item, self.tables.names)

@@ -114,8 +114,8 @@ class Pairs:
 
     def broken(
         self, field: int, other: int, before: list[int], counts: list[int]
-    ) -> Iterator[tuple[int, int]]:
-        """Yield (number, other number) of observations that break it and were not there before."""
+    ) -> Iterator[tuple[Ints, Ints]]:
+        """Yield numbers, and other numbers, that break it and were not both there before."""
         self._make_room(field, other)
         new = slice(before[field], counts[field])
         yield from self._block(field, other, new, slice(0, counts[other]))
@@ -136,7 +136,7 @@ class Pairs:
 
     def _block(
         self, field: int, other: int, numbers: slice, others: slice
-    ) -> Iterator[tuple[int, int]]:
+    ) -> Iterator[tuple[Ints, Ints]]:
         one_side, other_side = self._sides
         to = other_side.of(other)[others]
         if len(to) == 0:
@@ -152,8 +152,8 @@ class Pairs:
             if self._ask(of, to, answers == UNASKED):
                 is_pair = answers == UNASKED
                 answers = np.where(is_pair, self._answers[here], answers)
-            for row, column in np.argwhere(answers == BROKEN).tolist():
-                yield first + row, others.start + column
+            rows, columns = np.nonzero(answers == BROKEN)
+            yield first + rows, others.start + columns
 
     def _ask(self, of: Ints, to: Ints, unasked: npt.NDArray[np.bool_]) -> bool:
         rows, columns = np.nonzero(unasked)

@@ -13,6 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from attrs import evolve
 
@@ -216,7 +217,7 @@ def lying_of_claims(file: Path) -> None:
     """Let a claim be broken by what every member shows at first."""
     held = content_of(file)
     claimed = held["numbers"]["tables"]["claimed"]
-    claimed.broken[0, 0, 0, 0] = [claimed.names[0]]
+    claimed.add(claimed.names[0], np.zeros((1, 4), np.int64))
     with_a_body(file, flattened(held))
 
 

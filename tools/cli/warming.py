@@ -6,7 +6,6 @@ touched by a world of our own, so that nobody's member is run more often than it
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,23 +33,16 @@ class _Clock:
 
 def warm_up(*, symmetry: bool = False, workers: int = 1) -> None:
     """Have the loops that every search needs loaded, or compiled."""
+    from models.engine import absent
     from models.engine.search import Search
     from models.engine.stopping import Limits
     from models.engine.workers import touch
 
-    # numba loads SciPy's linear algebra with the first loop, in case one multiplies matrices:
-    # as long as all the rest.  Ours do not; for this moment there is no such module.
-    blas = "scipy.linalg.cython_blas"
-    absent = blas not in sys.modules
-    if absent:
-        sys.modules[blas] = None  # type: ignore[assignment]
-    try:
+    # SciPy's linear algebra takes as long to load as all the rest.
+    with absent("scipy.linalg.cython_blas"):
         _touch(Limits, Search, symmetry=symmetry)
         if workers > 1:
             touch()
-    finally:
-        if absent:
-            sys.modules.pop(blas, None)
 
 
 def _touch(limits: Any, search: Any, *, symmetry: bool) -> None:
