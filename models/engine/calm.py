@@ -45,6 +45,16 @@ def find_calm(
     return calm
 
 
+@njit(inline="always")
+def note_calm(meetings: Any, idle: Any, calms: Any) -> Any:
+    """Count the calm choices whose firsts are the first `calms` of `idle`; return how many."""
+    steps = np.int64(0)
+    for i in range(calms):
+        meetings.calm[idle[i], 1] += 1
+        steps += meetings.calm[idle[i], 0] - 1
+    return steps
+
+
 @njit(cache=True, _nrt=False)
 def count_calm(meetings: Any, taken: Any) -> None:
     """Add to `taken` how often calm choices were counted, and count anew."""

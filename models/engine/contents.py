@@ -18,6 +18,7 @@ import numpy.typing as npt
 from models.engine.deliveries import DELIVERIES_MAX, VALUES_MAX
 from models.engine.grids import Grids
 from models.engine.growing import Growing
+from models.engine.kernel import ASK_ADD, ASK_TRIM
 from models.engine.layout import Layout
 from models.engine.leads import MOVES
 from models.engine.sleeping import MARKS, OUTCOMES_MAX, SLEEPS, SPENDS
@@ -157,19 +158,28 @@ class Contents:
 
     # -- answers -------------------------------------------------------------------------
 
-    def fill_add(self, sender: int, content: int, sent: int) -> None:
+    def fill(self, kind: int, x: int, y: int, z: int) -> None:
+        """Answer one of the kernel's questions."""
+        if kind == ASK_ADD:
+            self._fill_add(x, y, z)
+        elif kind == ASK_TRIM:
+            self._fill_trim(x, y, z)
+        else:
+            self._fill_vector(x)
+
+    def _fill_add(self, sender: int, content: int, sent: int) -> None:
         """Write what a content is with a set of messages more."""
         held = self._tables.values[self.first + sender].values[content]
         more = tuple(sorted({*held, *self._sets[sender][sent]}))
         self._adds.put(sender, content, sent, self.number(sender, more))
 
-    def fill_trim(self, sender: int, content: int, vector: int) -> None:
+    def _fill_trim(self, sender: int, content: int, vector: int) -> None:
         """Write what is of use of a content when members have come so far."""
         held = self._tables.values[self.first + sender].values[content]
         kept = self._tables.expiry.of_use(held, self._vectors[vector])
         self._trims.put(sender, content, vector, self.number(sender, kept))
 
-    def fill_vector(self, packed: int) -> None:
+    def _fill_vector(self, packed: int) -> None:
         """Number the horizons of all members."""
         if self._held is None:
             self._vector[packed] = len(self._vectors) + 1

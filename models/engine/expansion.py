@@ -13,14 +13,8 @@ import numpy as np
 from numba import njit
 
 from models.engine.bits import prefetch, trailing_zeros
-from models.engine.calm import find_calm, outcome_of
-from models.engine.deliveries import (
-    COUNT,
-    TIMES,
-    await_meetings,
-    left_by,
-    list_deliveries,
-)
+from models.engine.calm import find_calm, note_calm, outcome_of
+from models.engine.deliveries import await_meetings, left_by, list_deliveries, note_met
 from models.engine.grids import find
 from models.engine.kernel import (
     ASK_ADD,
@@ -447,12 +441,5 @@ def expand(
             loops += np.int64(n_loops + healed)
             t.event_taken[MOVE] += healed
             if sets is not None:
-                for i in range(calms):
-                    meetings.calm[idle[i], 1] += 1
-                    loops += meetings.calm[idle[i], 0] - 1
-                for i in range(met):
-                    slot, asleep = heard[i] >> 1, heard[i] & 1
-                    meetings.slots[slot, TIMES + asleep] += 1
-                    packed = meetings.slots[slot, 1]
-                    loops += (packed >> 48) + asleep * ((packed >> 32) & COUNT)
+                loops += note_calm(meetings, idle, calms) + note_met(meetings, heard, met)
     return end, n, asked, redone, loops

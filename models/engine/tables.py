@@ -198,12 +198,12 @@ class Tables(Arrays):
         self.to["count"].append(len(receivers))
         bits = sum({1 << min(member, kernel.HEARERS) for member in members})
         self.receivers.append((members, columns, bits))
-        for member, column in zip(members, columns, strict=True):
-            self.to["member"].append(member)
-            self.to["column"].append(column)
-            # What says no sender is as if it were its own: no split is between.
-            one = member if sender is None else self.number_of[sender]
-            self.to["link"].append(one * self.members + member)
+        self.to["member"].append_all(members)
+        self.to["column"].append_all(columns)
+        # What says no sender is as if it were its own: no split is between.
+        ones = members if sender is None else [self.number_of[sender]] * len(members)
+        links = [one * self.members + at for one, at in zip(ones, members, strict=True)]
+        self.to["link"].append_all(links)
         return self.messages.add(message)[0]
 
     def set_messages(self, field: int, outcome: Outcome) -> list[int]:
@@ -223,12 +223,8 @@ class Tables(Arrays):
                     self._fill_cell(x, y, z)
                 elif self.contents is None:
                     self.queues.fill_add(x, y, z)
-                elif kind == kernel.ASK_ADD:
-                    self.contents.fill_add(x, y, z)
-                elif kind == kernel.ASK_TRIM:
-                    self.contents.fill_trim(x, y, z)
                 else:
-                    self.contents.fill_vector(x)
+                    self.contents.fill(kind, x, y, z)
 
     def _fill_cell(self, field: int, local: int, column: int) -> None:
         failing = self.failing
