@@ -12,13 +12,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import models.engine
-from models.engine import _SECONDS_SILENT, Compiling, Kept, _fingerprint, _settle, _unkept
+from models.engine import _SECONDS_SILENT, Compiling, Kept, _fingerprint, _settle, _unkept, absent
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = Path(models.engine.__file__).parent
@@ -221,3 +222,17 @@ def test_a_machine_without_any_folder_to_write_to_works(tmp_path: Path) -> None:
 
     assert "on every run" in done.stdout
     assert done.stdout.endswith("288 False\n")
+
+
+def test_what_loops_do_not_use_is_absent_for_a_moment_only() -> None:
+    """What was loaded before stays; what was not can be loaded after."""
+    loaded = sys.modules["os"]
+    sys.modules.pop("this", None)
+
+    with absent("os", "this"):
+        assert loaded is sys.modules["os"]
+        with pytest.raises(ImportError):
+            import_module("this")
+
+    assert "this" not in sys.modules
+    assert None not in sys.modules.values()
