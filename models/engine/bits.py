@@ -1,4 +1,6 @@
-"""What numba does not offer: count of trailing zeros, prefetching, a 64-bit mix."""
+"""What numba does not offer: trailing zeros, prefetching, a 64-bit mix; and what is done at once
+where several threads write the same array.
+"""
 
 from __future__ import annotations
 

@@ -349,24 +349,26 @@ class Deliveries:
 
     def __init__(self, claim: Callable[[int], None]) -> None:
         self._claim = claim
+        self._choices = CHOICES
         self.forget()
 
     def forget(self) -> None:
-        """Know of no meeting: answers have changed."""
+        """Know of no meeting: answers have changed.  The room for choices stays."""
         self.arrays = Meetings(
             np.zeros((SLOTS, 4), np.int64),
             np.empty(ITEMS, np.int64),
             np.zeros(3, np.int64),
-            np.full(CHOICES, UNKNOWN, np.int64),
-            np.zeros((CHOICES, 2), np.int64),
+            np.full(self._choices, UNKNOWN, np.int64),
+            np.zeros((self._choices, 2), np.int64),
         )
 
     def fit(self, choices: int) -> None:
         """Have room for so many choices."""
         outcomes, calm = self.arrays.outcomes, self.arrays.calm
         if choices > len(outcomes):
-            more = max(choices, 2 * len(outcomes)) - len(outcomes)
-            self._claim(3 * 8 * (more + len(outcomes)))
+            room = max(choices, 2 * len(outcomes))
+            self._claim(3 * 8 * room)
+            self._choices, more = room, room - len(outcomes)
             self.arrays = self.arrays._replace(
                 outcomes=np.concatenate([outcomes, np.full(more, UNKNOWN, np.int64)]),
                 calm=np.concatenate([calm, np.zeros((more, 2), np.int64)]),

@@ -48,7 +48,7 @@ class Gathering:
     def make_room_for(self, each: int) -> None:
         """Let the set have room for so many rows that each worker finds in the next round.
 
-        For what they find at a time in any case.
+        It has room for what they find at a time, if `each` is less than that.
         """
         crew, states = self._crew.count, self._states
         self._at_once = crew * (self.out.shape[1] + STRETCH)

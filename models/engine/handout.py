@@ -42,8 +42,10 @@ class Handout:
 
     def __init__(self, at: int, upto: int, least: int, workers: int) -> None:
         self._at, self._upto = at, upto
-        self._size = min(_AT_A_TIME, max(64, (upto - at) // (8 * workers)))
+        most = min(_AT_A_TIME, ROWS_MAX // (4 * workers))
+        self._size = min(most, max(64, (upto - at) // (8 * workers)))
         self._least = at + least
+        # Each worker may be handed out some more before it sees that these were.
         self._most = at + ROWS_MAX - workers * self._size
         self._next = count(at, self._size)
         self._given_back: list[tuple[int, int]] = []
@@ -59,6 +61,9 @@ class Handout:
         # One call, so no other thread gets the same.
         begin = next(self._next)
         if begin >= self._upto:
+            return 0, 0
+        if begin >= self._most:
+            self.give_back(begin, min(self._upto, begin + self._size))
             return 0, 0
         self._reached = max(self._reached, begin + self._size)
         return begin, min(self._upto, begin + self._size)

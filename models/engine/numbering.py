@@ -51,7 +51,7 @@ class TablesNumbering:
         return {"tables": kept, "horizons": tables.expiry.horizons}
 
     def take(self, content: dict[str, Any]) -> None:
-        """Number all as it was.  Who read the tables before must read them anew.
+        """Number all as it was.  Who read the tables before must read them anew, as judges do.
 
         They are bound by no memory limit after it (`Arrays.bound_by`), and count the steps that
         were counted then (`Arrays.forget_taken`).

@@ -55,7 +55,8 @@ class Outcomes:
             return [self[o] for o in range(*number.indices(len(self)))]
         made = self._made[number]
         if made is None:
-            made = self._made[number] = self._make(number)
+            at = range(len(self))[number]
+            made = self._made[at] = self._make(at)
         return made
 
     def __iter__(self) -> Iterator[Outcome]:

@@ -14,6 +14,7 @@ waits for memory once a block and not once a row.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -277,7 +278,8 @@ class RowSet:
         while rows > size * 0.7:
             size *= 2
         if self._budget.allows(8 * size):
-            self._set_table(size)
+            with suppress(TooMany):
+                self._set_table(size)
 
     def _grow_table(self, size: int) -> None:
         while size <= len(self._reserved) and self.table.size < size:

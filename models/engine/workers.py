@@ -51,7 +51,6 @@ ROUNDS = 8
 _QUESTIONS = 64
 """So many are answered before the first worker looks whether others wait for it."""
 
-
 _NONE = np.empty(0, np.int64)
 
 
@@ -167,7 +166,6 @@ class CrewLevels:
             rows = Handout(at, upto, max(2 * ROWS_MIN, (stop - start) // ROUNDS), self._crew.count)
             done = self._round(rows, numbers, begin, asked)
             left += rows.left()
-            expander.loops += sum(one.loops for one in done)
             yield sum(one.found for one in done)
             again = [self._redo[k, : one.redone] for k, one in enumerate(done)]
             now = done[0].answered
@@ -235,9 +233,14 @@ class CrewLevels:
                     self._crew.each(work)
             else:
                 self._crew.each(work)
+        except BaseException:
+            # What was found stays in the set, so it is counted, with what is only counted.
+            self._expander.loops += sum(one.found for one in done)
+            raise
         finally:
             self._gathering.end()
-        self._add_up()
+            self._add_up()
+            self._expander.loops += sum(one.loops for one in done)
         return done
 
     def _answer(self, asked: Ints, rows: Handout) -> int:
@@ -286,10 +289,10 @@ class CrewLevels:
                     expander.marks,
                     gathering.via[k],
                 )
+                done.add(n, again, idle)
                 if self._canonical is not None:
                     self._canonical(gathering.out[k, :n])
                 gathering.put(k, n)
-                done.add(n, again, idle)
                 if again:
                     rows.lacks = True
                 if after == at and not self._deliveries[k].made_room():

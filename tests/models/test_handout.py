@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.engine.crew import Crew
-from models.engine.handout import Handout
+from models.engine.handout import ROWS_MAX, Handout
 
 
 def taken(rows: Handout) -> list[tuple[int, int]]:
@@ -43,6 +43,26 @@ def test_a_round_ends_once_enough_were_and_somebody_has_more_to_do(
 
     assert sum(end - begin for begin, end in pieces) >= min(least, many)
     assert list(range(at, at + many)) == spread([*pieces, *rows.left()])
+
+
+def test_no_crew_is_so_large_that_nobody_is_handed_out_rows() -> None:
+    rows = Handout(0, 1 << 24, 1, 64)
+
+    pieces = taken(rows)
+
+    assert ROWS_MAX // 2 < sum(end - begin for begin, end in pieces) <= ROWS_MAX
+    assert [(0, 1 << 24)] == joined([*pieces, *rows.left()])
+
+
+def joined(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return pieces, those together that stand side by side."""
+    found: list[tuple[int, int]] = []
+    for begin, end in sorted(pieces):
+        if found and found[-1][1] == begin:
+            found[-1] = found[-1][0], end
+        else:
+            found.append((begin, end))
+    return found
 
 
 def test_a_round_goes_on_while_questions_are_being_answered() -> None:

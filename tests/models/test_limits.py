@@ -18,6 +18,7 @@ from attrs import define
 from models import Broadcast, Message, MessageBag, World, always, eventually, no_deadlock, sometimes
 from models.catalogue import load_world
 from models.check import check
+from models.engine.claimed import Claimed
 from models.engine.judge import Judge
 from models.engine.pairs import Pairs
 from models.engine.progress import Tick
@@ -445,9 +446,11 @@ def test_claims_that_memory_ended_are_asked_by_whoever_goes_on(
     search.run()
     monkeypatch.undo()
     search.judge.refresh()
+    broken = search.judge.broken
+    search.tables.claimed = Claimed()
     fresh = Judge(search.tables, Budget(1 << 40))
     fresh.refresh()
 
     assert search.found.stopped_by
     assert fresh.broken
-    assert fresh.broken == search.judge.broken
+    assert fresh.broken == broken

@@ -15,6 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from models.engine import aside as aside_room
+from models.engine import deliveries as deliveries_room
 from models.engine import space as space_room
 from models.engine import workers as workers_room
 from models.engine.coverage import coverage_of
@@ -186,3 +187,20 @@ def test_what_is_heard_must_be_of_use_to_who_hears_it() -> None:
 
     with asleep_if_possible():
         assert 4 == same_search(world).distinct
+
+
+def test_rows_that_lack_answers_are_found_whatever_number_of_choices_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is known of each choice is forgotten, and not the room for it."""
+    found = []
+    for choices in (deliveries_room.CHOICES, 1):
+        monkeypatch.setattr(deliveries_room, "CHOICES", choices)
+        with asleep_if_possible():
+            search = Search(build_join(**JOIN_IN_LITTLE))
+            search.run()
+            found.append(search.lacking(0, search.states.count).tolist())
+
+    held = search.expander._deliveries.arrays
+    assert found[0] == found[1] != []
+    assert len(held.outcomes) == len(held.calm) >= search.tables.choice_column.count > 1

@@ -23,7 +23,7 @@ from models.engine.search import Search
 from models.engine.stopping import Limits
 from models.engine.workers import CrewLevels
 from models.events import NOT_ENABLED, Broadcast, Message, Send
-from models.memory import Budget
+from models.memory import Budget, TooMany
 from models.properties import always_each, always_pair, sometimes
 from models.report import Report
 from models.world import World
@@ -292,6 +292,27 @@ def test_limits_end_it(limits: Limits) -> None:
 
     assert found.stopped_by.startswith("the limit of")
     assert search.states.count < 290_000
+
+
+@pytest.mark.parametrize("pieces", [1, 40, 41])
+def test_what_is_found_until_memory_ends_is_counted(
+    monkeypatch: pytest.MonkeyPatch, pieces: int
+) -> None:
+    """In the middle of a round, in any thread: the states stay, and so do the steps to them."""
+    put, calls = Gathering.put, itertools.count(1)
+
+    def ends(self: Gathering, k: int, count: int) -> None:
+        put(self, k, count)
+        if next(calls) == pieces:
+            raise TooMany
+
+    monkeypatch.setattr(Gathering, "put", ends)
+    search = Search(load_world("two-phase-commit", members=5), workers=2)
+    found = search.run()
+
+    taken = int(search.tables.out["taken"].array.sum()) + int(search.tables.event_taken.sum())
+    assert found.stopped_by
+    assert search.begins + taken == found.generated
 
 
 @define
