@@ -91,7 +91,7 @@ class Gathering:
 
     def take_in(self, found: list[U64]) -> None:
         """Put in rows that each worker is given."""
-        self.make_room_for(max(map(len, found)) + STRETCH)
+        self._states.room_for(sum(map(len, found)) + self._crew.count * STRETCH)
         self.begin()
 
         def work(k: int) -> None:

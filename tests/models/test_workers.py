@@ -11,7 +11,7 @@ from attrs import define, evolve
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from models import load_world
+from models import load_world, memory
 from models.catalogue import ENTRIES
 from models.check import check
 from models.engine import gathering, grids, handout, rowset, watching
@@ -313,6 +313,13 @@ def test_what_is_found_until_memory_ends_is_counted(
     taken = int(search.tables.out["taken"].array.sum()) + int(search.tables.event_taken.sum())
     assert found.stopped_by
     assert search.begins + taken == found.generated
+
+
+def test_loops_are_touched_in_a_process_that_holds_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is found there, so no room is wanted."""
+    monkeypatch.setattr(memory, "resident_bytes", lambda: 1 << 40)
+
+    room.touch()
 
 
 @define
