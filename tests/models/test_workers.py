@@ -318,6 +318,7 @@ def test_what_is_found_until_memory_ends_is_counted(
 def test_loops_are_touched_in_a_process_that_holds_much(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is found there, so no room is wanted."""
     monkeypatch.setattr(memory, "resident_bytes", lambda: 1 << 40)
+    monkeypatch.setattr(room, "_PIECE", 1 << 15)
 
     room.touch()
 
