@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_OBJECTS_MORE = 100_000
+_OBJECTS_MORE = 500_000
 """So many objects more before a search looks for garbage."""
 
 

@@ -48,7 +48,7 @@ def test_garbage_is_looked_for_less_often_while_a_search_runs_and_as_before_behi
     try:
         gc.set_threshold(500, 7, 9)
         with collected_seldom():
-            assert gc.get_threshold() == (100_000, 7, 9)
+            assert gc.get_threshold() == (500_000, 7, 9)
         assert gc.get_threshold() == (500, 7, 9)
         gc.set_threshold(0)
         with collected_seldom():
