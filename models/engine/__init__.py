@@ -121,11 +121,11 @@ def _load_loops() -> Kept:
             expansion,
             fingerprint,
             grids,
+            inserting,
             kernel,
             layout,
             merging,
             rowset,
-            shares,
             watching,
         )
     finally:

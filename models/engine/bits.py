@@ -55,6 +55,24 @@ def mix(x: Any) -> Any:
     return x * np.uint64(0xD6E8FEB86659FD93)
 
 
+@njit(inline="always")
+def hash_of(rows: Any, i: Any) -> Any:
+    """Return the hash of row i."""
+    h = np.uint64(0)
+    for w in range(rows.shape[1]):
+        h = mix(h ^ rows[i, w])
+    return h
+
+
+@njit(inline="always")
+def are_same(rows: Any, i: Any, others: Any, j: Any) -> Any:
+    """Return whether row i is row j of the others."""
+    differ = np.uint64(0)
+    for w in range(rows.shape[1]):
+        differ |= rows[i, w] ^ others[j, w]
+    return differ == np.uint64(0)
+
+
 def _item(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
     """Return a pointer to item `at` of a contiguous array of one dimension."""
     data = make_array(kind)(context, builder, array).data
@@ -88,23 +106,17 @@ def put_if_none(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
     return array.dtype(array, types.int64, array.dtype), codegen
 
 
-@intrinsic
-def add_at_once(typingctx: Any, array: Any, at: Any, more: Any) -> Any:
-    """Add to item `at`, at once; return what it was before."""
+def _at_once(operation: str) -> Any:
+    @intrinsic
+    def changed(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            place = _item(context, builder, signature.args[0], args[0], args[1])
+            return builder.atomic_rmw(operation, place, args[2], "monotonic")
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = _item(context, builder, signature.args[0], args[0], args[1])
-        return builder.atomic_rmw("add", place, args[2], "monotonic")
+        return array.dtype(array, types.int64, array.dtype), codegen
 
-    return array.dtype(array, types.int64, array.dtype), codegen
+    return changed
 
 
-@intrinsic
-def or_at_once(typingctx: Any, array: Any, at: Any, bits: Any) -> Any:
-    """Set `bits` of item `at`, at once; return what it was before."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = _item(context, builder, signature.args[0], args[0], args[1])
-        return builder.atomic_rmw("or", place, args[2], "monotonic")
-
-    return array.dtype(array, types.int64, array.dtype), codegen
+add_at_once, or_at_once = _at_once("add"), _at_once("or")
+"""Add to item `at` of an array, or set bits of it, at once; return what it was before."""

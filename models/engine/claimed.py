@@ -44,6 +44,8 @@ class Claimed:
 
     def add(self, name: str, rows: npt.NDArray[np.int64]) -> None:
         """Take in what breaks a claim: rows, each a `Key`."""
+        if len(rows) == 0:
+            return
         which = np.full(len(rows), self.names.index(name))
         self._rows = np.concatenate([self._rows, rows])
         self._which = np.concatenate([self._which, which])

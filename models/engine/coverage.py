@@ -25,21 +25,21 @@ def coverage_of(search: Search, *, outcomes: int | None = None) -> Coverage:
     state stands for all its renamings, so does one step: the one whose name comes first.
     """
     tables = search.tables
-    said = tables.outcomes
-    count = len(said) if outcomes is None else min(outcomes, len(said))
+    every = tables.outcomes
+    count = len(every) if outcomes is None else min(outcomes, len(every))
     cells = np.array(tables.outcome_cell[:count], np.int64).reshape(-1, 3)
     taken = tables.out["taken"].array[:count]
     actions: dict[str, int] = {}
     rules: dict[str, int] = dict.fromkeys(tables.world.labels, 0)
     which = np.flatnonzero((cells[:, 1] >= 0) & _are_met(search, taken, outcomes))
     first = _First(search.renaming)
-    steps = np.column_stack([cells[:, [0, 2]], said.effects.array[:count] >= 0])[which]
+    steps = np.column_stack([cells[:, [0, 2]], every.effects.array[:count] >= 0])[which]
     for (member, column, crashes), times in _summed(steps, taken[which]):
         whose, event = first.of(tables.names[member], tables.columns[member].values[column])
         name = _name(whose, event, crashes=bool(crashes))
         actions[name] = actions.get(name, 0) + times
-    for (number,), times in _summed(said.rules.array[which].reshape(-1, 1), taken[which]):
-        for rule in said.said.values[number]:
+    for (number,), times in _summed(every.rules.array[which].reshape(-1, 1), taken[which]):
+        for rule in every.rule_sets.values[number]:
             rules[rule] = rules.get(rule, 0) + times
     for kind, name in (
         (kernel.LOSE, "lose"),

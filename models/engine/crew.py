@@ -11,6 +11,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+LINE = 8
+"""Numbers that a processor writes at once: what two workers write is that far apart."""
+
 SECONDS_HELD = 0.00002
 """So long one thread keeps Python to itself, where others wait for a moment of it."""
 

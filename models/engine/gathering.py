@@ -1,12 +1,12 @@
-"""Rows that several workers find in one round, put into one set by all of them (`shares.py`)."""
+"""Rows that several workers find in one round, put into one set by all of them (`inserting.py`)."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from models.engine import shares
-from models.engine.crew import Crew
+from models.engine import inserting
+from models.engine.crew import LINE, Crew
 from models.engine.rowset import RowSet
 from models.engine.sleeping import MARK, NO_MARKS
 
@@ -18,8 +18,7 @@ STRETCH = 256
 
 _RECENT = 1 << 16
 
-_LINE = 8
-"""Numbers that a processor writes at once: what two workers write is that far apart."""
+_NO_NUMBERS = np.empty(0, np.int64)
 
 
 class Gathering:
@@ -36,8 +35,8 @@ class Gathering:
         self.out = np.empty((count, piece, words), np.uint64)
         self.via = np.zeros((count, piece), MARK)
         self._recent = np.zeros((count, _RECENT), np.uint64)
-        self._taken = np.zeros(3 * _LINE, np.int64)[_LINE : _LINE + 1]
-        self._owns = np.zeros((count, 2 * _LINE), np.int64)
+        self._taken = np.zeros(3 * LINE, np.int64)[LINE : LINE + 1]
+        self._owns = np.zeros((count, 2 * LINE), np.int64)
         self._at_once = self._limit = 0
 
     @property
@@ -73,21 +72,20 @@ class Gathering:
     def put(self, k: int, count: int) -> None:
         """Put the first `count` rows that worker k has written into the set."""
         states = self._states
-        mine = (self._taken, self._owns[k], STRETCH)
-        where = (states.table, states.shift, states.rows, *mine)
+        where = (states.table, states.shift, states.rows, self._owns[k], self._taken, STRETCH)
         if states.is_direct:
-            shares.insert_single(self.out[k], count, *where, self._recent[k])
+            inserting.insert_single(self.out[k], count, *where, self._recent[k])
         else:
-            marks = states.marks
-            via = self.via[k] if marks.are_kept else NO_MARKS
-            shares.insert_wide(self.out[k], count, *where, via, marks.found, marks.begin)
+            via = self.via[k] if states.marks.are_kept else NO_MARKS
+            marks = (via, states.marks.found, states.marks.begin)
+            inserting.insert_wide(self.out[k], count, *where, *marks, _NO_NUMBERS)
 
     def end(self) -> None:
         """Let the rows stand without gaps."""
         states = self._states
         where = (states.table, states.shift, states.is_direct, states.rows)
         marks = (states.marks.found, states.marks.begin)
-        states.count = int(shares.close(*where, self._owns, self._taken, *marks))
+        states.count = int(inserting.close(*where, self._owns, self._taken, *marks))
 
     def take_in(self, found: list[U64]) -> None:
         """Put in rows that each worker is given."""

@@ -41,7 +41,7 @@ class Handout:
     """
 
     def __init__(self, at: int, upto: int, least: int, workers: int) -> None:
-        self._at, self._upto = at, upto
+        self._upto = upto
         most = min(_AT_A_TIME, ROWS_MAX // (4 * workers))
         self._size = min(most, max(64, (upto - at) // (8 * workers)))
         self._least = at + least

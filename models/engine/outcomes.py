@@ -25,7 +25,7 @@ _COSTS = tuple(COSTS)
 class Outcomes:
     """`values`: of each field; `out`: columns of what the loops read; `cells`: whose each is.
 
-    These are the tables' own.  `rules`: of each the number, in `said`, of the cases it took;
+    These are the tables' own.  `rules`: of each the number, in `rule_sets`, of the cases it took;
     `effects`: how many were performed before a crash, or -1.
     """
 
@@ -37,7 +37,7 @@ class Outcomes:
     ) -> None:
         self._values, self._out, self._cells = values, out, cells
         self._made: list[Outcome | None] = []
-        self.said, self.rules = Numbers(), Growing(np.int32)
+        self.rule_sets, self.rules = Numbers(), Growing(np.int32)
         self.effects = Growing(np.int32)
         # Of those that were kept: what each sent and recorded, by number.
         self._sent, self._recorded = Numbers(), Numbers()
@@ -65,7 +65,7 @@ class Outcomes:
     def append(self, outcome: Outcome) -> None:
         """Take the next one."""
         self._made.append(outcome)
-        self.rules.append(self.said.add(outcome.rules)[0])
+        self.rules.append(self.rule_sets.add(outcome.rules)[0])
         self.effects.append(-1 if outcome.effects is None else outcome.effects)
 
     @property
@@ -84,7 +84,7 @@ class Outcomes:
             self._recorded.values[recorded],
             _COSTS[int(self._out["cost"].array[o])],
             None if effects < 0 else effects,
-            self.said.values[int(self.rules.array[o])],
+            self.rule_sets.values[int(self.rules.array[o])],
         )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from models.engine.bits import mix
+from models.engine.bits import hash_of, mix
 
 
 @njit(cache=True)
@@ -25,11 +25,8 @@ def refill_single(rows: Any, filled: Any, table: Any, shift: Any) -> None:
 def refill_wide(rows: Any, filled: Any, table: Any, shift: Any) -> None:
     last = np.int64(table.size - 1)
     high = np.uint64(32)
-    words = rows.shape[1]
     for i in range(filled):
-        h = np.uint64(0)
-        for w in range(words):
-            h = mix(h ^ rows[i, w])
+        h = hash_of(rows, i)
         place = np.int64(h >> shift)
         while table[place] != 0:
             place = (place + 1) & last

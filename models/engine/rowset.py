@@ -6,9 +6,6 @@ the table holds the row itself; with more it holds the row's number and the top 
 hash, and equal means: all words compared.  No row is ever taken for another.
 
 A row is never all zero: its top bit (of word 0) is set by whoever packs it.
-
-The look-ups of a block are started before the first is needed, so that the processor
-waits for memory once a block and not once a row.
 """
 
 from __future__ import annotations
@@ -21,15 +18,18 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from models.engine.bits import mix, prefetch
+from models.engine.bits import are_same, hash_of
+from models.engine.inserting import insert_single, insert_wide
 from models.engine.rehash import put_back, refill_single, refill_wide, spread
 from models.engine.sleeping import NO_MARKS, Marks
 from models.memory import Budget, TooMany
 
 Words = npt.NDArray[np.uint64]
 
-_BLOCK = 256
 _RECENT = 1 << 13
+
+_ALL = 1 << 62
+"""No end of the rows that one thread may write: there is room for them before."""
 
 _ALONE = 1 << 18
 """Slots that are not worth being shared among threads."""
@@ -40,133 +40,12 @@ def in_one(begin: int, end: int, call: Callable[[int, int], int]) -> list[int]:
 
 
 @njit(cache=True)
-def _insert_single(
-    candidates: Any,
-    count: Any,
-    table: Any,
-    shift: Any,
-    rows: Any,
-    filled: Any,
-    places: Any,
-    recent: Any,
-) -> Any:
-    last = np.int64(table.size - 1)
-    lately = np.uint64(recent.size - 1)
-    at = 0
-    while at < count:
-        end = min(at + places.size, count)
-        # Most duplicates follow soon after: those are known without waiting for memory.
-        fresh = 0
-        for i in range(at, end):
-            key = candidates[i, 0]
-            h = mix(key)
-            slot = np.int64(h & lately)
-            candidates[at + fresh, 0] = key
-            places[fresh] = np.int64(h >> shift)
-            fresh += recent[slot] != key
-            recent[slot] = key
-        for i in range(fresh):
-            prefetch(table, places[i])
-        for i in range(fresh):
-            key = candidates[at + i, 0]
-            place = places[i]
-            while True:
-                found = table[place]
-                if found == key:
-                    break
-                if found == 0:
-                    table[place] = key
-                    rows[filled, 0] = key
-                    filled += 1
-                    break
-                place = (place + 1) & last
-        at = end
-    return filled
-
-
-@njit(cache=True)
-def _insert_wide(
-    candidates: Any,
-    count: Any,
-    table: Any,
-    shift: Any,
-    rows: Any,
-    filled: Any,
-    places: Any,
-    numbers: Any,
-    number: Any,
-    via: Any,
-    marks: Any,
-    begin: Any,
-) -> Any:
-    """Insert; where `number` is set, also write each candidate's row number.
-
-    `via`: of each candidate, what the row is marked with, if it stands from `begin` on; or empty.
-    """
-    last = np.int64(table.size - 1)
-    words = rows.shape[1]
-    low = np.uint64(0xFFFFFFFF)
-    high = np.uint64(32)
-    hashes = np.empty(places.size, np.uint64)
-    at = 0
-    while at < count:
-        end = min(at + places.size, count)
-        for i in range(at, end):
-            h = np.uint64(0)
-            for w in range(words):
-                h = mix(h ^ candidates[i, w])
-            hashes[i - at] = h
-            place = np.int64(h >> shift)
-            places[i - at] = place
-            prefetch(table, place)
-        for i in range(at, end):
-            entry = table[places[i - at]]
-            if entry != 0 and (entry >> high) == (hashes[i - at] >> high):
-                prefetch(rows, np.int64(entry & low) - 1)
-        for i in range(at, end):
-            h = hashes[i - at]
-            tag = h >> high
-            place = places[i - at]
-            while True:
-                entry = table[place]
-                if entry == 0:
-                    for w in range(words):
-                        rows[filled, w] = candidates[i, w]
-                    filled += 1
-                    table[place] = (tag << high) | np.uint64(filled)
-                    if len(via) > 0:
-                        marks[filled - 1 - begin] = via[i]
-                    if number:
-                        numbers[i] = filled - 1
-                    break
-                if (entry >> high) == tag:
-                    known = np.int64(entry & low) - 1
-                    same = True
-                    for w in range(words):
-                        if rows[known, w] != candidates[i, w]:
-                            same = False
-                            break
-                    if same:
-                        if len(via) > 0 and known >= begin:
-                            marks[known - begin] |= via[i]
-                        if number:
-                            numbers[i] = known
-                        break
-                place = (place + 1) & last
-        at = end
-    return filled
-
-
-@njit(cache=True)
 def _find(candidates: Any, count: Any, table: Any, shift: Any, rows: Any, numbers: Any) -> None:
     last = np.int64(table.size - 1)
     low = np.uint64(0xFFFFFFFF)
     high = np.uint64(32)
-    words = rows.shape[1]
     for i in range(count):
-        h = np.uint64(0)
-        for w in range(words):
-            h = mix(h ^ candidates[i, w])
+        h = hash_of(candidates, i)
         place = np.int64(h >> shift)
         numbers[i] = -1
         while True:
@@ -175,12 +54,7 @@ def _find(candidates: Any, count: Any, table: Any, shift: Any, rows: Any, number
                 break
             if (entry >> high) == (h >> high):
                 known = np.int64(entry & low) - 1
-                same = True
-                for w in range(words):
-                    if rows[known, w] != candidates[i, w]:
-                        same = False
-                        break
-                if same:
+                if are_same(rows, known, candidates, i):
                     numbers[i] = known
                     break
             place = (place + 1) & last
@@ -208,9 +82,8 @@ class RowSet:
         self._numbered = numbered
         self.is_direct = words == 1 and not numbered
         self.over: Callable[[int, int, Callable[[int, int], int]], list[int]] = in_one
-        self._places = np.empty(_BLOCK, np.int64)
+        self._own = np.array([0, _ALL], np.int64)
         self._recent = np.zeros(_RECENT, np.uint64)
-        self._none = np.empty(0, np.int64)
         self.marks = Marks()
         if room is None:
             self.rows = self._reserve(words, 1 << 16)
@@ -328,33 +201,16 @@ class RowSet:
         Returns their row numbers where the set is `numbered`, else nothing of use.
         """
         self.room_for(count)
-        if self.is_direct:
-            self.count = _insert_single(
-                candidates,
-                count,
-                self.table,
-                self.shift,
-                self.rows,
-                self.count,
-                self._places,
-                self._recent,
-            )
-            return self._none
+        self._own[0] = self.count
+        where = (self.table, self.shift, self.rows, self._own, None, 0)
         numbers = np.empty(count if self._numbered else 0, np.int64)
-        self.count = _insert_wide(
-            candidates,
-            count,
-            self.table,
-            self.shift,
-            self.rows,
-            self.count,
-            self._places,
-            numbers,
-            self._numbered,
-            via if via is not None and self.marks.are_kept else NO_MARKS,
-            self.marks.found,
-            self.marks.begin,
-        )
+        if self.is_direct:
+            insert_single(candidates, count, *where, self._recent)
+        else:
+            marked = via if via is not None and self.marks.are_kept else NO_MARKS
+            marks = (marked, self.marks.found, self.marks.begin)
+            insert_wide(candidates, count, *where, *marks, numbers)
+        self.count = int(self._own[0])
         return numbers
 
     def find(self, candidates: Words, count: int) -> npt.NDArray[np.int64]:

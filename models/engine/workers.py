@@ -1,9 +1,9 @@
 """One search on several cores: threads in the compiled loops, over the same tables and rows.
 
 Each worker expands rows that it is handed out, and puts what it finds into the set of rows
-(`shares.py`).  What lacks an answer waits for it: the first worker asks members' code, and claims
-about what is new, while the others expand what comes next.  The answers are read by all when they
-come together again, so no table changes under a loop.
+(`inserting.py`).  What lacks an answer waits for it: the first worker asks members' code, and
+claims about what is new, while the others expand what comes next.  The answers are read by all when
+they come together again, so no table changes under a loop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from models.engine import expansion, kernel
 from models.engine.aside import Aside
-from models.engine.crew import Crew, given_way
+from models.engine.crew import LINE, Crew, given_way
 from models.engine.deliveries import Deliveries
 from models.engine.gathering import Gathering
 from models.engine.handout import ROWS_MAX, Done, Handout
@@ -39,9 +39,6 @@ _PIECE = 1 << 15
 _LISTED = 1 << 14
 """Steps of one row that are listed at most; who has more is expanded by one alone."""
 
-_LINE = 64
-"""Bytes that a processor writes at once: what two workers write is that far apart."""
-
 ROWS_MIN = 2048
 """Fewer rows are expanded by one alone."""
 
@@ -56,8 +53,7 @@ _NONE = np.empty(0, np.int64)
 
 def _apart(counters: Ints) -> Ints:
     """Return zeros like these, in lines of memory that nothing else is in."""
-    around = _LINE // 8
-    return np.zeros(len(counters) + 2 * around, counters.dtype)[around:-around]
+    return np.zeros(len(counters) + 2 * LINE, counters.dtype)[LINE:-LINE]
 
 
 class CrewLevels:
@@ -118,7 +114,7 @@ class CrewLevels:
             claim = tables.claim
             self._deliveries = [Deliveries(claim) for _ in range(self._crew.count)]
             links = (self._expander.shape.members + 1) ** 2
-            self._scratch = np.zeros((self._crew.count, 4, links + _LINE), np.int64)
+            self._scratch = np.zeros((self._crew.count, 4, links + LINE), np.int64)
         for one in self._deliveries:
             one.fit(tables.choice_column.count)
         self._lookups = [

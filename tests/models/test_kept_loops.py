@@ -235,4 +235,4 @@ def test_what_loops_do_not_use_is_absent_for_a_moment_only() -> None:
             import_module("this")
 
     assert "this" not in sys.modules
-    assert None not in sys.modules.values()
+    import_module("this")

@@ -1,12 +1,15 @@
-"""One set of rows into which several workers put what they find, all at once.
+"""Rows put into a set, by one thread, or by several at once.
 
-The table of a `RowSet` is written by an exchange that of several threads only one wins: who finds
-an empty place first writes the row, then puts its number there, so whoever reads the number reads
-the row, too.  Rows are written in stretches that each worker takes for itself, so that those which
-follow from one row stand together: they meet the same answers, which are in the processor's cache.
-Where stretches end before they are full, `close` moves the last rows there.
+Several take an empty place of the table by an exchange that only one wins: who finds it first
+writes the row, then puts its number there, so whoever reads the number reads the row, too.  Rows
+are written in stretches that each worker takes for itself, so that those which follow from one row
+stand together: they meet the same answers, which are in the processor's cache.  Where stretches end
+before they are full, `close` moves the last rows there.
 
 So the order of rows depends on which thread came first.  Nothing that is told depends on it.
+
+The look-ups of a block are started before the first is needed, so that the processor waits for
+memory once a block and not once a row.
 """
 
 from __future__ import annotations
@@ -16,7 +19,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from models.engine.bits import add_at_once, mix, or_at_once, prefetch, put_if_none, read_now
+from models.engine.bits import (
+    add_at_once,
+    are_same,
+    hash_of,
+    mix,
+    or_at_once,
+    prefetch,
+    put_if_none,
+    read_now,
+)
 
 _BLOCK = 256
 """Look-ups that are started together."""
@@ -29,15 +41,17 @@ def insert_single(
     table: Any,
     shift: Any,
     rows: Any,
-    taken: Any,
     own: Any,
+    taken: Any,
     stretch: Any,
     recent: Any,
 ) -> None:
-    """Insert rows of one word.  `taken`: (1,), rows of all stretches so far.
+    """Insert rows of one word.
 
-    `own`: the worker's next row, and the end of its stretch, of `stretch` rows.  What is found in
-    `recent` (by hash, a power of two) is left out: most duplicates follow soon after.
+    `own`: the next row, and where there is no more room for rows.  `taken`: None where one thread
+    inserts; else (1,), rows of all workers' stretches so far, and of `stretch` rows more each is
+    taken.  What is found in `recent` (by hash, a power of two) is left out: most duplicates follow
+    soon after, and those are known without waiting for memory.
     """
     last = np.int64(table.size - 1)
     lately = np.uint64(recent.size - 1)
@@ -63,9 +77,12 @@ def insert_single(
             while True:
                 found = read_now(table, place)
                 if found == 0:
-                    found = put_if_none(table, place, key)
+                    if taken is None:
+                        table[place] = key
+                    else:
+                        found = put_if_none(table, place, key)
                     if found == 0:
-                        if next_row == end_row:
+                        if taken is not None and next_row == end_row:
                             next_row = add_at_once(taken, np.int64(0), stretch)
                             end_row = next_row + stretch
                         rows[next_row, 0] = key
@@ -85,14 +102,19 @@ def insert_wide(
     table: Any,
     shift: Any,
     rows: Any,
-    taken: Any,
     own: Any,
+    taken: Any,
     stretch: Any,
     via: Any,
     marks: Any,
     begin: Any,
+    numbers: Any,
 ) -> None:
-    """The same of wider rows.  `via`: what each is marked with; `marks`: of rows from `begin`."""
+    """The same of wider rows.
+
+    `via`: of each, what it is marked with, or empty; `marks`: of rows from `begin` on.  `numbers`:
+    the number of each row is written there; or empty.
+    """
     last = np.int64(table.size - 1)
     words = rows.shape[1]
     low = np.uint64(0xFFFFFFFF)
@@ -104,9 +126,7 @@ def insert_wide(
     while at < count:
         end = min(at + _BLOCK, count)
         for i in range(at, end):
-            h = np.uint64(0)
-            for w in range(words):
-                h = mix(h ^ candidates[i, w])
+            h = hash_of(candidates, i)
             hashes[i - at] = h
             place = np.int64(h >> shift)
             places[i - at] = place
@@ -121,27 +141,30 @@ def insert_wide(
             while True:
                 entry = read_now(table, place)
                 if entry == 0:
-                    if next_row == end_row:
+                    if taken is not None and next_row == end_row:
                         next_row = add_at_once(taken, np.int64(0), stretch)
                         end_row = next_row + stretch
                     for w in range(words):
                         rows[next_row, w] = candidates[i, w]
                     if len(via) > 0:
                         marks[next_row - begin] = via[i]
-                    entry = put_if_none(table, place, (tag << high) | np.uint64(next_row + 1))
+                    number = (tag << high) | np.uint64(next_row + 1)
+                    if taken is None:
+                        table[place] = number
+                    else:
+                        entry = put_if_none(table, place, number)
                     if entry == 0:
+                        if len(numbers) > 0:
+                            numbers[i] = next_row
                         next_row += 1
                         break
                 if (entry >> high) == tag:
                     known = np.int64(entry & low) - 1
-                    same = True
-                    for w in range(words):
-                        if rows[known, w] != candidates[i, w]:
-                            same = False
-                            break
-                    if same:
+                    if are_same(rows, known, candidates, i):
                         if len(via) > 0 and known >= begin and via[i] & ~marks[known - begin] != 0:
                             or_at_once(marks, known - begin, via[i])
+                        if len(numbers) > 0:
+                            numbers[i] = known
                         break
                 place = (place + 1) & last
         at = end
@@ -183,9 +206,7 @@ def close(
                 marks[hole - begin] = marks[source - begin]
             if is_direct:
                 continue
-            h = np.uint64(0)
-            for w in range(words):
-                h = mix(h ^ rows[hole, w])
+            h = hash_of(rows, hole)
             place = np.int64(h >> shift)
             while np.int64(table[place] & low) - 1 != source:
                 place = (place + 1) & last
