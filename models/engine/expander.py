@@ -130,6 +130,10 @@ class Expander:
     def count_up(self) -> int:
         """Count the steps that changed nothing into the tables; return how many since the last."""
         self._deliveries.count_into(self.tables.out["taken"].array)
+        return self.counted()
+
+    def counted(self) -> int:
+        """Return how many steps changed nothing since the last time somebody asked."""
         loops, self.loops = self.loops, 0
         return loops
 

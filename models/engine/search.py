@@ -67,6 +67,7 @@ class Search(Space):
                 self._tick(began)
         finally:
             self.tables.failing = None
+            self._count_up()
             self.keep_form()
         return self.found
 
@@ -165,9 +166,13 @@ class Search(Space):
         finally:
             self.expander.quiet = False
             self.expander.marks = NO_MARKS
-            if self.crew_levels is not None:
-                self.crew_levels.count_up()
-            self.found.generated += self.expander.count_up()
+            self.found.generated += self.expander.counted()
+
+    def _count_up(self) -> None:
+        """Count into the tables what was counted elsewhere: once, for it goes through all."""
+        if self.crew_levels is not None:
+            self.crew_levels.count_up()
+        self.expander.count_up()
 
     def _may_sleep(self, joint: npt.NDArray[np.int64] | None) -> bool:
         """Return whether steps may be left out that others make good."""
