@@ -42,6 +42,8 @@ RECOVER_EXTRA_MISSING = 11
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code.  `arguments` default to the command line's."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    # No command multiplies matrices, and NumPy's threads for that spin when they are made.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         code = _run(given)
         # Here and not at exit, so that a full disk or a closed pipe still gets its code.

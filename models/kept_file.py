@@ -13,15 +13,15 @@ import os
 import pickle
 import tempfile
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from attrs import field, frozen
 
-from models.memory import resident_bytes
+from models.memory import resident_bytes, uncollected
 
 NAME = b"joinproto answers "
 FORMAT = NAME + b"2\n"
@@ -76,7 +76,7 @@ class KeptFile:
         if hashlib.sha256(body).digest() != head[-DIGEST_BYTES:]:
             return self._refuse("it is damaged")
         try:
-            with _without_collection():
+            with uncollected():
                 content = _Reader(BytesIO(body)).load()
                 # Nor is any of it garbage later: nobody looks at it while the search goes on.
                 gc.freeze()
@@ -89,7 +89,7 @@ class KeptFile:
         # A search that came to its end is told, whatever becomes of this.
         with suppress(OSError, MemoryError, RecursionError, pickle.PicklingError):
             made = BytesIO()
-            with _without_collection():
+            with uncollected():
                 _Writer(made, flatten).dump(content)
             body = made.getbuffer()
             if len(body) > BYTES_MAX:
@@ -144,18 +144,6 @@ class _Reader(pickle.Unpickler):
 
 def _kind_of(head: bytes) -> str:
     return head[-DIGEST_BYTES - KIND_BYTES : -DIGEST_BYTES].decode("ascii", "replace").strip()
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Make or read many objects, of which none is garbage."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _forget_old(folder: Path) -> None:

@@ -115,6 +115,18 @@ def parse_size(text: str) -> int:
 
 
 @contextmanager
+def uncollected() -> Iterator[None]:
+    """Make, read or import many objects, of which none is garbage."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@contextmanager
 def collected_seldom() -> Iterator[None]:
     """Look for garbage that names itself less often: what a search numbers is none.
 

@@ -107,7 +107,7 @@ def _load_loops() -> Kept:
     numba reads the setting when a loop is declared, so it is ours for that moment only: a
     program with loops of its own keeps them where it always did.
     """
-    with absent("cffi", "coverage"):
+    with absent("cffi", "coverage", "scipy", *_unread()):
         import numba
 
     kept = _settle()
@@ -131,6 +131,11 @@ def _load_loops() -> Kept:
     finally:
         numba.config.CACHE_DIR, numba.njit = before, njit
     return kept
+
+
+def _unread() -> list[str]:
+    """Return what reads numba's file of settings, where there is none."""
+    return [] if Path(".numba_config.yaml").exists() else ["yaml"]
 
 
 @contextmanager

@@ -116,9 +116,12 @@ def _was_large(loaded: Loaded) -> bool:
 def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     """Return the report of the local engine, and the seconds spent compiling it."""
     # All these here, and not above: a small world takes as long to search as they to load.
-    from models.check import check as search_world
-    from models.memory import resident_bytes
-    from tools.cli.warming import warm_up
+    from models.memory import resident_bytes, uncollected
+
+    with uncollected():
+        import models.engine.search  # noqa: F401  with all that it stands on
+        from models.check import check as search_world
+        from tools.cli.warming import warm_up
 
     with watched() as (progress, compiled), loaded.at_work(), interruptible() as interrupt:
         answers = _answers(loaded, settings, partial(_say, progress))

@@ -37,9 +37,10 @@ def warm_up(*, symmetry: bool = False, workers: int = 1) -> None:
     from models.engine.search import Search
     from models.engine.stopping import Limits
     from models.engine.workers import touch
+    from models.memory import uncollected
 
     # SciPy's linear algebra takes as long to load as all the rest.
-    with absent("scipy.linalg.cython_blas"):
+    with absent("scipy.linalg.cython_blas"), uncollected():
         _touch(Limits, Search, symmetry=symmetry)
         if workers > 1:
             touch()
