@@ -20,6 +20,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -28,15 +29,16 @@ from attrs import define, field
 
 import joinproto
 import models
-from models.folders import answers_file, asked_for, can_write
+from models.folders import Form, answers_file, asked_for
 from models.kept_file import KeptFile
 from models.known import Known
 
 if TYPE_CHECKING:
     from models.member import Codes, MemberCode
 
-NEW_MIN = 2_000
-"""A run that asked for less is over sooner than a file is written."""
+NEW_MIN, NEW_MIN_SMALL = 2_000, 1_000
+"""A run that asked for less is over sooner than a file is written: of the engine; of a small
+world, in plain Python."""
 
 SAMPLES = 25
 """So many answers of each kind and member are asked for again."""
@@ -66,12 +68,13 @@ class Numbering(Protocol):
 
 @define
 class Answers:
-    """The answers of all members of one world.
+    """The answers of all members of one world, kept where at least `least` are new.
 
     `taken`: how many answers the file had; `tried`: how many of them were asked for again.
     """
 
     file: KeptFile
+    least: int
     taken: int = field(default=0, init=False)
     tried: int = field(default=0, init=False)
     _members: dict[str, Known] = field(factory=dict, init=False)
@@ -85,22 +88,15 @@ class Answers:
         options: Mapping[str, Any],
         tell: Callable[[str], None],
         memory_bytes: int | None = None,
-        *,
-        symmetry: bool = False,
+        form: Form = "",
     ) -> Answers | None:
-        """Return those of a world that ships; None where nothing can be kept.
-
-        Nothing is kept of code that was edited since this process began: what was imported is
-        then not what lies on disk.
-        """
-        file = answers_file(name, options, symmetry=symmetry)
-        if file is None or not can_write(file.parent):
+        """Return those of a world that ships; None where there is no place to keep them."""
+        file = answers_file(name, options, form)
+        if file is None:
             return None
-        try:
-            code = _code_of(asked_for(name, options))
-        except OSError:
-            return None
-        return None if code is None else cls(KeptFile(file, code, tell, memory_bytes))
+        code = cache(lambda: _code_of(asked_for(name, options)))
+        least = NEW_MIN_SMALL if form == "small" else NEW_MIN
+        return cls(KeptFile(file, code, tell, memory_bytes), least)
 
     def give(self, codes: Codes, numbering: Numbering | None = None) -> None:
         """Let members' code answer with what is known of it, or all be numbered as it was."""
@@ -127,11 +123,11 @@ class Answers:
         new = sum(known.new for known in self._members.values())
         if is_whole and self._numbering is not None:
             # Bare answers make room for numbers, however few are new.
-            if (new if self._is_numbered else self.taken + new) >= NEW_MIN:
+            if (new if self._is_numbered else self.taken + new) >= self.least:
                 content = {"answers": self.taken + new, "numbers": self._numbers.content()}
                 self.file.write(_NUMBERS, content, self._numbers.flatten)
             return
-        if new < NEW_MIN or self._is_numbered:
+        if new < self.least or self._is_numbered:
             return  # of a file of numbers, what was asked now is the least
         answers = {name: known.answers for name, known in self._members.items()}
         self.file.write(_ASKED, answers, {})
@@ -183,8 +179,10 @@ def _every(codes: Codes) -> Iterator[MemberCode]:
 
 
 def _code_of(world: str) -> bytes | None:
-    """Return a hash of all that decides what members answer; None: some was edited just now,
-    or a package does not say its version.
+    """Return a hash of all that decides what members answer.
+
+    None where nobody knows: a module was edited since this process began, so that what was
+    imported is not what lies on disk; or cannot be read; or a package does not say its version.
     """
     # Here and not above: it takes as long to load as a small world to search.
     from importlib.metadata import PackageNotFoundError, version
@@ -199,8 +197,11 @@ def _code_of(world: str) -> bytes | None:
     for room in (joinproto, models):
         top = Path(str(room.__file__)).parent
         for path in sorted(top.rglob("*.py")):
-            content = path.read_bytes()
-            if path.stat().st_mtime >= began:
+            try:
+                content, edited = path.read_bytes(), path.stat().st_mtime
+            except OSError:
+                return None
+            if edited >= began:
                 return None
             found.update(f"{path.relative_to(top)} {len(content)}\n".encode() + content)
     return found.digest()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 def cache_folder() -> Path | None:
@@ -25,16 +25,17 @@ def asked_for(name: str, options: Mapping[str, Any]) -> str:
     return repr((name, sorted(options.items())))
 
 
-def answers_file(name: str, options: Mapping[str, Any], *, symmetry: bool = False) -> Path | None:
-    """Return where answers of this world's members are kept, if any are (`models/answers.py`).
+Form = Literal["", "symmetry", "small"]
+"""Of a search: of one state for each renaming, or in plain Python; each asks other questions."""
 
-    `symmetry`: of one state for each renaming, which asks other questions.
-    """
+
+def answers_file(name: str, options: Mapping[str, Any], form: Form = "") -> Path | None:
+    """Return where answers of this world's members are kept, if any are (`models/answers.py`)."""
     place = cache_folder()
     if place is None:
         return None
     digest = sha256(asked_for(name, options).encode()).hexdigest()
-    return place / "answers" / f"{name}-{digest[:16]}{'-symmetry' if symmetry else ''}"
+    return place / "answers" / f"{name}-{digest[:16]}{form and '-'}{form}"
 
 
 def can_write(folder: Path) -> bool:

@@ -31,7 +31,7 @@ KIND_BYTES, DIGEST_BYTES = 8, 32
 HEAD_BYTES = len(FORMAT) + 32 + KIND_BYTES + DIGEST_BYTES
 
 BYTES_MAX = 1 << 28
-FILES_MAX = 12
+FILES_MAX = 24
 
 _BUILTINS = {bool, bytearray, complex, dict, float, frozenset, list, object, range, set, tuple}
 _COLLECTIONS = {Counter, OrderedDict, defaultdict, deque}
@@ -40,13 +40,14 @@ _OTHERS = {(kind.__module__, kind.__name__) for kind in _BUILTINS | _COLLECTIONS
 
 @frozen
 class KeptFile:
-    """One file.  `code`: 32 bytes, what it was made by.  `tell` hears why it is not used.
+    """One file.  `code`: 32 bytes, what it is made by; None: nothing can be kept of that.
 
-    `memory_bytes`: what the process may hold; a content that would not fit is not read.
+    `tell` hears why it is not used.  `memory_bytes`: what the process may hold; a content that
+    would not fit is not read.
     """
 
     path: Path
-    code: bytes
+    code: Callable[[], bytes | None]
     tell: Callable[[str], None]
     memory_bytes: int | None = field(default=None)
 
@@ -63,8 +64,8 @@ class KeptFile:
                 head = opened.read(HEAD_BYTES)
                 if not head.startswith(NAME):
                     return self._refuse("it is of another kind")
-                kind = _kind_of(head)
-                if not head.startswith(FORMAT + self.code) or kind not in kinds:
+                kind, code = _kind_of(head), self.code()
+                if code is None or not head.startswith(FORMAT + code) or kind not in kinds:
                     return "", None  # of the code before this one, or of a search of another form
                 if not self._fits(kinds[kind] * held.st_size):
                     return self._refuse("its answers would not fit under the memory limit")
@@ -86,6 +87,9 @@ class KeptFile:
 
     def write(self, kind: str, content: Any, flatten: Mapping[type, Callable[..., Any]]) -> None:
         """Write it, whole or not at all, whoever else does.  `flatten`: how types are pickled."""
+        code = self.code()
+        if code is None:
+            return
         # A search that came to its end is told, whatever becomes of this.
         with suppress(OSError, MemoryError, RecursionError, pickle.PicklingError):
             made = BytesIO()
@@ -94,10 +98,11 @@ class KeptFile:
             body = made.getbuffer()
             if len(body) > BYTES_MAX:
                 return
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             number, name = tempfile.mkstemp(dir=self.path.parent)
             try:
                 with os.fdopen(number, "wb") as opened:
-                    opened.write(FORMAT + self.code + kind.encode().ljust(KIND_BYTES))
+                    opened.write(FORMAT + code + kind.encode().ljust(KIND_BYTES))
                     opened.write(hashlib.sha256(body).digest())
                     opened.write(body)
                 Path(name).replace(self.path)

@@ -8,9 +8,9 @@ same but for what the search cost, and tests compare it on every small world tha
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import Factory, define, evolve
 
@@ -30,6 +30,11 @@ from models.steps import Move, Sent, order_of, to_step, words
 from models.view import View
 from models.world import Together, World
 
+if TYPE_CHECKING:
+    from models.answers import Answers
+    from models.local import LocalState, Outcome
+    from models.member import MemberCode
+
 STATES_MAX = 1_000
 STEPS_MAX = 20_000
 CALLS_MAX = 2_600
@@ -44,20 +49,27 @@ class _ForTheEngine(Exception):
 
 
 def check_small(
-    world: World, *, witnesses: bool = False, interrupted: Callable[[], bool] | None = None
+    world: World,
+    *,
+    witnesses: bool = False,
+    interrupted: Callable[[], bool] | None = None,
+    answers: Answers | None = None,
 ) -> Report | None:
     """Return the report of a small world; None where the engine shall search it.
 
     That is so of a model that goes wrong, too: the engine says what is wrong with it.
+    `answers`: what members are known to answer.
     """
     if (world.within, world.same, world.picture) != (None, None, None):
         return None
     began, cpu = time.perf_counter(), time.process_time()
     try:
         with collected_seldom():
-            small = _Small(_Steps(world), interrupted or (lambda: False))
+            small = _Small(_Steps(world, answers), interrupted or (lambda: False), answers)
             small.run()
             small.steps.codes.ask_again()
+            if answers is not None:
+                answers.keep(is_whole=True)
             return small.report(witnesses, began, cpu)
     except _ForTheEngine:
         return None
@@ -68,19 +80,29 @@ def check_small(
 
 
 class _Steps(Reference):
-    """The steps of a world; nobody is asked a question twice."""
+    """The steps of a world; nobody is asked a question twice.
 
-    def __init__(self, world: World) -> None:
+    `asked`: by member, questions of the search and outcomes, whoever answered.
+    """
+
+    def __init__(self, world: World, answers: Answers | None) -> None:
         super().__init__(world)
+        self.asked: dict[MemberCode, dict[Any, tuple[Outcome, ...]]] = {}
         every = (*self.codes.members, *([self.codes.monitor] if self.codes.monitor else ()))
         for code in every:
-            code.known = Known()
+            code.known, self.asked[code] = Known(), {}
+        if answers is not None:
+            answers.give(self.codes)
         self._keys: dict[State, Any] = {}
         self._views: dict[Any, View] = {}
         self._joint: dict[Any, list[Together]] = {}
         self._kept: dict[Any, frozenset[Sent]] = {}
         self.stamps = cache(self.stamps)  # type: ignore[method-assign]
         self.text_of = cache(self.text_of)  # type: ignore[method-assign]
+
+    def _ask(self, code: MemberCode, local: LocalState, event: Hashable) -> tuple[Outcome, ...]:
+        found = self.asked[code][local, event] = super()._ask(code, local, event)
+        return found
 
     def shown(self, state: State) -> Any:
         """Return what claims see of a state."""
@@ -134,6 +156,7 @@ class _Small:
 
     steps: _Steps
     interrupted: Callable[[], bool]
+    kept: Answers | None
     levels: list[list[State]] = Factory(list)
     out_of: dict[State, list[tuple[Move, State]]] = Factory(dict)
     hits: dict[str, tuple[int, list[State]]] = Factory(dict)
@@ -152,10 +175,6 @@ class _Small:
         """Explore level by level, to the end or to the first level with a violation."""
         level = self.steps.initials()
         self.generated = len(level)
-        for code in self.steps.codes.members:
-            # What was asked on the way to the first state is no step of the search.
-            assert code.known is not None
-            code.known.answers.pop("step", None)
         self._seen.update(level)
         implementing = [item for item in self._claims if item.abstract is not None]
         self.mapped = {item.name: StepClaim(item) for item in implementing}
@@ -341,7 +360,7 @@ class _Small:
             coverage=evolve(coverage, never=(*coverage.never, *self.idle)),
             members=world.size,
             expected=world.expected,
-            notes=self.notes,
+            notes=tuple(filter(None, [*self.notes, self.kept.note() if self.kept else ""])),
             trace=min(broken, key=lambda trace: len(trace.steps), default=None),
         )
 
@@ -384,10 +403,8 @@ class _Small:
         # What could happen, whether or not a budget was left for it: of each outcome its words.
         said: dict[int, str] = {}
         for code in codes.members:
-            assert code.known is not None
-            asked: dict[Any, Any] = code.known.answers.get("step", {})
-            for (_, event), outcomes in asked.items():
-                for outcome in outcomes or ():
+            for (_, event), outcomes in self.steps.asked[code].items():
+                for outcome in outcomes:
                     move = Move("choice", ((code.name, outcome),), event)
                     name = said[id(outcome)] = f"{words(move)[0]} ({code.name})"
                     actions.setdefault(name, 0)

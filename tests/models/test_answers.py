@@ -6,6 +6,7 @@ A search that came to its end leaves the numbers of all it met, another one the 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import pickle
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from models.answers import Answers
 from models.check import check
 from models.engine.numbering import TablesNumbering
 from models.kept_file import DIGEST_BYTES, HEAD_BYTES
+from models.plain import check_small
 from models.report import Report
 from models.world import World
 from tests.tools.running import run_here
@@ -32,6 +34,7 @@ from tools.cli import searching
 
 WORLD = "ring-election"
 ALIKE = "two-phase-commit"
+SMALL = "clusterer-hole-4"
 LARGE = "durable-vote-split"
 """One that the command leaves to the engine."""
 
@@ -41,6 +44,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of answers; a run keeps them however few they are."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(room, "NEW_MIN", 1)
+    monkeypatch.setattr(room, "NEW_MIN_SMALL", 1)
     return tmp_path / "joinproto" / "answers"
 
 
@@ -54,8 +58,17 @@ def searched(name: str = WORLD, **options: Any) -> tuple[Report, list[str]]:
 def searched_with_symmetry() -> tuple[Report, list[str]]:
     told: list[str] = []
     world = load_world(ALIKE)
-    answers = Answers.of(ALIKE, world.source, told.append, symmetry=True)
+    answers = Answers.of(ALIKE, world.source, told.append, form="symmetry")
     return check(world, answers=answers, symmetry=True), told
+
+
+def searched_as_small(name: str = SMALL) -> tuple[Report, list[str]]:
+    told: list[str] = []
+    world = load_world(name)
+    answers = Answers.of(name, world.source, told.append, form="small")
+    found = check_small(world, answers=answers)
+    assert found is not None
+    return found, told
 
 
 def without_costs(report: Report) -> Report:
@@ -79,6 +92,22 @@ def test_a_second_run_reports_the_same_and_asks_less(
     assert without_costs(first) == without_costs(second)
     assert [] == told
     assert (first.notes, len(second.notes)) == ((), 1)
+    assert second.calls < first.calls
+
+
+@pytest.mark.parametrize(
+    "name", [SMALL, "standby-start", "reconcile-seed", "discovery-seed-wiped", "qpid-founding"]
+)
+def test_so_does_one_of_a_small_world(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Coverage is of what is asked on the way, and not of all that is kept."""
+    monkeypatch.setattr(room, "SAMPLES", 1)
+    first, _ = searched_as_small(name)
+    second, told = searched_as_small(name)
+
+    assert without_costs(first) == without_costs(second)
+    assert (first.notes, len(second.notes), told) == ((), 1, [])
     assert second.calls < first.calls
 
 
@@ -144,7 +173,18 @@ def test_nothing_is_kept_of_code_that_was_edited_since_it_was_imported(
     module.write_text("LIMIT = 2\n")
 
     assert room._code_of("w") is None
-    assert Answers.of("w", {}, print) is None
+
+
+def test_nor_is_anything_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows whether it is of the code that runs."""
+    searched()
+    before = next(cache.iterdir()).read_bytes()
+    monkeypatch.setattr(room, "_code_of", lambda said: None)
+
+    found, told = searched()
+
+    assert ((), []) == (found.notes, told)
+    assert [before] == [file.read_bytes() for file in cache.iterdir()]
 
 
 def test_answers_that_would_not_fit_are_not_taken(cache: Path) -> None:
@@ -257,11 +297,15 @@ def test_a_file_that_is_not_sound_is_told_and_not_used(
     is_not_sound(cache, harm, said, searched)
 
 
+@pytest.mark.parametrize("searched", [searched_with_symmetry, searched_as_small])
 @pytest.mark.parametrize(("harm", "said"), HARMS)
 def test_nor_is_one_of_a_search_that_did_not_number(
-    cache: Path, harm: Callable[[Path], None], said: str
+    cache: Path,
+    harm: Callable[[Path], None],
+    said: str,
+    searched: Callable[[], tuple[Report, list[str]]],
 ) -> None:
-    is_not_sound(cache, harm, said, searched_with_symmetry)
+    is_not_sound(cache, harm, said, searched)
 
 
 def is_not_sound(
@@ -320,6 +364,24 @@ def test_a_world_that_was_large_is_not_looked_at_as_if_it_were_small(
         assert 0 == run_here(capsys, "check", LARGE, *more).code
 
     assert [LARGE] == looked
+
+
+def test_the_answers_of_a_small_world_are_kept(
+    cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is searched in plain Python both times; `--no-cache` asks for all."""
+    found = [
+        json.loads(run_here(capsys, "check", SMALL, "--json", *more).out)
+        for more in ((), (), ("--no-cache",))
+    ]
+    costs = ("seconds", "cpu_seconds", "peak_rss_bytes", "calls", "notes")
+    notes, calls = ([one.get(name) for one in found] for name in ("notes", "calls"))
+
+    assert all(one["row_bits"] == 0 for one in found)
+    assert calls[1] < calls[0] == calls[2]
+    assert [0, 1, 0] == [len(note) for note in notes]
+    first, *others = ({k: v for k, v in one.items() if k not in costs} for one in found)
+    assert [first, first] == others
 
 
 def test_members_of_enumerations_are_kept_by_value() -> None:

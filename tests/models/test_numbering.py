@@ -41,8 +41,8 @@ def random_models_may_be_read() -> Iterator[None]:
         yield
 
 
-def kept_at(path: Path) -> Answers:
-    return Answers(KeptFile(path, bytes(32), told_never))
+def kept_at(path: Path, least: int = 1) -> Answers:
+    return Answers(KeptFile(path, lambda: bytes(32), told_never), least)
 
 
 def told_never(line: str) -> None:
@@ -51,12 +51,11 @@ def told_never(line: str) -> None:
 
 def searched_twice(world: World, path: Path) -> tuple[Search, Search]:
     """Search, and once more with what was kept."""
-    with mock.patch.object(answers_room, "NEW_MIN", 1):
-        first = Search(world, stop_at_violation=False, answers=kept_at(path))
-        first.run()
-        first.keep_answers()
-        second = Search(world, stop_at_violation=False, answers=kept_at(path))
-        second.run()
+    first = Search(world, stop_at_violation=False, answers=kept_at(path))
+    first.run()
+    first.keep_answers()
+    second = Search(world, stop_at_violation=False, answers=kept_at(path))
+    second.run()
     return first, second
 
 
@@ -115,11 +114,10 @@ def test_so_is_one_whose_contents_have_numbers(plan: Plan) -> None:
 def test_what_one_search_left_serves_the_others(tmp_path: Path, workers: int) -> None:
     """Of any number of workers; one with symmetry takes none, and leaves bare answers."""
     world = load_world("two-phase-commit", members=4)
-    with mock.patch.object(answers_room, "NEW_MIN", 1):
-        first = check(world, answers=kept_at(tmp_path / "kept"), workers=workers)
-        second = check(world, answers=kept_at(tmp_path / "kept"), workers=3 - workers)
-        alike = check(world, answers=kept_at(tmp_path / "kept"), symmetry=True)
-        last = check(world, answers=kept_at(tmp_path / "kept"))
+    first = check(world, answers=kept_at(tmp_path / "kept"), workers=workers)
+    second = check(world, answers=kept_at(tmp_path / "kept"), workers=3 - workers)
+    alike = check(world, answers=kept_at(tmp_path / "kept"), symmetry=True)
+    last = check(world, answers=kept_at(tmp_path / "kept"))
 
     assert first.levels == second.levels == last.levels
     assert first.properties == second.properties == last.properties
@@ -129,10 +127,9 @@ def test_what_one_search_left_serves_the_others(tmp_path: Path, workers: int) ->
 def test_a_search_that_was_stopped_leaves_its_answers(tmp_path: Path) -> None:
     """It met only some of what there is to number."""
     world = load_world("two-phase-commit", members=4)
-    with mock.patch.object(answers_room, "NEW_MIN", 1):
-        check(world, answers=kept_at(tmp_path / "kept"), states_max=50)
-        kind, _ = kept_at(tmp_path / "kept").file.read({"asked": 1, "numbers": 1})
-        whole = check(world, answers=kept_at(tmp_path / "kept"))
+    check(world, answers=kept_at(tmp_path / "kept"), states_max=50)
+    kind, _ = kept_at(tmp_path / "kept").file.read({"asked": 1, "numbers": 1})
+    whole = check(world, answers=kept_at(tmp_path / "kept"))
 
     assert "asked" == kind
     assert whole.levels == check(evolve(world)).levels
@@ -141,10 +138,9 @@ def test_a_search_that_was_stopped_leaves_its_answers(tmp_path: Path) -> None:
 def test_a_search_that_is_stopped_covers_what_it_met(tmp_path: Path) -> None:
     """Whatever another one numbered for it beyond that."""
     world = load_world("durable-vote-wiped")
-    with mock.patch.object(answers_room, "NEW_MIN", 1):
-        cold = check(world, states_max=5)
-        check(world, answers=kept_at(tmp_path / "kept"))
-        warm = check(world, answers=kept_at(tmp_path / "kept"), states_max=5)
+    cold = check(world, states_max=5)
+    check(world, answers=kept_at(tmp_path / "kept"))
+    warm = check(world, answers=kept_at(tmp_path / "kept"), states_max=5)
 
     assert warm.stopped_by
     assert len(warm.notes) == 1 + len(cold.notes)
@@ -154,12 +150,11 @@ def test_a_search_that_is_stopped_covers_what_it_met(tmp_path: Path) -> None:
 def test_bare_answers_make_room_for_numbers(tmp_path: Path) -> None:
     """Whoever searched with symmetry, or was stopped late, left all but a few answers."""
     world, path = load_world("two-phase-commit", members=4), tmp_path / "kept"
-    with mock.patch.object(answers_room, "NEW_MIN", 100):
-        check(world, answers=kept_at(path), states_max=1_500)
-        before = kept_at(path).file.read({"asked": 1, "numbers": 1})[0]
-        check(world, answers=kept_at(path))
-        first = path.read_bytes()
-        check(world, answers=kept_at(path))
+    check(world, answers=kept_at(path, 100), states_max=1_500)
+    before = kept_at(path).file.read({"asked": 1, "numbers": 1})[0]
+    check(world, answers=kept_at(path, 100))
+    first = path.read_bytes()
+    check(world, answers=kept_at(path, 100))
 
     assert "asked" == before
     assert "numbers" == kept_at(path).file.read({"asked": 1, "numbers": 1})[0]

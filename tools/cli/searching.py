@@ -14,7 +14,7 @@ import click
 from attrs import evolve, frozen
 
 from joinproto.errors import LimitReached
-from models.folders import answers_file
+from models.folders import Form, answers_file
 from models.loaded import Loaded
 from models.plain import check_small
 from models.report import Report
@@ -101,8 +101,9 @@ def _as_small(loaded: Loaded, settings: Settings) -> Report | None:
     )
     if asks_for_more or _was_large(loaded):
         return None
+    answers = _answers(loaded, settings, partial(click.echo, err=True), "small")
     with loaded.at_work(), interruptible() as interrupt:
-        return check_small(loaded.world, interrupted=interrupt.was_asked)
+        return check_small(loaded.world, interrupted=interrupt.was_asked, answers=answers)
 
 
 def _was_large(loaded: Loaded) -> bool:
@@ -124,7 +125,8 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
         from tools.cli.warming import warm_up
 
     with watched() as (progress, compiled), loaded.at_work(), interruptible() as interrupt:
-        answers = _answers(loaded, settings, partial(_say, progress))
+        form: Form = "symmetry" if settings.symmetry else ""
+        answers = _answers(loaded, settings, partial(_say, progress), form)
         refuse_too_little(settings.memory_bytes, resident_bytes())
         workers = settings.at_once()
         warm_up(symmetry=settings.symmetry, workers=workers)
@@ -152,14 +154,16 @@ def _here(loaded: Loaded, settings: Settings) -> tuple[Report, float]:
     return report, compiled()
 
 
-def _answers(loaded: Loaded, settings: Settings, tell: Callable[[str], None]) -> Answers | None:
+def _answers(
+    loaded: Loaded, settings: Settings, tell: Callable[[str], None], form: Form
+) -> Answers | None:
     """Return what is kept of members' answers; None for a world of somebody's own."""
     if not settings.cache or loaded.file is not None:
         return None
     from models.answers import Answers
 
     world = loaded.target, loaded.world.source
-    return Answers.of(*world, tell, settings.memory_bytes, symmetry=settings.symmetry)
+    return Answers.of(*world, tell, settings.memory_bytes, form)
 
 
 @contextmanager
