@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.bench.oracle import Counts, two_phase_commit
+from tools.bench.oracle import PAXOS_FOUNDING, Counts, counts, two_phase_commit
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,11 @@ from tools.bench.oracle import Counts, two_phase_commit
 def test_the_closed_forms_give_the_known_counts(members: int, expected: Counts) -> None:
     """2^N + 4^N + 6^N states; 2 + 4^N + N 4^N + N 2^N + 8N 6^(N-1) generated; depth 3N + 2."""
     assert expected == two_phase_commit(members)
+
+
+def test_nothing_is_known_of_a_world_that_nobody_else_searched() -> None:
+    """`None`, so that no count is held against it."""
+    assert two_phase_commit(4) == counts("two-phase-commit", 4)
+    assert PAXOS_FOUNDING[3] == counts("paxos-founding", 3)
+    assert counts("paxos-founding", 4) is None
+    assert counts("join", 3) is None

@@ -24,16 +24,18 @@ def search(
     members: int,
     search: spin.Search,
     profiled: bool = False,
-    one_vote_short: bool = False,
+    wrong: bool = False,
+    world: str = "two-phase-commit",
 ) -> spin.SpinResult:
-    """Build and run the model."""
+    """Build and run the model of `world`."""
     command = spin.build(
         folder / "built",
+        world,
         members=members,
         search=search,
         memory_mib=1_000,
         profiled=profiled,
-        one_vote_short=one_vote_short,
+        wrong=wrong,
     )
     return spin.read(measure(command).stdout)
 
@@ -75,7 +77,7 @@ def test_a_commit_with_a_vote_missing_is_found(
     """Nobody has aborted while somebody has committed; with N - 1 votes, one may."""
     need_spin()
 
-    found = search(tmp_path, members=members, search=way, one_vote_short=True)
+    found = search(tmp_path, members=members, search=way, wrong=True)
 
     assert 1 == found.errors
     assert not found.is_complete
@@ -85,9 +87,36 @@ def test_breadth_first_the_wrong_model_fails_in_the_fewest_steps(tmp_path: Path)
     """Two prepare, two votes are heard, commit, one obeys; the third aborts: seven steps."""
     need_spin()
 
-    found = search(tmp_path, members=3, search="bfs", one_vote_short=True)
+    found = search(tmp_path, members=3, search="bfs", wrong=True)
 
     assert 7 == found.depth_steps
+
+
+@pytest.mark.parametrize("way", ["bfs", "dfs"])
+@pytest.mark.parametrize("members", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_spin_finds_the_space_of_founding_by_paxos(
+    tmp_path: Path, members: int, way: spin.Search
+) -> None:
+    """Written anew in Promela, the protocol has the states and steps of our own world."""
+    need_spin()
+    right = oracle.PAXOS_FOUNDING[members]
+
+    found = search(tmp_path, members=members, search=way, world="paxos-founding")
+
+    assert (right.distinct, right.generated) == (found.distinct, found.generated)
+    assert (0, True) == (found.errors, found.is_complete)
+    if way == "bfs":
+        assert right.depth == found.depth_steps + 1
+
+
+@pytest.mark.slow
+def test_a_founder_accepted_below_the_promise_is_found_in_as_many_steps(tmp_path: Path) -> None:
+    """Our own world breaks in 20, too (tests/models/test_counts.py)."""
+    need_spin()
+
+    found = search(tmp_path, members=3, search="bfs", world="paxos-founding", wrong=True)
+
+    assert (1, 20) == (found.errors, found.depth_steps)
 
 
 @pytest.mark.slow
@@ -104,7 +133,7 @@ def test_compiling_with_a_profile_changes_no_count(tmp_path: Path) -> None:
 def test_a_size_without_masks_is_refused(tmp_path: Path) -> None:
     """Eleven managers would need another set of masks."""
     with pytest.raises(EnvironmentProblem, match="not for 11"):
-        spin.build(tmp_path / "built", members=11, search="bfs", memory_mib=1_000)
+        spin.build(tmp_path / "b", "two-phase-commit", members=11, search="bfs", memory_mib=1_000)
 
 
 def test_a_missing_spin_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,5 +177,5 @@ def test_the_hash_table_is_the_least_that_leaves_room(members: int, bits: int) -
     """At least one and a half slots for each state, and not twice as many as needed."""
     distinct = oracle.two_phase_commit(members).distinct
 
-    assert bits == spin.table_bits(members)
+    assert bits == spin.table_bits(distinct)
     assert 2 ** (bits - 1) < 1.5 * distinct <= 2**bits

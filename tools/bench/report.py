@@ -335,8 +335,9 @@ def markdown(results: Results, *, plot: str) -> str:
             options=" ".join(spin.COMPILER_OPTIONS),
             times=spin.SLOTS_PER_STATE,
             slots=", ".join(
-                f"`-w{spin.table_bits(members)}` for N = {members}"
-                for members in sorted({row.members for row in commit if row.tool == "spin-dfs"})
+                f"`-w{spin.table_bits(row.seen.distinct)}` for {row.world}, N = {row.members}"
+                for row in results.rows
+                if row.tool == "spin-dfs"
             ),
         ),
         "## The machine",
@@ -370,7 +371,8 @@ OTHERS_HEAD = """
 
 Members may do more here than in two-phase commit, and calls of their code are most of the time of
 a search without kept answers.  The plain search visits the first 20,000 states alone: all would
-take it hours.
+take it hours.  SPIN takes part where it has a model (`tools/bench/peers/`), which says the protocol
+over again in Promela and finds the same counts.
 """
 
 MEMBER_HEAD = """
@@ -430,8 +432,9 @@ METHOD = """
   run that is not counted: the very first one compiles the loops of the search (see Start).
 * Peak memory is the largest resident set.  Bytes for each state are what it grew by from
   N = {base} of the same command, over the distinct states.
-* SPIN's model is `tools/bench/peers/two_phase_commit.pml`: one process and 12 bytes of state,
-  the fewest that could be reached.  Generating and compiling it is not counted.
+* SPIN's models are `tools/bench/peers/two_phase_commit.pml` and `paxos_founding.pml` beside it: one
+  process each, and states of 12 and of 20 bytes, the fewest that could be reached.  Generating and
+  compiling them is not counted.
 * SPIN is compiled with
   `{options}`,
   breadth first with `-DBFS`, then a second time with the profile of a run of the same search.

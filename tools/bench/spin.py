@@ -1,7 +1,8 @@
-"""SPIN on the same space, built the way it is fastest here.
+"""SPIN on the same spaces, built the way it is fastest here.
 
 Every setting of the build has its reason beside it.  Seconds are medians of five runs in
-turn, N=8, depth first, on one core at 2.6 GHz; breadth first shows the same order.
+turn, two-phase commit, N=8, depth first, on one core at 2.6 GHz; breadth first shows the same
+order.
 """
 
 from __future__ import annotations
@@ -9,21 +10,51 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from attrs import frozen
 
 from joinproto.errors import EnvironmentProblem
+from tools.bench import oracle
 from tools.bench.measure import Command
-from tools.bench.oracle import two_phase_commit
 
-MODEL = Path(__file__).parent / "peers" / "two_phase_commit.pml"
-LAUNCHER = Path(__file__).parent / "peers" / "launch.c"
+PEERS = Path(__file__).parent / "peers"
+LAUNCHER = PEERS / "launch.c"
 MEMBERS_MAX = 10
+"""Of two-phase commit."""
 
 Search = Literal["bfs", "dfs"]
+
+
+@frozen
+class Model:
+    """A world written for SPIN.  `sizes`: members it has variables for, the least and the most.
+
+    `path_max`: at most so many steps has a path of `members`.
+    `wrong`: the macro that breaks it.
+    """
+
+    world: str
+    sizes: tuple[int, int]
+    path_max: Callable[[int], int]
+    wrong: str
+
+    @property
+    def file(self) -> Path:
+        return PEERS / f"{self.world.replace('-', '_')}.pml"
+
+
+# Of two-phase commit, the longest path has 3N + 1 steps; of founding by Paxos each member opens,
+# proposes, promises N times, hears N, accepts N and hears N, and joins: 4N^2 + 3N, none twice.
+MODELS = {
+    model.world: model
+    for model in (
+        Model("two-phase-commit", (2, MEMBERS_MAX), lambda n: 3 * n + 1, wrong="ONE_VOTE_SHORT"),
+        Model("paxos-founding", (2, 3), lambda n: 4 * n * n + 3 * n, wrong="PROMISE_NOT_KEPT"),
+    )
+}
 
 COMPILER_OPTIONS = (
     "-O3",
@@ -73,10 +104,10 @@ class SpinResult:
     is_complete: bool
 
 
-def table_bits(members: int) -> int:
+def table_bits(distinct: int) -> int:
     """Return SPIN's -w: the logarithm of the number of slots of its hash table."""
     slots = 1
-    while 2**slots < SLOTS_PER_STATE * two_phase_commit(members).distinct:
+    while 2**slots < SLOTS_PER_STATE * distinct:
         slots += 1
     return slots
 
@@ -99,33 +130,37 @@ def missing() -> EnvironmentProblem | None:
 
 def build(
     folder: Path,
+    world: str,
     *,
     members: int,
     search: Search,
     memory_mib: int,
     profiled: bool = True,
     plain: bool = False,
-    one_vote_short: bool = False,
+    wrong: bool = False,
 ) -> Command:
-    """Compile the model in `folder`, which is made, and return the command that searches it.
+    """Compile the model of `world` in `folder`, which is made; return the command of its search.
 
     `memory_mib`: SPIN gives up above.  `plain`: without all that makes it faster than its
-    manual says.  `one_vote_short`: the wrong model.
+    manual says.  `wrong`: the model with its mistake.
     """
-    if members > MEMBERS_MAX:
+    model = MODELS[world]
+    least, most = model.sizes
+    known = oracle.counts(world, members)
+    if not least <= members <= most or known is None:
         raise EnvironmentProblem(
-            f"the SPIN model has masks for {MEMBERS_MAX} resource managers, not for {members}",
-            next=f"--sizes up to {MEMBERS_MAX}",
+            f"the SPIN model of {world} has variables for {least} to {most}, not for {members}",
+            next=f"--sizes from {least} to {most}",
         )
     folder.mkdir(parents=True)
-    wrong = ["-DONE_VOTE_SHORT"] if one_vote_short else []
-    _run(["spin", f"-DN={members}", *wrong, "-a", str(MODEL)], folder)
+    mistake = [f"-D{model.wrong}"] if wrong else []
+    _run(["spin", f"-DN={members}", *mistake, "-a", str(model.file)], folder)
     options = [*(PLAIN_OPTIONS if plain else COMPILER_OPTIONS), f"-DMEMLIM={memory_mib}"]
     if search == "bfs":
         options.append("-DBFS")
-    # -m: the longest path has 3N + 1 steps, and the one of a failed assertion one more; the
-    # stack is made that long at the start.
-    arguments = ["./pan", f"-w{table_bits(members)}", f"-m{3 * members + 10}"]
+    # -m: the stack is made that long at the start, with room for the step of a failed assertion.
+    stack = model.path_max(members) + 9
+    arguments = ["./pan", f"-w{table_bits(known.distinct)}", f"-m{stack}"]
     if profiled and not plain:
         _run(["gcc", *options, PROFILE_WRITE, "-o", "pan", "pan.c"], folder)
         _run(arguments, folder)

@@ -1,1 +1,1 @@
-"""What joinproto is compared with: SPIN's model of the same space, and a slow, plain search."""
+"""What joinproto is compared with: SPIN's models of the same spaces, and a slow, plain search."""
