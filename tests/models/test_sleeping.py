@@ -10,7 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from attrs import define
+from attrs import define, evolve
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -65,6 +65,34 @@ def test_so_it_is_where_messages_expire(plan: Plan, salt: int) -> None:
 
     with asleep_if_possible():
         same_search(world, found)
+
+
+class _Idle:
+    """A member that does nothing, and stands before others."""
+
+    persistent = ("kept",)
+
+    def __init__(self) -> None:
+        self.phase = -1
+        self.kept = 0
+
+    def receive(self, event: Any) -> Any:
+        return NOT_ENABLED
+
+
+@given(plans(networks=tuple(SETS)), st.integers(5, 6))
+def test_so_it_is_where_members_share_a_rank(plan: Plan, idle: int) -> None:
+    """From the seventh on they do: here two or three that act, behind five or six that do not."""
+    assume(plan.faults.partitions == 0)
+    world = build(plan)
+    crowded = evolve(
+        world, members={**{f"A{k}": _Idle for k in range(idle)}, **world.members}, together=None
+    )
+    found = explored(crowded, STATES_MAX)
+    assume(found is not None)
+
+    with asleep_if_possible():
+        same_search(crowded, found)
 
 
 @given(plans(networks=tuple(SETS)), st.sampled_from([1, 4, 64]), st.none() | st.integers(0, 30))
