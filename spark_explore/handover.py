@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 import uuid
 from functools import partial
 from typing import Any
@@ -19,10 +20,14 @@ from spark_explore.frontier import Frontier, Growth
 from spark_explore.layouts import roomy
 from spark_explore.storage import Storage
 
+# Between two times that a search's counts are remembered: they are gathered from all tables of
+# all workers.  What was done since is done again on Spark.
+REMEMBER_SECONDS = 1.0
+
 
 @define
 class Seeding:
-    """Watches a local search, and remembers how it stood before each level.
+    """Watches a local search, and remembers how it stood before a level.
 
     `frontier_max`: end before a level that is at least so large; None: never.
     """
@@ -30,6 +35,7 @@ class Seeding:
     search: Search
     frontier_max: int | None
     paused: bool = field(init=False, default=False)
+    _remembered: float = field(init=False, default=0.0)
     _generated: int = field(init=False, default=1)
     _taken: npt.NDArray[np.int64] = field(init=False, factory=lambda: np.zeros(0, np.int64))
     _events: npt.NDArray[np.int64] = field(init=False, factory=lambda: np.zeros(8, np.int64))
@@ -51,17 +57,25 @@ class Seeding:
         return self._counts[0]
 
     def _look(self) -> bool:
-        found, tables = self.search.found, self.search.tables
-        self._generated, self._ends = found.generated, list(found.levels)
-        self._counts = [*self._counts[-2:], tables.value_counts()]
-        self._taken = tables.out["taken"].array.copy()
-        self._events = tables.event_taken.copy()
-        size = self._ends[-1] - self._ends[-2]
+        levels = self.search.found.levels
+        self._counts = [*self._counts[-2:], self.search.tables.value_counts()]
+        size = levels[-1] - levels[-2]
         self.paused = size > 0 and self.frontier_max is not None and size >= self.frontier_max
+        is_first = len(levels) == 2  # also of a search that began anew
+        if is_first or self.paused or time.monotonic() - self._remembered >= REMEMBER_SECONDS:
+            self._remember()
         return self.paused
 
+    def _remember(self) -> None:
+        search, tables = self.search, self.search.tables
+        search.count_up()
+        self._generated, self._ends = search.found.generated, list(search.found.levels)
+        self._taken = tables.out["taken"].array.copy()
+        self._events = tables.event_taken.copy()
+        self._remembered = time.monotonic()
+
     def settle(self) -> list[int]:
-        """Take back what was done of an unfinished level; return where levels end."""
+        """Take back what was done since, an unfinished level at least; return where levels end."""
         found, tables = self.search.found, self.search.tables
         if len(found.levels) != len(self._ends) or found.stopped_by:
             found.generated = self._generated

@@ -177,8 +177,10 @@ def _restore_counters(search: Search, saved: tuple[Any, Any]) -> None:
 
 def uncounted(search: Search, call: Callable[[], Any]) -> Any:
     """Return what `call` returns; the steps it takes are not part of the coverage."""
+    search.count_up()
     saved = _save_counters(search)
     try:
         return call()
     finally:
+        search.count_up()
         _restore_counters(search, saved)

@@ -67,7 +67,7 @@ class Search(Space):
                 self._tick(began)
         finally:
             self.tables.failing = None
-            self._count_up()
+            self.count_up()
             self.keep_form()
         return self.found
 
@@ -168,7 +168,7 @@ class Search(Space):
             self.expander.marks = NO_MARKS
             self.found.generated += self.expander.counted()
 
-    def _count_up(self) -> None:
+    def count_up(self) -> None:
         """Count into the tables what was counted elsewhere: once, for it goes through all."""
         if self.crew_levels is not None:
             self.crew_levels.count_up()

@@ -19,6 +19,7 @@ from models.engine import deliveries as deliveries_room
 from models.engine import space as space_room
 from models.engine import workers as workers_room
 from models.engine.coverage import coverage_of
+from models.engine.paths import uncounted
 from models.engine.rowset import RowSet
 from models.engine.search import Search
 from models.engine.sleeping import Marks
@@ -117,6 +118,31 @@ def test_several_workers_leave_out_as_much_and_no_more(
     assert (found.levels, found.generated) == (sizes, search.found.generated)
     actions, _ = counted(found)
     assert dict(actions) == {k: n for k, n in coverage_of(search).actions.items() if n}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_walked_between_two_levels_is_not_counted(workers: int) -> None:
+    """Where a member gave no answer, say; and nothing that was counted before is lost."""
+    with asleep_if_possible(), mock.patch.object(workers_room, "ROWS_MIN", 1):
+        plain = Search(build_join(**JOIN_IN_LITTLE), workers=workers)
+        walked = Search(build_join(**JOIN_IN_LITTLE), workers=workers)
+        walks = 0
+
+        def walk() -> bool:
+            nonlocal walks
+            walks += 1
+            known = walked.found.levels[-2]  # the rows of levels that are done
+            uncounted(walked, lambda: (list(walked.successors(0, known)), walked.lacking(0, known)))
+            return False
+
+        walked.pause = walk
+        plain.run()
+        walked.run()
+
+    assert walks > 10
+    assert plain.found.levels == walked.found.levels
+    assert plain.found.generated == walked.found.generated
+    assert coverage_of(plain) == coverage_of(walked)
 
 
 def written(search: Search) -> int:

@@ -18,8 +18,10 @@ from models.engine.found import Found
 from models.engine.search import Search
 from models.engine.stopping import Limits
 from models.memory import resident_bytes
-from spark_explore import explore
+from spark_explore import explore, handover
 from spark_explore.explore import Plan, auto
+from spark_explore.frontier import Frontier
+from spark_explore.handover import take_over
 from tests.spark_explore.compare import FOUND
 
 
@@ -44,20 +46,36 @@ def tight() -> Limits:
     return Limits(memory_bytes=(resident_bytes() + (16 << 20)) * 32 // 31)
 
 
-@pytest.mark.parametrize("words_max", [2, 0])
+@pytest.mark.parametrize(
+    ("words_max", "workers", "seconds"), [(2, 1, 0), (2, 2, 0), (0, 1, 0), (0, 2, 0), (0, 2, 60)]
+)
 @pytest.mark.usefixtures("_session_of_the_tests")
-def test_what_does_not_fit_is_handed_over(words_max: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_fit_is_handed_over(
+    words_max: int, workers: int, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The local engine stops at the limit; auto goes on, and finds the same.
 
     `words_max`: rows that are wider have numbers for what is under way, and get bits on Spark.
+    `seconds`: between two levels that Spark may go on from; with 60 it is the first alone.
     """
     monkeypatch.setattr(space_room, "WORDS_MAX", words_max)
+    monkeypatch.setattr(handover, "REMEMBER_SECONDS", seconds)
     world = load_world("two-phase-commit", members=8)
     assert "incomplete" == check(world, memory_max_bytes=tight().memory_bytes).result
 
-    report = auto(world, Plan(master="local[2]", limits=tight()))
+    taken_over: list[int] = []
+
+    def noted(*given: Any, **named: Any) -> Frontier:
+        frontier = take_over(*given, **named)
+        taken_over.append(len(frontier.levels))
+        return frontier
+
+    monkeypatch.setattr(explore, "take_over", noted)
+
+    report = auto(world, Plan(master="local[2]", limits=tight(), workers=workers))
 
     assert ("spark", 1_745_408) == (report.engine, report.distinct)
+    assert [True] == [levels == 1 if seconds else levels > 5 for levels in taken_over]
     whole = check(world)
     for name in FOUND:
         assert getattr(whole, name) == getattr(report, name), name
