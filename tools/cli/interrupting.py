@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
-import click
 from attrs import define
+
+from tools.cli.output import error_stream
 
 
 @define
@@ -34,10 +36,19 @@ def interruptible() -> Iterator[Interrupt]:
         if found.asked:
             raise KeyboardInterrupt
         found.asked = True
-        click.echo("\nstopping, to tell what was found; once more ends it at once", err=True)
+        _say("\nstopping, to tell what was found; once more ends it at once\n")
 
     before = signal.signal(signal.SIGINT, stop)
     try:
         yield found
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _say(text: str) -> None:
+    """Write to standard error, whoever is being interrupted in writing to it.
+
+    Python's own stream refuses a second writer: "reentrant call".
+    """
+    with suppress(OSError):
+        os.write(error_stream().fileno(), text.encode())

@@ -1,0 +1,43 @@
+"""Ctrl-C, whenever it comes."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import termios
+import time
+
+WRITES = """
+import sys
+from tools.cli.interrupting import interruptible
+with interruptible() as interrupt:
+    sys.stderr.write("." * (1 << 20))
+    sys.stderr.flush()
+print(interrupt.was_asked())
+"""
+
+
+def waiting(pipe: int) -> int:
+    """Return how many bytes nobody has read yet."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def test_it_may_come_while_a_line_is_written() -> None:
+    """Python's streams may not be written to by whoever interrupts one who writes to them."""
+    buffered = {name: text for name, text in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITES], stdout=-1, stderr=-1, text=True, env=buffered
+    )
+    assert writer.stderr is not None
+    before, full = -1, 0
+    while before < full or full == 0:  # until it can write no more
+        time.sleep(0.2)
+        before, full = full, waiting(writer.stderr.fileno())
+
+    writer.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    out, said = writer.communicate(timeout=60)
+
+    assert (0, "True\n") == (writer.returncode, out), said[-2_000:]
+    assert "stopping, to tell what was found" in said
