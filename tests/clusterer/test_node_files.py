@@ -30,6 +30,7 @@ from joinproto.clusterer.status import Status
 from joinproto.drivers.refused import Refused
 from joinproto.errors import StoreCorrupt
 from tests.tools.running import Run, run_here
+from tools.faults.ports import free_ports
 
 GOOD: dict[str, Any] = {
     "node": '"a"',
@@ -157,7 +158,7 @@ def test_apply_says_what_does_not_answer(tmp_path: Path, run: Run) -> None:
     """Nobody, another protocol, half an answer: clear, and never a crash."""
     config = tmp_path / "c.config"
     config.write_text("[{version, 1}, {nodes, [a]}, {gospel, reset}, {shutdown_timeout, 1}].")
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with socket.create_server(("127.0.0.1", *free_ports(1))) as server:
         port = server.getsockname()[1]
         answers = [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0", b"\0\0\0\x02{}", b"\0\0\0\x02[]"]
 

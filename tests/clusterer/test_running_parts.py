@@ -34,7 +34,7 @@ def test_a_question_that_was_given_up_does_not_answer_the_next_one() -> None:
 
         peering = Peering(send)
         await peering.ask(frozenset("b"), 0.01)
-        second = asyncio.ensure_future(peering.ask(frozenset("b"), 5))
+        second = asyncio.ensure_future(peering.ask(frozenset("b"), 3_600))
         await asyncio.sleep(0)
         peering.told("b", asked[0], None)
         peering.told("b", asked[1], ServiceTold(asked[1], True, 1, {}))
@@ -81,7 +81,7 @@ def test_a_process_that_a_killed_node_left_is_found_without_a_file(tmp_path: Pat
     with subprocess.Popen([sys.executable, *words, str(asked._file)]) as process:
         try:
             # Its words are not there yet in the moment in which it becomes another program.
-            assert asked._until(5, lambda: asked._running() == process.pid)
+            assert asked._until(60, lambda: asked._running() == process.pid)
         finally:
             process.kill()
     assert asked._running() is None

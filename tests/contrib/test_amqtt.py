@@ -25,7 +25,7 @@ paho = pytest.importorskip("paho.mqtt.client", reason="needs paho-mqtt")
 pytest.importorskip("amqtt", reason="needs the extra amqtt")
 pytestmark = pytest.mark.slow
 
-SECONDS = 30
+SECONDS = 120
 
 
 class BrokerNode(Node):

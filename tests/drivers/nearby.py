@@ -1,16 +1,27 @@
-"""Members in this process: real sockets on loopback, real stores, real time."""
+"""Members in this process: real sockets on loopback, real stores, and no hurry.
+
+A loaded machine pauses for seconds. `unhurried` and `PausedClock` keep such a pause from looking
+like a peer that is gone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
+from threading import Lock
 from typing import Any
 
 import anyio
+import pytest
 from attrs import define, field
 
+from joinproto.drivers import door, tcp
 from joinproto.drivers.addresses import Address
+from joinproto.drivers.clock import SystemClock
 from joinproto.drivers.cluster import Cluster
 from joinproto.drivers.network import Network
 from joinproto.drivers.nodata import NoData
@@ -23,8 +34,44 @@ from joinproto.join.view import View
 from joinproto.store.handle import Store, create_store, open_store
 from tools.faults.ports import free_ports
 
-PATIENCE = 30
+PATIENCE = 120
 """Seconds after which a test gives up; none waits for them to pass."""
+NEVER = 3_600.0
+PAUSE_SECONDS_MAX = 0.04
+
+
+@contextmanager
+def unhurried() -> Iterator[None]:
+    """Let a greeting and a farewell take any time, and writes not wait for this machine's disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(door, "GREETING_SECONDS", NEVER)
+        patch.setattr(tcp, "FAREWELL_SECONDS", NEVER)
+        for name in ("fsync", "fdatasync"):
+            patch.setattr(os, name, lambda file: None)
+        yield
+
+
+@define
+class PausedClock:
+    """A clock that stands still while the machine pauses: it goes on in small steps only.
+
+    Otherwise: a, b and c close their cluster, the machine pauses for longer than `patience`
+    before c's answer is read, and a goes on without c.
+    """
+
+    _now: float = 0.0
+    _asked: float = field(factory=time.monotonic)
+    _lock: Lock = field(factory=Lock)
+
+    def now(self) -> float:
+        with self._lock:
+            asked = time.monotonic()
+            self._now += min(asked - self._asked, PAUSE_SECONDS_MAX)
+            self._asked = asked
+            return self._now
+
+    def epoch_ms(self) -> int:
+        return SystemClock().epoch_ms()
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -41,6 +88,7 @@ class Place:
     name: str
     top: Path
     ports: dict[str, int]
+    clock: PausedClock
     wait_for: int = 2
     more: dict[str, Any] = field(factory=dict)
     network: dict[str, Any] = field(factory=dict)
@@ -53,7 +101,7 @@ class Place:
             member=self.name,
             electors=frozenset("abc"),
             wait_for=self.wait_for,
-            patience=0.2,
+            patience=0.4,
             heartbeat=0.1,
             **self.more,
         )
@@ -68,7 +116,13 @@ class Place:
             self.store = create_store(path, StoreRecord(store_id=token_hex(8)), member=self.name)
         self.transport = TcpTransport(network(self.name, self.ports, **self.network))
         service = NoData(self._opened, self._closed)
-        return Host(store=self.store, transport=self.transport, service=service, transfer=service)
+        return Host(
+            store=self.store,
+            transport=self.transport,
+            service=service,
+            transfer=service,
+            clock=self.clock,
+        )
 
     def cluster(self) -> Cluster:
         return Cluster(self.config(), self.host())
@@ -89,7 +143,7 @@ def network(name: str, ports: dict[str, int], **more: Any) -> Network:
     settings: dict[str, Any] = {
         "cluster_name": "cluster",
         "electors": frozenset("abc"),
-        "silence": 1.0,
+        "silence": NEVER,
         "listen": Address("127.0.0.1", ports[name]),
         "addresses": {one: Address("127.0.0.1", port) for one, port in ports.items()},
     }
@@ -99,4 +153,5 @@ def network(name: str, ports: dict[str, int], **more: Any) -> Network:
 def places(top: Path, names: Iterable[str] = "abc", **more: Any) -> dict[str, Place]:
     names = list(names)
     ports = dict(zip(names, free_ports(len(names)), strict=True))
-    return {name: Place(name, top, ports, more=dict(more)) for name in names}
+    clock = PausedClock()
+    return {name: Place(name, top, ports, clock, more=dict(more)) for name in names}

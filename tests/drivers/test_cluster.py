@@ -75,7 +75,7 @@ async def test_stop_comes_back_although_nobody_is_there_to_agree(tmp_path: Path)
         async with running(three["b"], three["c"]) as others:
             await all_active([a, *others])
 
-        ended = await a.stop(timeout=0.2)
+        ended = await a.stop(timeout=PATIENCE)
 
         assert Stop(is_clean=False) == ended
         assert not a.is_active
@@ -143,7 +143,12 @@ async def test_a_disk_that_hangs_does_not_hold_up_the_loop(tmp_path: Path) -> No
     """Small writes are waited for a moment; then others have their turn."""
     place = places(tmp_path)["a"]
     done: list[str] = []
-    disk = threading.Event()
+    hangs, disk = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        hangs.set()
+        done.append(f"hung: {disk.wait(PATIENCE)}")
+
     cluster = place.cluster()
     worker = Worker.of(cluster)
     async with cluster as a:
@@ -151,20 +156,21 @@ async def test_a_disk_that_hangs_does_not_hold_up_the_loop(tmp_path: Path) -> No
             worker.todo.append(what)
             await a.call(lambda: None)
         await until(lambda: len(done) == 2)
+        assert ["brief", "long"] == done
 
         for _ in range(2):
-            worker.todo.append(Brief(lambda: done.append(f"hung: {disk.wait(PATIENCE)}")))
+            done.clear()
+            worker.todo.append(Brief(hang))
             a.nudge()
-            with anyio.fail_after(PATIENCE / 2):
-                for _ in range(20):
-                    await anyio.sleep(0.01)
-            assert "brief" == done[-1] or "long" == done[-1]
+            await until(hangs.is_set)
+            assert [] == done
             worker.todo.append(Brief(lambda: done.append("brief")))
             disk.set()
-            await until(lambda: done[-1] == "brief")
+            await until(lambda: len(done) == 2)
+            assert ["hung: True", "brief"] == done
             disk.clear()
+            hangs.clear()
     place.close()
-    assert ["brief", "long", *(2 * ["hung: True", "brief"])] == done
 
 
 @pytest.mark.parametrize("is_brief", [True, False])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from attrs import evolve
 from cryptography.hazmat.primitives import serialization
 
+from joinproto.drivers import door, link, tcp
 from joinproto.drivers.addresses import Address, dials
 from joinproto.drivers.door import STRANGERS_MAX
 from joinproto.drivers.ports import Came, Channel, Down, Item, Up
@@ -79,35 +81,65 @@ async def test_messages_arrive_whole_and_in_order() -> None:
         assert Came("b", Channel.MEMBER, b"back") == await a.next()
 
 
-async def test_what_is_sent_in_one_step_goes_in_one_piece_with_the_flush() -> None:
+async def test_what_is_sent_in_one_step_goes_in_one_piece_with_the_flush(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pieces: list[bytes] = []
+
+    def noted(pipe: Any, data: bytes) -> None:
+        pieces.append(data)
+        write(pipe, data)
+
     async with anyio.create_task_group() as tasks, running(tasks, *two()) as (a, b):
         await a.next(), await b.next()
+        kind = type(a.transport._links["b"].pipe)
+        write = kind.write
+        monkeypatch.setattr(kind, "write", noted)
         a.transport.gather()
         for number in range(3):
             a.transport.send("b", Channel.HOST, b"%d" % number)
-        with anyio.move_on_after(0.1):
-            assert await b.next() is None, "it waits for the flush"
+        assert [] == pieces, "they wait for the flush"
 
         a.transport.flush()
 
+        assert 1 == len(pieces)
         for number in range(3):
             assert Came("a", Channel.HOST, b"%d" % number) == await b.next()
         a.transport.send("b", Channel.HOST, b"at once again")
         assert Came("a", Channel.HOST, b"at once again") == await b.next()
 
 
-async def test_a_peer_that_floods_waits_for_itself_and_nothing_is_lost() -> None:
+class Time:
+    """Stands in the place of `time`: goes on when the test says so.  `asked`: how often it was."""
+
+    def __init__(self) -> None:
+        self.now = time.monotonic()
+        self.asked = 0
+
+    def monotonic(self) -> float:
+        self.asked += 1
+        return self.now
+
+
+async def test_a_peer_that_floods_waits_for_itself_and_nothing_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The member takes nothing for longer than `silence`, and its peer is not silent."""
+    clock = Time()
+    monkeypatch.setattr(link, "time", clock)
     first, second = two(silence=0.3)
     async with anyio.create_task_group() as tasks, running(tasks, first, second) as (a, b):
         await a.next(), await b.next()
         texts = [b"%d " % number + bytes(1_000) for number in range(500)]
         for text in texts:
             a.transport.send("b", Channel.HOST, text)
+        await until(lambda: bool(b.transport._links["a"]._late))
         for _ in range(10):
-            await anyio.sleep(0.06)
+            clock.now += 0.2
             b.transport.send("a", Channel.HOST, b"alive")
-            a.transport.send("b", Channel.HOST, b"alive")
+            assert Came("b", Channel.HOST, b"alive") == await a.next()
+        enough = clock.asked + 10
+        await until(lambda: clock.asked > enough)  # both ends look at the time, again and again
 
         heard = [await b.next() for _ in texts]
 
@@ -126,16 +158,35 @@ async def test_what_is_said_before_a_farewell_arrives() -> None:
         assert Down("a") == await b.next()
 
 
-async def test_who_has_said_farewell_does_not_call_again() -> None:
+def under_way(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
+    """Return a list of the peers for which this method of a transport runs at present."""
+    peers: list[str] = []
+    plain = getattr(TcpTransport, name)
+
+    async def method(transport: TcpTransport, peer: str, *more: Any) -> None:
+        peers.append(peer)
+        try:
+            await plain(transport, peer, *more)
+        finally:
+            peers.remove(peer)
+
+    monkeypatch.setattr(TcpTransport, name, method)
+    return peers
+
+
+async def test_who_has_said_farewell_does_not_call_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others would take it for a member that comes back."""
+    called = under_way(monkeypatch, "_keep_calling")
     async with anyio.create_task_group() as tasks, running(tasks, *two()) as (a, b):
         await a.next(), await b.next()
+        assert called == ["b"]
 
         await a.transport.farewell()
 
         assert Down("a") == await b.next()
-        with anyio.move_on_after(0.5):
-            assert await b.next() is None, "nothing more"
+        await until(lambda: called == [])
+        with pytest.raises(anyio.WouldBlock):
+            b.heard.receive_nowait()
 
 
 async def test_a_member_comes_back_and_is_found() -> None:
@@ -283,11 +334,19 @@ async def greeted(port: int) -> tuple[Session, anyio.abc.ByteStream]:
 
 
 async def test_a_proved_peer_that_speaks_garbage_is_dropped_and_may_come_again(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not at once: whoever has its name is refused for a moment."""
+    clock = Time()
+    monkeypatch.setattr(door, "time", clock)
     _, second = two()
+
+    async def wait_until_refused() -> None:
+        await until(lambda: "'a' said what no member says a moment ago" in caplog.text)
+        clock.now += door.PUNISHED_SECONDS
+
     async with anyio.create_task_group() as tasks, running(tasks, second) as (b,):
+        tasks.start_soon(wait_until_refused)
         for _ in range(2):
             with anyio.fail_after(PATIENCE):
                 session, stream = await greeted(second.listen.port)
@@ -516,32 +575,32 @@ def test_addresses_are_read_and_written(text: str, is_loopback: bool) -> None:
     assert (text, is_loopback) == (str(Address.parse(text)), Address.parse(text).is_loopback)
 
 
-def taken(door: socket.socket) -> int:
+def taken(entry: socket.socket) -> int:
     """Return how many have called since the last time."""
     calls = 0
     with suppress(BlockingIOError):
         while True:
-            door.accept()[0].close()
+            entry.accept()[0].close()
             calls += 1
     return calls
 
 
-async def test_who_is_forgotten_is_called_no_more() -> None:
+async def test_who_is_forgotten_is_called_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """And by one only, where he is found again."""
+    called = under_way(monkeypatch, "_call_found")
+    monkeypatch.setattr(tcp, "BACKOFF_SECONDS", (0.01, 0.01))
     guest = evolve(two()[0], member="y", addresses={})
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        door.setblocking(False)
-        address = Address("127.0.0.1", door.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as entry:
+        entry.setblocking(False)
+        address = Address("127.0.0.1", entry.getsockname()[1])
         async with anyio.create_task_group() as tasks, running(tasks, guest) as (a,):
             for _ in range(5):
                 a.transport.call("z", address)
                 a.transport.forget("z")
+            assert 0 == taken(entry)
             a.transport.call("z", address)
-            await anyio.sleep(1.0)
-            assert 1 == taken(door)
+            await until(lambda: called == ["z"] and taken(entry) > 0)
+            await until(lambda: taken(entry) > 0)  # as long as it is refused it calls again
 
             a.transport.forget("z")
-            await anyio.sleep(1.0)
-            taken(door)
-            await anyio.sleep(2.0)
-            assert 0 == taken(door)
+            await until(lambda: taken(entry) >= 0 and called == [])

@@ -29,6 +29,8 @@ def test_three_members_live_in_threads_and_leave_none_behind(tmp_path: Path) -> 
 
     assert [Outcome.FOUNDED] * 3 == outcomes
     assert [Stop(is_clean=True)] * 3 == ended
+    for thread in set(threading.enumerate()) - before:
+        thread.join(PATIENCE)  # it was told to end, and may not have had its turn
     assert set() == set(threading.enumerate()) - before
 
 

@@ -1,5 +1,6 @@
 """Real processes: killed while they write, and in each other's way."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -7,27 +8,21 @@ import sys
 import time
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
 from joinproto.errors import MisuseError, StoreInUse, StoreWriteFailed
+from joinproto.store import lock
 from joinproto.store.handle import create_store, open_store
 from joinproto.store.inspection import inspect
-from joinproto.store.lock import LOCK, LockState
+from joinproto.store.lock import LOCK, PAUSE_SECONDS, TRIES, LockState
 from joinproto.store.slots import ROOM
 from tests.store.records import life
 from tests.store.writer import number_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LIFE = life()
-
-LOOKING = """
-import fcntl, sys, time
-file = open(sys.argv[1])
-fcntl.flock(file, fcntl.LOCK_SH)
-print("looks", flush=True)
-time.sleep(0.03)
-"""
 
 
 def writer(path: Path, *words: str) -> "subprocess.Popen[bytes]":
@@ -105,19 +100,26 @@ def test_a_second_opening_in_the_same_process_is_refused(tmp_path: Path) -> None
     open_store(tmp_path).close()
 
 
-def test_whoever_looks_is_not_in_the_way_of_who_opens(tmp_path: Path) -> None:
+def test_whoever_looks_is_not_in_the_way_of_who_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An inspection has the lock for a moment; the opening tries again."""
     create_store(tmp_path, LIFE[0], member="a").close()
-    looking = subprocess.Popen(
-        [sys.executable, "-c", LOOKING, str(tmp_path / ROOM / LOCK)],
-        stdout=subprocess.PIPE,
-    )
-    assert looking.stdout is not None
-    looking.stdout.readline()
+    pauses: list[float] = []
+    with (tmp_path / ROOM / LOCK).open() as looking:
+        # As another process has it: the kernel's lock is of the open file.
+        fcntl.flock(looking, fcntl.LOCK_SH)
 
-    open_store(tmp_path).close()
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == TRIES - 1:
+                fcntl.flock(looking, fcntl.LOCK_UN)
 
-    looking.communicate()
+        monkeypatch.setattr(lock, "time", SimpleNamespace(sleep=pause))
+
+        open_store(tmp_path).close()
+
+    assert [PAUSE_SECONDS] * (TRIES - 1) == pauses
 
 
 def test_a_child_does_not_write_what_its_parent_opened(tmp_path: Path) -> None:

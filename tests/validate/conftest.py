@@ -18,7 +18,7 @@ from joinproto.join.view import View
 from joinproto.log.disk import open_disk
 from joinproto.log.journal import Frame
 from joinproto.log.replicated import ReplicatedLog
-from tests.drivers.nearby import PATIENCE, network, places, until
+from tests.drivers.nearby import PATIENCE, network, places, unhurried, until
 
 
 class Quiet:
@@ -43,6 +43,7 @@ async def live(top: Path) -> None:
                 transport=TcpTransport(network(name, place.ports)),
                 service=log,
                 transfer=log,
+                clock=place.clock,
                 events=FileLog.create(top / "events" / f"{name}-{token_hex(4)}.jsonl"),
             )
             cluster = Cluster(place.config(), host, record=disk.record)
@@ -65,6 +66,7 @@ async def live(top: Path) -> None:
 def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder with the logs of two lives; tests copy what they change."""
     top = tmp_path_factory.mktemp("life")
-    for _ in range(2):
-        anyio.run(live, top)
+    with unhurried():
+        for _ in range(2):
+            anyio.run(live, top)
     return top / "events"

@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 STEP = 0.02
 CLOCK = "clock"
 SECRET = "secret"
+PATIENCE = 120.0
+"""Seconds after which a wait fails; on a loaded machine a start takes ten."""
 
 
 @define
@@ -108,7 +110,7 @@ class Node:
         self.signal(signal.SIGKILL)
         self.wait()
 
-    def wait(self, seconds: float = 30) -> int:
+    def wait(self, seconds: float = PATIENCE) -> int:
         """Return the exit code, once it has ended."""
         assert self.process is not None
         return self.process.wait(seconds)
@@ -224,7 +226,7 @@ class Fleet:
 
     # -- waiting -------------------------------------------------------------------------------
 
-    def wait_active(self, names: Iterable[str] | None = None, seconds: float = 30) -> None:
+    def wait_active(self, names: Iterable[str] | None = None, seconds: float = PATIENCE) -> None:
         """Return when these serve clients, all in one view; raises with what they said."""
         asked = list(self.nodes if names is None else names)
 
@@ -245,7 +247,7 @@ class Fleet:
 
 
 def until(
-    holds: Callable[[], bool], seconds: float = 30, why: Callable[[], str] = lambda: "waited"
+    holds: Callable[[], bool], seconds: float = PATIENCE, why: Callable[[], str] = lambda: "waited"
 ) -> float:
     """Return as soon as it holds, and after how many seconds; raises `JoinprotoError`."""
     began = time.monotonic()

@@ -1,42 +1,34 @@
 """Free ports on loopback, below those that the system gives to outgoing connections.
 
 A node that is down for a moment must find its port free again, so each process takes ports from
-blocks of its own: a lock, held as long as the process runs, says whose a block is.
+blocks of its own: a block is held by the process that has bound its first port.
 """
 
 from __future__ import annotations
 
-import fcntl
 import random
 import socket
-import tempfile
 from collections.abc import Iterator
-from io import TextIOWrapper
-from pathlib import Path
 
 FIRST, LAST = 15_000, 32_000
 BLOCK = 50
 
-_locks: list[TextIOWrapper] = []  # held by being open
+_held: list[socket.socket] = []  # as long as this process runs
 
 
 def _ports() -> Iterator[int]:
-    """Yield ports of our own that nobody else listens on."""
+    """Yield ports of our own on which no other process listens."""
     blocks = list(range(FIRST, LAST, BLOCK))
     random.shuffle(blocks)
     for block in blocks:
-        path = Path(tempfile.gettempdir()) / f"joinproto-ports-{block}"
+        one = socket.socket()
         try:
-            lock = path.open("a")
+            one.bind(("127.0.0.1", block))
         except OSError:
-            continue  # another user's
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
+            one.close()
             continue
-        _locks.append(lock)
-        yield from (port for port in range(block, block + BLOCK) if _is_free(port))
+        _held.append(one)
+        yield from filter(_is_free, range(block + 1, block + BLOCK))
     raise OSError("no ports are left")
 
 
