@@ -84,7 +84,6 @@ def test_a_bound_on_seconds_ends_the_search_as_incomplete() -> None:
 
     assert "incomplete" == report.result
     assert "the limit of 0.2 seconds" == report.stopped_by
-    assert report.seconds < 20
 
 
 def test_a_bound_on_seconds_is_of_all_that_was_begun_anew(

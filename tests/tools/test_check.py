@@ -358,7 +358,7 @@ def test_a_reader_that_goes_away_is_no_violation() -> None:
     process.stderr.close()
 
     assert 141 == process.wait(timeout=300)
-    assert "" == said
+    assert "" == Done(141, "", said).remarks
 
 
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&-", "2>&-"])
