@@ -346,7 +346,7 @@ def test_the_first_ctrl_c_ends_a_search_with_its_report(tmp_path: Path) -> None:
         assert row, "it ended by itself"
 
     running.send_signal(signal.SIGINT)
-    out, _ = running.communicate(timeout=60)
+    out, _ = running.communicate(timeout=300)
 
     report = json.loads(out)
     assert 3 == running.returncode
