@@ -299,11 +299,13 @@ def _typed(words: list[str], text: str) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(status), said.decode()
 
 
-def test_the_operator_types_the_name_of_the_cluster(tmp_path: Path) -> None:
+def test_the_operator_types_the_name_of_the_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Shows what changes, asks for the cluster's name; 8: declined."""
     paths = [str(path) for path in _three(tmp_path)]
     plan = str(tmp_path / "plan.json")
-    assert 0 == run_apart("recover", "plan", *paths, "-o", plan).code
+    assert 0 == ask(capsys, "plan", *paths, "-o", plan).code
 
     declined, _ = _typed(["apply", plan], "yes")
     agreed, said = _typed(["apply", plan], "cluster")
