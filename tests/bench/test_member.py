@@ -39,16 +39,24 @@ def test_a_life_goes_from_the_founding_to_the_orderly_shutdown() -> None:
     assert len(cluster.seconds) > 100
 
 
-def test_a_round_costs_what_was_promised() -> None:
-    """At most 300 microseconds in the median, and 1 MiB for a member that just began."""
-    found = member.measure(lives=2, rounds=300)
+def test_a_member_takes_the_memory_that_was_promised() -> None:
+    """1 MiB for a member that just began; what a round takes, the benchmark tells."""
+    found = member.measure(lives=1, rounds=1)
 
-    # Five times as much: others use the machine, too.  The benchmark tells the number.
-    assert 0 < found.round_us < 5 * report.ROUND_MICROSECONDS_MAX
-    # A slow machine is slow for both.
-    assert found.ratio < 4
     assert 0 < found.young_bytes < report.MEMBER_BYTES_MAX
     assert found.old_bytes > found.young_bytes
+    assert found.round_us > 0
+
+
+@pytest.mark.slow
+def test_a_round_costs_what_was_promised() -> None:
+    """At most 300 microseconds in the median."""
+    found = member.measure(lives=2, rounds=300)
+
+    # Five times as much: others use the machine, too.
+    assert found.round_us < 5 * report.ROUND_MICROSECONDS_MAX
+    # A slow machine is slow for both.
+    assert found.ratio < 4
 
 
 def test_the_cost_is_told_beside_the_promise() -> None:

@@ -159,12 +159,13 @@ def test_the_plain_search_counts_right() -> None:
 
 
 @pytest.mark.usefixtures("no_spin")
+@pytest.mark.parametrize("member", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_command_writes_three_files_and_ends_with_0(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, member: bool
 ) -> None:
     """`python -m tools.bench --quick --sizes 4 --out FOLDER`."""
     own = stand_in(tmp_path)
-    monkeypatch.setattr(command, "Plan", lambda **given: Plan(**given, own=own))
+    monkeypatch.setattr(command, "Plan", lambda **given: Plan(**given, own=own, member=member))
 
     done = CliRunner().invoke(
         command.main, ["--quick", "--sizes", "4", "--out", str(tmp_path / "out")]

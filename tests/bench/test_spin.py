@@ -40,10 +40,9 @@ def search(
     return spin.read(measure(command).stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["bfs", "dfs"])
-@pytest.mark.parametrize(
-    "members", [3, *(pytest.param(size, marks=pytest.mark.slow) for size in (4, 5))]
-)
+@pytest.mark.parametrize("members", [3, 4, 5])
 def test_spin_finds_exactly_the_same_space(tmp_path: Path, members: int, way: spin.Search) -> None:
     """A peer that searched less would look faster."""
     need_spin()
@@ -69,8 +68,9 @@ def test_with_the_masks_for_more_than_eight_the_space_is_the_same(tmp_path: Path
     assert 0 == found.errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["bfs", "dfs"])
-@pytest.mark.parametrize("members", [3, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("members", [3, 5])
 def test_a_commit_with_a_vote_missing_is_found(
     tmp_path: Path, members: int, way: spin.Search
 ) -> None:
@@ -83,6 +83,7 @@ def test_a_commit_with_a_vote_missing_is_found(
     assert not found.is_complete
 
 
+@pytest.mark.slow
 def test_breadth_first_the_wrong_model_fails_in_the_fewest_steps(tmp_path: Path) -> None:
     """Two prepare, two votes are heard, commit, one obeys; the third aborts: seven steps."""
     need_spin()
@@ -92,8 +93,9 @@ def test_breadth_first_the_wrong_model_fails_in_the_fewest_steps(tmp_path: Path)
     assert 7 == found.depth_steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["bfs", "dfs"])
-@pytest.mark.parametrize("members", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("members", [2, 3])
 def test_spin_finds_the_space_of_founding_by_paxos(
     tmp_path: Path, members: int, way: spin.Search
 ) -> None:

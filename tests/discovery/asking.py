@@ -1,4 +1,4 @@
-"""Short words for tests with real sockets: one client, one question, one answer."""
+"""Short words for tests of clients: one client, one question, one answer."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import anyio
-from attrs import evolve
+from attrs import define, evolve
 
 from joinproto.discovery.clients.http import Http
 from joinproto.discovery.clients.perform import Exchange
 from joinproto.discovery.clients.port import Port, Served
 from joinproto.discovery.contract import Backend
 from joinproto.discovery.exchange import Broken, Request, Response
+from tools.boots.recorded import Recorded, written
 
 R = TypeVar("R")
 
@@ -26,17 +27,40 @@ def hurried(exchange: Exchange, seconds: float) -> Exchange:
     return asked
 
 
+@define(eq=False)
+class Patient(Http):
+    """Gives each request a minute: a busy machine needs more than the 2.25 s of Consul."""
+
+    async def exchange(self, request: Request) -> Response | Broken:
+        return await Http.exchange(self, evolve(request, seconds=max(request.seconds, 60.0)))
+
+
+def directly(state: Recorded, seconds: float = 0.01) -> Exchange:
+    """Return an exchange with a server in this process: no sockets, so time may be virtual."""
+
+    async def asked(request: Request) -> Response | Broken:
+        headers = {one.name.lower(): one.value for one in request.headers}
+        await anyio.sleep(seconds / 2)
+        status, tree = state.asked(request.method, request.target, headers, request.body)
+        await anyio.sleep(seconds / 2)
+        return Response(status=status, body=written(tree), took=seconds)
+
+    return asked
+
+
 def ask(
     backend: Backend,
     question: Callable[[Port], Awaitable[R]],
     *,
     http: Http | None = None,
-    seconds: float = 30.0,
+    seconds: float | None = None,
 ) -> R:
     """Ask one question of a backend, by a client of its own."""
 
     async def asked() -> R:
-        async with http or Http() as client:
-            return await question(Served(backend, hurried(client.exchange, seconds)))
+        client = http or (Patient() if seconds is None else Http())
+        async with client:
+            exchange = client.exchange if seconds is None else hurried(client.exchange, seconds)
+            return await question(Served(backend, exchange))
 
     return anyio.run(asked)

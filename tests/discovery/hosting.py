@@ -1,12 +1,11 @@
 """Two hosts in one process: members of the join protocol whose register is a real server.
 
 Messages go from queue to queue, and may be cut; stores are kept in memory and outlive a kill; time
-is the machine's.
+is the event loop's.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from functools import partial
 
@@ -61,13 +60,12 @@ class Cluster:
         )
         record = self.records.get(name, record)
         reach = frozenset(() if self.cut else self.hosts)
-        member = Member.start(
-            time.monotonic(), config, record, seed=f"{name}-{time.monotonic_ns()}", in_reach=reach
-        )
+        now = anyio.current_time()
+        member = Member.start(now, config, record, seed=f"{name}-{now}", in_reach=reach)
         host = Host(self, name, member)
         for other in self.hosts.values():
             if not self.cut:
-                other.does(partial(other.member.peer_up, time.monotonic(), name))
+                other.does(partial(other.member.peer_up, anyio.current_time(), name))
         self.hosts[name] = host
         self.group.start_soon(host.run)
         return host
@@ -76,7 +74,7 @@ class Cluster:
         """End a host at once, as kill -9 does; its store stays."""
         self.hosts.pop(name).ended = True
         for other in self.hosts.values():
-            other.does(partial(other.member.peer_down, time.monotonic(), name))
+            other.does(partial(other.member.peer_down, anyio.current_time(), name))
 
     def cuts(self, cut: bool) -> None:
         """Cut the two from each other, or let them meet again."""
@@ -85,7 +83,7 @@ class Cluster:
             for other in self.hosts:
                 if other != one.name:
                     change = one.member.peer_down if cut else one.member.peer_up
-                    one.does(partial(change, time.monotonic(), other))
+                    one.does(partial(change, anyio.current_time(), other))
 
     @property
     def serving(self) -> dict[str, str]:
@@ -119,12 +117,12 @@ class Host:
                 self.deeds.pop(0)()
                 continue
             due = self.member.deadline
-            wait = 1.0 if due is None else max(0.0, due - time.monotonic())
+            wait = 1.0 if due is None else max(0.0, due - anyio.current_time())
             self.wake = anyio.Event()
             with anyio.move_on_after(wait):
                 await self.wake.wait()
-            if due is not None and time.monotonic() >= due and not self.ended:
-                self.member.tick(time.monotonic())
+            if due is not None and anyio.current_time() >= due and not self.ended:
+                self.member.tick(anyio.current_time())
 
     # -- the ports ------------------------------------------------------------------------------
 
@@ -141,7 +139,7 @@ class Host:
             if other is not None and not self.cluster.cut:
                 message = decode(encode(sent.message))
                 receive = other.member.receive
-                other.does(partial(receive, time.monotonic(), self.name, message))
+                other.does(partial(receive, anyio.current_time(), self.name, message))
 
     def see(self, event: Event) -> None:
         del event
@@ -153,7 +151,7 @@ class Host:
                 self.cluster.served.setdefault(str(view.id), set()).add(self.name)
             case StartUpdate():
                 source = self.cluster.hosts[action.source].member.record.position
-                done = partial(self.member.update_done, time.monotonic(), source)
+                done = partial(self.member.update_done, anyio.current_time(), source)
                 self.does(done)
             case CompareAndSet(parent, view):
                 self.cluster.group.start_soon(self._sets, parent, view)
@@ -167,13 +165,13 @@ class Host:
             return
         found = await self.cluster.successors.chosen(parent, view)
         if found is not None:
-            self.does(partial(self.member.register_says, time.monotonic(), found))
+            self.does(partial(self.member.register_says, anyio.current_time(), found))
 
     async def _reads(self, parent: ViewId, asked: float) -> None:
         if self.name in self.cluster.unregistered:
             return
         found = await self.cluster.successors.successor(parent)
         if isinstance(found, NoSuccessor):
-            self.does(partial(self.member.register_free, time.monotonic(), parent, asked))
+            self.does(partial(self.member.register_free, anyio.current_time(), parent, asked))
         elif found is not None:
-            self.does(partial(self.member.register_says, time.monotonic(), found))
+            self.does(partial(self.member.register_says, anyio.current_time(), found))

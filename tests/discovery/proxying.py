@@ -32,7 +32,7 @@ class Proxy:
             first, _, rest = head.partition(b"\r\n")
             self.asked.append(first.decode())
             self.headers.append(rest.decode())
-            with socket.create_connection(("127.0.0.1", self.to), timeout=10) as server:
+            with socket.create_connection(("127.0.0.1", self.to), timeout=60) as server:
                 if first.startswith(b"CONNECT"):
                     connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
                 else:
@@ -44,7 +44,7 @@ class Proxy:
 
 def _piped(one: socket.socket, other: socket.socket) -> None:
     while True:
-        for ready in select.select([one, other], [], [], 10)[0]:
+        for ready in select.select([one, other], [], [], 60)[0]:
             data = ready.recv(65536)
             if not data:
                 return

@@ -74,7 +74,7 @@ class Rude:
 
     def _one(self, connection: socket.socket) -> None:
         with connection, suppress(OSError):
-            connection.settimeout(10)
+            connection.settimeout(60)
             data = connection.recv(65536)
             self.requests.append(data.split(b"\r\n")[0].decode("latin-1"))
             self._answer(connection)
@@ -90,14 +90,14 @@ class Rude:
         elif manner is Manner.NO_HTTP:
             connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
         elif manner is Manner.HANGS:
-            self._ends.wait(30)
+            self._ends.wait()
         elif manner is Manner.RESETS:
             linger = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         elif manner in (Manner.HALF, Manner.STALLS):
             connection.sendall(_answer(200, b"[]" + b" " * 98)[:-50])
             if manner is Manner.STALLS:
-                self._ends.wait(30)
+                self._ends.wait()
         elif manner is Manner.HUGE:
             connection.sendall(b"HTTP/1.1 200 x\r\nContent-Length: 99999999\r\n\r\n")
             for _ in range(200):

@@ -28,7 +28,7 @@ from tools.boots.recorded import ConsulServer, serving
 from tools.faults.ports import free_ports
 
 pytestmark = pytest.mark.slow
-WITHIN = 30.0
+WITHIN = 120.0
 
 
 def boots(*words: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Consul or Kubernetes do.
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,13 +22,21 @@ from joinproto.discovery.clients.port import Served
 from joinproto.discovery.consul import ConsulBackend
 from joinproto.discovery.consul_settings import Consul
 from joinproto.discovery.contract import Done, Held, Variant
+from joinproto.discovery.exchange import Broken, Request, Response
 from joinproto.discovery.k8s import EndpointsBackend, K8s
 from joinproto.discovery.lint import Given
 from joinproto.discovery.releases import release
 from joinproto.errors import EnvironmentProblem
-from tests.discovery.asking import ask
+from tests.discovery.asking import Patient, ask, directly, hurried
 from tests.discovery.rude import Manner, rude
+from tests.virtual import VIRTUAL
 from tools.boots.recorded import Answer, ConsulServer, K8sServer, serving
+
+
+@pytest.fixture(autouse=True)
+def _short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The conformance suite waits this long for a lock that it does not get."""
+    monkeypatch.setattr("joinproto.discovery.clients.conformance.LOCK_WAIT", 0.5)
 
 
 @pytest.fixture
@@ -46,14 +54,14 @@ def node(state: ConsulServer, name: str, variant: Variant = Variant.OURS) -> Con
         host="127.0.0.1",
         port=state.port,
         svc_addr=name.partition("@")[2],
-        lock_timeout=5,
+        lock_timeout=60,
     )
     return ConsulBackend(about)
 
 
 def test_a_server_of_the_recorded_shapes_conforms(consul: ConsulServer) -> None:
     """The conformance suite, over real sockets."""
-    done = conformance(f"consul+http://127.0.0.1:{consul.port}")
+    done = conformance(f"consul+http://127.0.0.1:{consul.port}", Patient)
 
     assert [] == [one for one in done.checks if not one.holds]
     assert 15 < len(done.checks)
@@ -72,7 +80,7 @@ class Forgetful(ConsulServer):
 def test_a_server_that_forgets_does_not_conform() -> None:
     """A suite that cannot fail shows nothing."""
     with serving(state := Forgetful()):
-        done = conformance(f"consul+http://127.0.0.1:{state.port}")
+        done = conformance(f"consul+http://127.0.0.1:{state.port}", Patient)
 
     assert not done.conforms
     wrong = {one.name for one in done.checks if not one.holds}
@@ -89,7 +97,7 @@ def test_a_server_that_is_down_is_not_judged() -> None:
         conformance(f"etcd3+http://127.0.0.1:{server.port}")
 
     with rude(Manner.GARBAGE) as server:
-        done = conformance(f"etcd3+http://127.0.0.1:{server.port}")
+        done = conformance(f"etcd3+http://127.0.0.1:{server.port}", Patient)
 
     assert not any(one.holds for one in done.checks)
 
@@ -129,13 +137,21 @@ def test_a_forgotten_record_is_written_again(consul: ConsulServer) -> None:
     assert Done() == ask(ours, lambda port: port.keep_alive())
 
 
-def test_the_wait_for_a_lock_ends_when_it_is_given_back(consul: ConsulServer) -> None:
-    """The blocking read answers as soon as the key changes; real fails after 2250 ms."""
-    one, two = node(consul, "rabbit@a"), node(consul, "rabbit@b")
+class Endless(threading.Condition):
+    """A server's lock with which a blocking read ends when a key changes, never by its time."""
 
-    async def story() -> tuple[Held | Failed | None, float]:
-        async with Http() as http:
-            first, second = Served(one, http.exchange), Served(two, http.exchange)
+    def wait(self, timeout: float | None = None) -> bool:
+        del timeout
+        return super().wait()
+
+
+def test_the_wait_for_a_lock_ends_when_it_is_given_back() -> None:
+    """The blocking read answers as soon as the key changes; real fails after 2250 ms."""
+    consul = ConsulServer(lock=Endless())
+
+    async def story() -> list[Held | Failed]:
+        async with Patient() as http:
+            first, second = (Served(node(consul, f"rabbit@{it}"), http.exchange) for it in "ab")
             held = await first.lock()
             assert isinstance(held, Held)
             got: list[Held | Failed] = []
@@ -143,28 +159,40 @@ def test_the_wait_for_a_lock_ends_when_it_is_given_back(consul: ConsulServer) ->
             async def waits() -> None:
                 got.append(await second.lock())
 
-            began = time.monotonic()
             async with anyio.create_task_group() as group:
                 group.start_soon(waits)
-                await anyio.sleep(0.5)
+                # The server is a thread, and tells nobody of what it was asked.
+                while not any("index=" in at for _, at, _ in consul.seen):  # noqa: ASYNC110
+                    await anyio.sleep(0.01)
                 assert [] == got
                 await first.unlock(held)
-            return got[0], time.monotonic() - began
+            return got
 
-    got, took = anyio.run(story)
+    with serving(consul):
+        (got,) = anyio.run(story)
     assert isinstance(got, Held)
-    assert 0.5 <= took < 4
     assert 1 == len(consul.sessions)
 
 
 def test_real_leaves_its_session_behind(consul: ConsulServer) -> None:
     """Lock wait capped by the HTTP timeout, sessions leak (consul#30); ours takes it back."""
-    holder = node(consul, "rabbit@a")
-    assert isinstance(ask(holder, lambda port: port.lock()), Held)
-    real, ours = node(consul, "rabbit@b", Variant.REAL), node(consul, "rabbit@c")
-    for one, left in ((real, 2), (ours, 2)):
-        assert isinstance(ask(one, lambda port: port.lock(), seconds=0.5), Failed)
-        assert left == len(consul.sessions)
+
+    async def story() -> None:
+        async with Http() as http, Patient() as patient:
+            short = hurried(http.exchange, 0.5)
+
+            async def exchange(request: Request) -> Response | Broken:
+                return await (short if "index=" in request.target else patient.exchange)(request)
+
+            def at(name: str, variant: Variant = Variant.OURS) -> Served:
+                return Served(node(consul, name, variant), exchange)
+
+            assert isinstance(await at("rabbit@a").lock(), Held)
+            for one in (at("rabbit@b", Variant.REAL), at("rabbit@c")):
+                assert isinstance(await one.lock(), Failed)
+                assert 2 == len(consul.sessions)
+
+    anyio.run(story)
 
 
 # -- Kubernetes -------------------------------------------------------------------------------
@@ -184,56 +212,55 @@ def test_endpoints_are_listed_and_a_wrong_token_is_an_error() -> None:
         assert 1 == len(state.events)
 
 
-def test_of_five_that_lock_a_lease_each_holds_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def leased(state: K8sServer, name: str) -> Served:
+    """Return a node's backend at this server, in virtual time."""
+    about = K8s(token=state.token, node=name)
+    return Served(EndpointsBackend(about), directly(state))
+
+
+def test_of_five_that_lock_a_lease_each_holds_it_alone() -> None:
     """D3: a lock that is a Lease, with five at once."""
-    monkeypatch.setattr(k8s_lease, "PAUSE", 0.02)
     state, inside, most = K8sServer(), 0, 0
 
-    async def one(name: str, http: Http) -> None:
+    async def one(port: Served) -> None:
         nonlocal inside, most
-        about = K8s(scheme="http", host="127.0.0.1", port=state.port, token="a-token", node=name)
-        port = Served(EndpointsBackend(about), http.exchange)
         held = await port.lock()
         assert isinstance(held, Held), held
         inside += 1
         most = max(most, inside)
-        await anyio.sleep(0.02)
+        await anyio.sleep(1.0)
         assert Done() == await port.hold(held)
         inside -= 1
         assert Done() == await port.unlock(held)
 
     async def story() -> None:
-        async with Http() as http, anyio.create_task_group() as group:
+        async with anyio.create_task_group() as group:
             for number in range(5):
-                group.start_soon(one, f"rabbit@n{number}", http)
+                group.start_soon(one, leased(state, f"rabbit@n{number}"))
 
-    with serving(state):
-        anyio.run(story)
+    anyio.run(story, backend_options=VIRTUAL)
     assert (1, {}) == (most, state.leases)
 
 
-def test_a_dead_holder_is_followed_once_it_was_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two that wait for a dead holder: one takes the Lease over, the other goes on waiting."""
-    monkeypatch.setattr(k8s_lease, "PAUSE", 0.02)
-    monkeypatch.setattr(k8s_lease, "DURATION", 0.2)
-    monkeypatch.setattr(k8s_lease, "LOCK_SECONDS", 1.0)
+def test_a_dead_holder_is_followed_once_it_was_silent() -> None:
+    """One that waits for a dead holder takes the Lease over, after its whole duration."""
     state, got = K8sServer(), []
 
-    async def locks(name: str, http: Http) -> None:
-        about = K8s(scheme="http", host="127.0.0.1", port=state.port, token="a-token", node=name)
-        got.append(await Served(EndpointsBackend(about), http.exchange).lock())
+    async def locks(name: str) -> None:
+        got.append(await leased(state, name).lock())
 
-    async def story() -> None:
-        async with Http() as http:
-            await locks("rabbit@dead", http)
-            async with anyio.create_task_group() as group:
-                group.start_soon(locks, "rabbit@a", http)
-                await anyio.sleep(0.1)
-                assert 1 == len(got)
+    async def story() -> float:
+        await locks("rabbit@dead")
+        began = anyio.current_time()
+        async with anyio.create_task_group() as group:
+            group.start_soon(locks, "rabbit@a")
+            await anyio.sleep(k8s_lease.DURATION / 2)
+            assert 1 == len(got)
+        return anyio.current_time() - began
 
-    with serving(state):
-        anyio.run(story)
+    silent = anyio.run(story, backend_options=VIRTUAL)
     assert [True, True] == [isinstance(one, Held) for one in got]
+    assert k8s_lease.DURATION <= silent < k8s_lease.DURATION + 2
 
 
 def test_kubernetes_of_the_recorded_shapes_conforms(tmp_path: Path) -> None:

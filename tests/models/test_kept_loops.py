@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import models.engine
-from models.engine import _SECONDS_SILENT, Compiling, Kept, _fingerprint, _settle, _unkept, absent
+from models.engine import Compiling, Kept, _fingerprint, _settle, _unkept, absent
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = Path(models.engine.__file__).parent
@@ -157,19 +157,21 @@ def test_without_any_folder_at_all_the_loops_are_not_kept(
     assert [{}, {"inline": "always"}] == asked
 
 
-def test_a_long_compilation_is_announced_once() -> None:
-    """After a second, not before: loading what was kept is no compilation."""
+def test_a_long_compilation_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some time, not before: loading what was kept is no compilation."""
+    hour = 3600.0
+    monkeypatch.setattr(models.engine, "_SECONDS_SILENT", hour)
     said: list[str] = []
     state = Compiling(said.append)
 
     state.begin()
     state.end()
     assert [] == said
-    state.seconds = _SECONDS_SILENT
+    state.seconds = hour
     for _ in range(3):
         state.begin()
         if state._timer is not None:
-            state._timer.join(timeout=5)
+            state._timer.join()
         state.end()
 
     assert 1 == len(said)

@@ -14,6 +14,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -303,13 +304,14 @@ class Import:
     lazy: bool
 
 
-def imports(source: str) -> Iterator[Import]:
+@cache
+def imports(source: str) -> tuple[Import, ...]:
     """Return all imports in `source`; `from a import b` counts as `a.b`.
 
     Whether `b` is a module or a name cannot be told without importing; for the arrows
     it makes no difference, because a place covers everything below it.
     """
-    yield from _imports(ast.parse(source), lazy=False)
+    return tuple(_imports(ast.parse(source), lazy=False))
 
 
 def _imports(node: ast.AST, *, lazy: bool) -> Iterator[Import]:

@@ -118,7 +118,7 @@ async def main(path: Path, port: int) -> None:
     host = Host(store=disk.store, transport=TcpTransport(network), service=log, transfer=log)
     config = Config(member="a", electors=alone, wait_for=1, cluster_name="demo")
     async with Cluster(config, host) as cluster:
-        await cluster.wait_active(timeout=30)
+        await cluster.wait_active(timeout=120)
         committed = anyio.Event()
         def done(at: Position) -> None:
             committed.set()

@@ -3,29 +3,47 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 TESTS = """\
 import time
-
-def test_waits_for_long():
-    time.sleep(1.5)
+from pathlib import Path
 
 def test_is_short():
     pass
+
+def test_waits_until_it_is_told():
+    while not Path("told").exists():
+        time.sleep(0.01)
 """
 
 CONFTEST = """\
+from pathlib import Path
+
 import pytest
 
 from tests import pulse
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
-    pulse.SECONDS = 0.5
+    pulse.SECONDS = 0.1
     pulse.watch(config)
+    if hasattr(config, "workerinput"):
+        return
+    if not config.option.numprocesses:
+        Path("told").touch()
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    write = reporter.write_line
+
+    def tell(line, **markup):
+        write(line, **markup)
+        if "waits" in line:
+            Path("told").touch()
+
+    reporter.write_line = tell
 """
 
 
@@ -55,11 +73,9 @@ def test_a_test_that_runs_for_long_is_named(tmp_path: Path) -> None:
     """While it runs, and not one that has ended."""
     said = run(tmp_path, "-n", "1")
 
-    told = [line for line in said.splitlines() if line.startswith("-- ")]
-    assert told
-    for line in told:
-        assert "GB free; running: test_some.py::test_waits_for_long (" in line
-        assert "short" not in line
+    told = re.findall("-- .*", said)
+    assert "GB free; running: test_some.py::test_waits_until_it_is_told (" in told[-1]
+    assert "short" not in told[-1]
 
 
 def test_one_process_alone_says_nothing(tmp_path: Path) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
+from itertools import count
 from pathlib import Path
 from socketserver import BaseRequestHandler, ThreadingTCPServer
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,7 +31,7 @@ from joinproto.reconcile.queue import Kind
 from joinproto.reconcile.reading import caught_up, replicas_of
 from joinproto.reconcile.timers import Pace
 from tests.reconcile.scripted import Broker, scripted
-from tests.tools.running import ROOT, run_here
+from tests.tools.running import Run, run_apart, run_here
 
 CLOSED = "http://127.0.0.1:1"
 
@@ -70,8 +72,8 @@ def rig(
     rules = Rules(Pace(interval=10, trigger_interval=0), limits=Limits(copies_at_once=copies))
     journal = Journal.open(broker.room / "state.json") if applies else None
     loop = Loop(
-        Api((*urls, broker.url), "u", "p", timeout=2, target=3),
-        Tools((str(broker.tool),), (str(broker.tool),), timeout=5),
+        Api((*urls, broker.url), "u", "p", timeout=60, target=3),
+        Tools((str(broker.tool),), (str(broker.tool),), timeout=60),
         Keeper(rules),
         Teller(lambda line: told.append(json.loads(line))),
         journal,
@@ -130,18 +132,21 @@ class Endless(BaseRequestHandler):
 
 
 @pytest.mark.parametrize(
-    ("bytes_max", "why"), [(10_000, "more than 10000 bytes"), (1 << 28, "no whole answer within")]
+    ("bytes_max", "seconds_a_look", "why"),
+    [(10_000, 0, "more than 10000 bytes"), (1 << 28, 30, "no whole answer within")],
 )
 def test_an_answer_without_end_is_given_up(
-    monkeypatch: pytest.MonkeyPatch, bytes_max: int, why: str
+    monkeypatch: pytest.MonkeyPatch, bytes_max: int, seconds_a_look: int, why: str
 ) -> None:
     """Each piece came in time, so it was read for ever, and kept."""
+    clock = SimpleNamespace(monotonic=count(step=seconds_a_look).__next__)
     monkeypatch.setattr("joinproto.reconcile.broker.api.BYTES_MAX", bytes_max)
+    monkeypatch.setattr("joinproto.reconcile.broker.api.time", clock)
     with ThreadingTCPServer(("127.0.0.1", 0), Endless) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}"
         with pytest.raises(NoAnswer, match=why):
-            Api((url,), "u", "p", timeout=0.2).read()
+            Api((url,), "u", "p", timeout=60).read()
         server.shutdown()
 
 
@@ -294,7 +299,7 @@ def test_who_has_least_to_spare_is_begun_first_and_then_the_smallest(broker: Bro
 
 
 def test_a_function_of_ones_own_chooses_and_one_that_fails_stops_no_other_queue(
-    broker: Broker, tmp_path: Path
+    broker: Broker, keep: Run, tmp_path: Path
 ) -> None:
     """Q3: a port, here too."""
     broker.has("r", "ab")
@@ -304,11 +309,11 @@ def test_a_function_of_ones_own_chooses_and_one_that_fails_stops_no_other_queue(
         "    if situation.queue.name == 'q': raise KeyError('q')\n"
         "    return Choice(candidates[-1].name, 'it is the last')\n"
     )
-    done = keep(broker, "--placement", "mine:last", at=tmp_path)
+    done = run_apart(*one_round(broker, "--placement", "mine:last"), cwd=tmp_path)
 
-    assert (0, ["add_member r e"]) == (done.returncode, broker.calls)
-    assert "--placement mine:last raised KeyError" in done.stdout
-    assert 2 == keep(broker, "--placement", "farthest").returncode
+    assert (0, ["add_member r e"]) == (done.code, broker.calls)
+    assert "--placement mine:last raised KeyError" in done.out
+    assert 2 == keep("--placement", "farthest").code
 
 
 def test_who_left_is_dropped_after_another_one_was_added(broker: Broker) -> None:
@@ -362,53 +367,63 @@ def test_metrics_count_looks_changes_and_errors(broker: Broker) -> None:
 # -- kill -9 ------------------------------------------------------------------------------------
 
 
-def keep(broker: Broker, *words: str, at: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Run the command for one round in a process of its own."""
-    return subprocess.run(
-        [
-            *(sys.executable, "-m", "joinproto", "reconcile", "run", "--url", broker.url),
-            *("--target", "3", "--apply", "--state", str(broker.room / "state.json")),
-            *("--rabbitmq-queues", str(broker.tool), "--once", *words),
-        ],
-        cwd=at,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+def one_round(broker: Broker, *words: str) -> tuple[str, ...]:
+    """Return the command for one round; the API has a minute, a sixth of what tools have."""
+    return (
+        *("reconcile", "run", "--url", broker.url, "--target", "3", "--apply", "--once"),
+        *("--state", str(broker.room / "state.json"), "--timeout", "360"),
+        *("--rabbitmq-queues", str(broker.tool), *words),
     )
 
 
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+    """Return a function that runs the command here; afterwards Ctrl-C ends pytest again."""
+    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    yield partial(run_here, capsys)
+    for one, handler in before.items():
+        signal.signal(one, handler)
+
+
+@pytest.fixture
+def keep(broker: Broker, run: Run) -> Run:
+    """Return a function that runs the command for one round."""
+    return lambda *words: run(*one_round(broker, *words))
+
+
 @pytest.mark.parametrize("effect", ["cp done.json q.json", "true"])
-def test_killed_during_a_change_it_begins_nothing_twice(broker: Broker, effect: str) -> None:
+def test_killed_during_a_change_it_begins_nothing_twice(
+    broker: Broker, keep: Run, effect: str
+) -> None:
     """kill -9 by the tool that it calls, after the effect or before it; then it is started anew."""
     broker.says("q", "abc", file="done.json")
     broker.on("add_member", f"{effect}; kill -9 $PPID")
 
-    assert -9 == keep(broker).returncode
+    assert -9 == run_apart(*one_round(broker)).code
     broker.on("add_member", "cp done.json q.json")
-    again = keep(broker)
+    again = keep()
 
-    assert (0, ["add_member q c"]) == (again.returncode, broker.calls)
+    assert (0, ["add_member q c"]) == (again.code, broker.calls)
     if effect == "true":
-        assert 0 == keep(broker, "--settle", "0").returncode
+        assert 0 == keep("--settle", "0").code
         assert ["add_member q c"] * 2 == broker.calls
     broker.has("q", "abc")
-    keep(broker)
+    keep()
     assert {"intents": []} == json.loads((broker.room / "state.json").read_text())
 
 
 def test_a_change_that_changed_the_list_alone_is_decided_anew_from_the_leader(
-    broker: Broker,
+    broker: Broker, keep: Run
 ) -> None:
     """Incident 30: the call ends, the list looks well, and the group has no new replica."""
     broker.runs("abd")
     broker.has("q", "abc", online="ab")
     listed = broker.queues["q"]
-    keep(broker)
+    keep()
     assert ["add_member q d"] == broker.calls
     broker.queues["q"] = {**listed, "members": list("abd"), "online": list("abd")}
 
-    assert 0 == keep(broker, "--settle", "0").returncode
+    assert 0 == keep("--settle", "0").code
     assert ["add_member q d"] * 2 == broker.calls
 
 
@@ -424,29 +439,29 @@ def test_a_status_of_4_x_is_read(broker: Broker) -> None:
     assert {"a"} == caught_up(told)
 
 
-def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker) -> None:
+def test_a_state_file_in_use_or_damaged_is_refused(broker: Broker, keep: Run) -> None:
     """Two keepers with one file; a file that nobody wrote."""
     file = broker.room / "state.json"
     journal = Journal.open(file)
     with pytest.raises(StoreInUse):
         Journal.open(file)
-    assert 4 == keep(broker).returncode
+    assert 4 == keep().code
     journal.close()
 
     file.write_text('{"intents": [{"vhost": "/"}]}')
     with pytest.raises(StoreCorrupt):
         (again := Journal.open(file)).read()
     again.close()
-    assert 4 == keep(broker).returncode
+    assert 4 == keep().code
 
 
-def test_a_change_that_cannot_be_written_down_is_not_begun(broker: Broker) -> None:
+def test_a_change_that_cannot_be_written_down_is_not_begun(broker: Broker, keep: Run) -> None:
     """Exit code 4: started anew, nobody would know of it."""
     (broker.room / "state.json.new").mkdir()
-    done = keep(broker)
+    done = keep()
 
-    assert (4, []) == (done.returncode, broker.calls)
-    assert "state.json: Is a directory, so nothing more is begun" in done.stderr
+    assert (4, []) == (done.code, broker.calls)
+    assert "state.json: Is a directory, so nothing more is begun" in done.err
 
 
 @pytest.mark.parametrize(
@@ -461,17 +476,9 @@ def test_a_change_that_cannot_be_written_down_is_not_begun(broker: Broker) -> No
         (("--url", CLOSED, "--timeout", "nan"), 2, "'nan' is not a finite number"),
     ],
 )
-def test_what_cannot_be_run_is_said(words: tuple[str, ...], code: int, says: str) -> None:
+def test_what_cannot_be_run_is_said(run: Run, words: tuple[str, ...], code: int, says: str) -> None:
     """Exit codes: 1 the broker, 2 the command line."""
-    done = subprocess.run(
-        [sys.executable, "-m", "joinproto", "reconcile", "run", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run("reconcile", "run", *words)
 
-    assert code == done.returncode
-    assert says in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+    assert code == done.code
+    assert says in done.out + done.err

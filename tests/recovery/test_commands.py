@@ -159,7 +159,7 @@ def test_an_info_file_that_was_cut_off_is_refused(
     assert "collect" in done.err
 
 
-def test_a_full_disk_is_a_write_error(tmp_path: Path) -> None:
+def test_a_full_disk_is_a_write_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """9: `collect` to a disk that is full; and a plan whose directory is not there."""
     paths = [str(path) for path in _three(tmp_path)]
     with Path("/dev/full").open("w") as full:
@@ -171,7 +171,7 @@ def test_a_full_disk_is_a_write_error(tmp_path: Path) -> None:
             text=True,
             check=False,
         )
-    planned = run_apart("recover", "plan", *paths, "-o", str(tmp_path / "no" / "plan.json"))
+    planned = ask(capsys, "plan", *paths, "-o", tmp_path / "no" / "plan.json")
 
     assert (9, 9) == (done.returncode, planned.code)
     assert "Traceback" not in done.stderr
@@ -187,10 +187,11 @@ def test_an_info_file_that_was_changed_is_refused(
     assert 1 == ask(capsys, "pick", tmp_path / "a.info").code
 
 
-def test_an_info_file_from_standard_input(tmp_path: Path) -> None:
+def test_an_info_file_from_standard_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """kubectl exec, ssh: `joinproto recover collect DIR | joinproto recover pick -`."""
-    path = _three(tmp_path)[0]
-    collected = run_apart("recover", "collect", str(path))
+    collected = ask(capsys, "collect", _three(tmp_path)[0])
 
     done = run_apart("recover", "pick", "-", "--json", input=collected.out)
 
@@ -233,15 +234,15 @@ def test_looking_asks_the_disk_for_nothing_but_reading(tmp_path: Path) -> None:
         writing.undo(paths[0], host="h", made={}, files=_ReadOnly())
 
 
-def test_real_commands_change_nothing(tmp_path: Path) -> None:
+def test_real_commands_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Contents, names and modification times of the whole directory."""
-    paths = [str(path) for path in _three(tmp_path)]
+    paths = _three(tmp_path)
     (tmp_path / "a" / "joinproto" / "store.lock").unlink()
     before = snapshot(tmp_path)
 
     for command in ("inspect", "collect", "compare", "pick"):
-        assert 0 == run_apart("recover", command, *paths).code, command
-    assert 8 == run_apart("recover", "mark-clean", "--unproven", paths[0]).code
+        assert 0 == ask(capsys, command, *paths).code, command
+    assert 8 == ask(capsys, "mark-clean", "--unproven", paths[0]).code
 
     assert before == snapshot(tmp_path)
 
@@ -298,11 +299,13 @@ def _typed(words: list[str], text: str) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(status), said.decode()
 
 
-def test_the_operator_types_the_name_of_the_cluster(tmp_path: Path) -> None:
+def test_the_operator_types_the_name_of_the_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Shows what changes, asks for the cluster's name; 8: declined."""
     paths = [str(path) for path in _three(tmp_path)]
     plan = str(tmp_path / "plan.json")
-    assert 0 == run_apart("recover", "plan", *paths, "-o", plan).code
+    assert 0 == ask(capsys, "plan", *paths, "-o", plan).code
 
     declined, _ = _typed(["apply", plan], "yes")
     agreed, said = _typed(["apply", plan], "cluster")

@@ -30,8 +30,9 @@ Answers = Callable[[Path, bytes], None]
 
 
 @pytest.fixture
-def answers() -> Iterator[Answers]:
-    """Return how to let a socket give one answer to whoever asks."""
+def answers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answers]:
+    """Return how to let a socket give one answer to whoever asks, within a minute."""
+    monkeypatch.setattr(live, "SECONDS", 60.0)
     open_sockets = []
     threads = []
 

@@ -18,9 +18,10 @@ print(interrupt.was_asked())
 """
 
 
-def waiting(pipe: int) -> int:
-    """Return how many bytes nobody has read yet."""
-    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+def is_full(pipe: int) -> bool:
+    """Return whether a pipe takes no more until somebody reads."""
+    unread = int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+    return unread == fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
 
 
 def test_it_may_come_while_a_line_is_written() -> None:
@@ -30,14 +31,11 @@ def test_it_may_come_while_a_line_is_written() -> None:
         [sys.executable, "-c", WRITES], stdout=-1, stderr=-1, text=True, env=buffered
     )
     assert writer.stderr is not None
-    before, full = -1, 0
-    while before < full or full == 0:  # until it can write no more
-        time.sleep(0.2)
-        before, full = full, waiting(writer.stderr.fileno())
+    while not is_full(writer.stderr.fileno()):
+        time.sleep(0.01)
 
     writer.send_signal(signal.SIGINT)
-    time.sleep(0.2)
-    out, said = writer.communicate(timeout=60)
+    out, said = writer.communicate()
 
     assert (0, "True\n") == (writer.returncode, out), said[-2_000:]
     assert "stopping, to tell what was found" in said

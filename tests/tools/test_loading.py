@@ -116,8 +116,11 @@ def test_a_pasted_run_names_the_file(run: Run, tmp_path: Path) -> None:
     assert "top=2" in source
 
 
-def test_smaller_sizes_of_a_file_give_an_estimate(run: Run, tmp_path: Path) -> None:
+def test_smaller_sizes_of_a_file_give_an_estimate(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """4^8 = 65,536 states, told by the sizes below."""
+    monkeypatch.setattr("tools.cli.estimate.SECONDS_MAX", 600.0)
     done = run(model(tmp_path, world=FUNCTION), "--members", "8", "--estimate")
 
     assert "about 65.5 k states" in done.err

@@ -6,7 +6,6 @@ import ast
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -246,12 +245,9 @@ def test_an_endless_loop_has_an_end() -> None:
         while True:
             pass
 
-    began = time.process_time()
-
     assert "time-out" == isolated(forever, 0.2).how
-    assert time.process_time() - began < 1
-    assert "raised" == isolated(lambda: 1 // 0, 5).how
-    assert {"a": [1]} == isolated(lambda: {"a": [1]}, 5).value
+    assert "raised" == isolated(lambda: 1 // 0, 60).how
+    assert {"a": [1]} == isolated(lambda: {"a": [1]}, 60).value
 
 
 # -- what is asked for ---------------------------------------------------------------------

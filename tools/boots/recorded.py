@@ -32,6 +32,15 @@ class Recorded(ABC):
     seen: list[tuple[str, str, dict[str, str]]] = field(factory=list)
     port: int = 0
 
+    def asked(self, method: str, target: str, headers: dict[str, str], body: str) -> Answer:
+        """Note a request, and return what is answered."""
+        parts = urlsplit(target)
+        path = [unquote(one) for one in parts.path.strip("/").split("/")]
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        with self.lock:
+            self.seen.append((method, target, headers))
+            return self.answer(method, path, query, body)
+
     @abstractmethod
     def answer(self, method: str, path: list[str], query: dict[str, str], body: str) -> Answer:
         """Return the status and what is answered, as JSON."""
@@ -180,6 +189,13 @@ class K8sServer(Recorded):
         return lease
 
 
+def written(tree: Any) -> str:
+    """Return the body of an answer."""
+    if tree is None:
+        return ""
+    return tree if isinstance(tree, str) else json.dumps(tree)
+
+
 @contextmanager
 def serving(state: Recorded, tls: Any = None) -> Iterator[None]:
     """Serve this state on a port of its own; `tls`: a server's context."""
@@ -193,15 +209,9 @@ def serving(state: Recorded, tls: Any = None) -> Iterator[None]:
             if len(body.encode()) < length:
                 self.close_connection = True  # half a request is none
                 return
-            parts = urlsplit(self.path)
-            path = [unquote(one) for one in parts.path.strip("/").split("/")]
-            query = dict(parse_qsl(parts.query, keep_blank_values=True))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            with state.lock:
-                state.seen.append((self.command, self.path, headers))
-                status, tree = state.answer(self.command, path, query, body)
-            said = tree if isinstance(tree, str) else json.dumps(tree)
-            text = b"" if tree is None else said.encode()
+            status, tree = state.asked(self.command, self.path, headers, body)
+            text = written(tree).encode()
             with suppress(OSError):  # who asked has gone
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(text)))

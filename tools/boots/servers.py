@@ -22,7 +22,7 @@ from attrs import define
 from joinproto.errors import EnvironmentProblem
 from tools.faults.ports import free_ports
 
-STARTED_WITHIN = 30.0
+STARTED_WITHIN = 120.0
 
 
 class Missing(EnvironmentProblem):

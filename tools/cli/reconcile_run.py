@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import closing, nullcontext
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -154,9 +155,10 @@ def _run(options: dict[str, Any]) -> int:
             raise EnvironmentProblem(
                 f"--metrics-port {options['metrics_port']}: {error.strerror}", next="another port"
             ) from None
-    loop = Loop(api, tools, _keeper(options), teller, journal)
-    loop.start()
-    return _until_told(loop, options)
+    with nullcontext() if journal is None else closing(journal):
+        loop = Loop(api, tools, _keeper(options), teller, journal)
+        loop.start()
+        return _until_told(loop, options)
 
 
 def _until_told(loop: Any, options: dict[str, Any]) -> int:
