@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from attrs import define, evolve, field
 
-pytest.importorskip("proton", reason="the extra `standby` is not installed")
-
 from joinproto.standby.broker import Role
 from joinproto.standby.events import Promote
 from joinproto.standby.leading import Leading
