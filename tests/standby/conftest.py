@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,3 +29,10 @@ def core(tmp_path: Path) -> Iterator[Core]:
 def proton() -> None:
     """Skip a test that starts brokers where they cannot speak AMQP."""
     pytest.importorskip("proton", reason="the extra `standby` is not installed")
+
+
+@pytest.fixture
+def syncs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write to the disk without waiting for it: no test loses what the system has."""
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, lambda _: None)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from attrs import evolve
 
+from joinproto.drivers.addresses import Address
 from joinproto.errors import EnvironmentProblem, StoreWriteFailed
 from joinproto.json_form import encoded
 from joinproto.standby.broker import Mark, Role
@@ -136,13 +138,18 @@ def test_a_start_that_fails_leaves_a_clean_store_clean(tmp_path: Path, port: str
     view = View(generation=3, number=1, primary="c", members=("b", "c"))
     with open_disk(settings.data, "c", brokers=("a", "b", "c")) as disk:
         disk.write(evolve(disk.kept, cluster="c" * 32, view=view))
-    rooms = {"peers": settings.brokers, "chain": settings.chain}
-    at = rooms[port]["c"] if port in rooms else settings.clients
-    with (
-        socket.create_server((at.host, at.port)),
-        pytest.raises(EnvironmentProblem, match=str(at.port)),
-    ):
-        run_broker(settings, no_port)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        # All other ports are any free ones, so that nobody else can have them.
+        at = defaultdict(lambda: Address("127.0.0.1", 0))
+        at[port] = Address("127.0.0.1", taken.getsockname()[1])
+        settings = evolve(
+            settings,
+            clients=at["clients"],
+            brokers={**settings.brokers, "c": at["peers"]},
+            chain={**settings.chain, "c": at["chain"]},
+        )
+        with pytest.raises(EnvironmentProblem, match=str(at[port].port)):
+            run_broker(settings, no_port)
 
     with open_disk(settings.data, "c") as disk:
         assert Mark.CLEAN is disk.kept.mark
