@@ -255,7 +255,7 @@ def live(path: Path, files: Recording) -> None:
     files.die()
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("syncs_nothing")
 def test_after_a_loss_of_power_there_is_the_old_or_the_new_one(tmp_path: Path) -> None:
     """In each state that a crash after any operation may leave on the disk."""
     files = Recording()
@@ -268,7 +268,7 @@ def test_after_a_loss_of_power_there_is_the_old_or_the_new_one(tmp_path: Path) -
     assert 2 * (len(LIFE) - 1) == found.choices
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("syncs_nothing")
 @pytest.mark.parametrize("leaves", [Leaves.FILE_SYNC, Leaves.DIRECTORY_SYNC, Leaves.RENAME])
 def test_a_step_that_is_left_out_is_found(tmp_path: Path, leaves: Leaves) -> None:
     """The test above can fail."""
