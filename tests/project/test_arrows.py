@@ -26,6 +26,11 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("joinproto", "models", "proofs", "spark_explore", "tools")
 ERRORS = "joinproto.errors"
 
+SPEAK_AMQP = tuple(
+    f"joinproto.standby.serving.{name}" for name in ("amqp", "amqp_bytes", "engine", "transacting")
+)
+"""The only files of the product that need Proton; the command gives them to the broker."""
+
 # Place -> the places it may import; a name covers everything below it, itself included.
 OURS: Mapping[str, set[str]] = {
     # The errors import nothing, so that what decides can raise them, too.
@@ -111,6 +116,7 @@ OURS: Mapping[str, set[str]] = {
         "joinproto.__version__",
         ERRORS,
     },
+    **{place: {"joinproto.standby.serving"} for place in SPEAK_AMQP},
     # What asks the servers; the register of the view chain keeps views as members write them.
     "joinproto.discovery.clients": {"joinproto.discovery", "joinproto.join", ERRORS},
     "joinproto.reconcile": {
@@ -212,6 +218,7 @@ EXCEPT: Mapping[str, set[str]] = {
     "joinproto.discovery": {"joinproto.discovery.clients"},
     "joinproto": {"joinproto.__main__", "joinproto.checking"},
     "joinproto.standby": {"joinproto.standby.keeping", "joinproto.standby.serving"},
+    "joinproto.standby.serving": {*SPEAK_AMQP},
     "joinproto.contrib": {"joinproto.__main__", "joinproto.checking", "joinproto.node"},
     "models": {"models.engine", "joinproto.checking"},
     "models.engine": {"joinproto.checking"},
@@ -250,9 +257,8 @@ THEIRS: Mapping[str, set[str]] = {
     "joinproto.store": {"attr", "attrs", "cattrs"},
     "joinproto.clusterer.keeping": {"attr", "attrs"},
     "joinproto.standby.keeping": {"attr", "attrs"},
-    "joinproto.standby.serving": {
-        *("attr", "attrs", "cattrs", "anyio", "prometheus_client", "proton"),
-    },
+    "joinproto.standby.serving": {"attr", "attrs", "cattrs", "anyio", "prometheus_client"},
+    **{place: {"attr", "attrs", "proton"} for place in SPEAK_AMQP},
     "joinproto.clusterer.running": {"attr", "attrs"},
     "joinproto.drivers": BASE | {"anyio", "prometheus_client"},
     "joinproto.log": {"attr", "attrs"},
@@ -450,6 +456,8 @@ def test_main_reaches_tools_by_exactly_two_imports() -> None:
         ("joinproto.recovery.pick", "def pick():\n    import numpy"),
         ("joinproto.recovery.pick", "import joinproto.checking"),
         ("joinproto.node", "from joinproto import checking"),
+        ("joinproto.standby.serving.core", "import proton"),
+        ("joinproto.standby.serving.core", "from joinproto.standby.serving import amqp"),
         ("joinproto.newfolder.file", "import ast"),
         ("joinproto.__main__", "from tools.cli.main import cli"),
         ("joinproto.__main__", "def f():\n    from tools import draw"),

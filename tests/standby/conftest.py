@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from joinproto.drivers.eventlog import NoLog
+from joinproto.standby.keeping.disk import open_disk
+from joinproto.standby.serving.core import Core
+from joinproto.standby.serving.settings import read_settings
+from tools.failover.manager import Manager
+
 
 @pytest.fixture
-def core(tmp_path: Path) -> Iterator[Any]:
+def core(tmp_path: Path) -> Iterator[Core]:
     """Give the broker `c` of three; it has started, and nobody is there."""
-    # Inside: the machine's tests run without the extra `standby`.
-    from joinproto.drivers.eventlog import NoLog
-    from joinproto.standby.keeping.disk import open_disk
-    from joinproto.standby.serving.core import Core
-    from joinproto.standby.serving.settings import read_settings
-    from tools.failover.manager import Manager
-
     settings = read_settings(Manager.of(tmp_path, "abc").files["c"])
     with open_disk(settings.data, "c", brokers=("a", "b", "c")) as disk:
         made = Core(settings, disk, NoLog())
         made.start()
         yield made
+
+
+@pytest.fixture
+def proton() -> None:
+    """Skip a test that starts brokers where they cannot speak AMQP."""
+    pytest.importorskip("proton", reason="the extra `standby` is not installed")
+
+
+@pytest.fixture
+def syncs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write to the disk without waiting for it: no test loses what the system has."""
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, lambda _: None)

@@ -1,50 +1,76 @@
-"""What a client sends that is no AMQP ends its own connection, in a line of the log."""
+"""One client's connection, as bytes: what is no AMQP ends it, and all that comes is taken."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from attrs import define, field
 
-pytest.importorskip("proton")
+pytest.importorskip("proton", reason="the extra `standby` is not installed")
 
 from proton import Connection, Message, Terminus, Transport
 
 from joinproto.standby.serving.amqp import ClientPort
+from joinproto.standby.serving.amqp_bytes import redelivered
+from joinproto.standby.serving.queues import LiveQueue
+from joinproto.standby.serving.service import Refusal
+from tests.standby.host import Wire
 
 
-class Anything:
-    """A service that refuses nobody."""
+@define
+class Taking:
+    """A broker that takes all that is published."""
 
-    message_bytes_max = 1 << 20
+    message_bytes_max: int = 1 << 20
+    bodies: list[bytes] = field(factory=list)
 
-    def refusal(self, *, is_admin: bool = False) -> None:
+    def refusal(self, *, is_admin: bool = False) -> Refusal | None:
         return None
 
+    def queue(self, name: str, done: Callable[[LiveQueue | str], None]) -> None:
+        done(LiveQueue(name))
 
-@define(eq=False)
-class Wire(asyncio.Transport):
-    """The broker's end of a connection."""
+    def publish(self, queue: str, body: bytes, durable: bool, done: Callable[[str], None]) -> None:
+        self.bodies.append(body)
+        done("")
 
-    sent: bytearray = field(factory=bytearray)
-    is_closed: bool = False
+    def take(self, queue: str, held: Any, done: Callable[[], None]) -> None:
+        done()
 
-    def write(self, data: Any) -> None:
-        self.sent += data
+    def commit_whole(self, puts: Any, takes: Any, done: Callable[[str], None]) -> None:
+        done("")
 
-    def close(self) -> None:
-        self.is_closed = True
+    def touched(self) -> None:
+        pass
+
+
+def talk(engine: Transport, port: ClientPort, wire: Wire) -> None:
+    """Let all go to and fro: what the client has to say comes to the port in one piece."""
+    for _ in range(20):
+        said = b""
+        while (size := engine.pending()) > 0:
+            said += engine.peek(size)
+            engine.pop(size)
+        if said:
+            port.data_received(said)
+        port.flush()
+        back, wire.written = wire.written, b""
+        while back:
+            room = engine.capacity()
+            engine.push(back[:room])
+            back = back[room:]
+        if not said:
+            return
 
 
 def said_to(begin: Callable[[Connection], None], raw: bytes = b"") -> bool:
     """Return whether a connection of a client that says this, then `raw`, is ended."""
 
     async def spoken() -> bool:
-        service = cast("Any", Anything())
-        port, wire = ClientPort("a", service=service, ports=set()), Wire()
+        port, wire = ClientPort("a", service=Taking(), ports=set()), Wire()
         port.connection_made(wire)
         engine, connection = Transport(), Connection()
         engine.bind(connection)
@@ -54,12 +80,12 @@ def said_to(begin: Callable[[Connection], None], raw: bytes = b"") -> bool:
                 port.data_received(engine.peek(size))
                 engine.pop(size)
             port.flush()
-            engine.push(bytes(wire.sent))
-            wire.sent.clear()
+            engine.push(wire.written)
+            wire.written = b""
         if raw:
             port.data_received(raw)
         port._wire = None
-        return wire.is_closed
+        return wire.has_ended
 
     return asyncio.run(spoken())
 
@@ -103,3 +129,43 @@ def test_lists_in_lists_without_end_are_no_request_to_the_coordinator() -> None:
     with pytest.raises(RecursionError):
         Message().decode(b"\0\x53\x77\0\x53\x31" + inner)
     assert not said_to(begin)
+
+
+# A string of three bytes that is its body begins with one that UTF-8 does not know.
+NOT_UTF8 = bytes.fromhex("005370c0020141005377a103fd6263")
+
+
+def test_a_message_that_cannot_be_read_goes_out_as_it_came() -> None:
+    """To whom it goes again: who is marked is decoded, and this one cannot be."""
+    assert NOT_UTF8 == redelivered(NOT_UTF8)
+
+
+def test_all_that_comes_in_one_piece_is_taken_though_proton_has_less_room() -> None:
+    """A system may give much at once: what is left out breaks the frames behind it."""
+
+    async def told() -> None:
+        taking, wire = Taking(), Wire()
+        port = ClientPort("c", service=taking, ports=set())
+        port.connection_made(wire)
+        connection, engine = Connection(), Transport()
+        engine.bind(connection)
+        connection.container = "client"
+        connection.open()
+        session = connection.session()
+        session.open()
+        sender = session.sender("s")
+        sender.target.address = "q"
+        sender.open()
+        talk(engine, port, wire)
+        body = Message(body=b"x" * 400_000).encode()
+
+        sender.delivery("1")
+        sender.send(body)
+        sender.advance()
+        talk(engine, port, wire)
+
+        assert [len(body)] == [len(one) for one in taking.bodies]
+        assert body == taking.bodies[0]
+        assert not wire.has_ended
+
+    asyncio.run(told())

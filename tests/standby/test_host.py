@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import define, evolve, field
+from attrs import evolve
 
-pytest.importorskip("proton", reason="the extra `standby` is not installed")
-
-from proton import Connection, Message, Transport
-
+from joinproto.drivers.addresses import Address
 from joinproto.errors import EnvironmentProblem, StoreWriteFailed
 from joinproto.json_form import encoded
 from joinproto.standby.broker import Mark, Role
@@ -28,18 +25,14 @@ from joinproto.standby.leading import Leading
 from joinproto.standby.messages import Join, View
 from joinproto.standby.replicates import Default
 from joinproto.standby.serving import links
-from joinproto.standby.serving.amqp import ClientPort, Refusal
-from joinproto.standby.serving.amqp_bytes import redelivered
 from joinproto.standby.serving.core import Core
 from joinproto.standby.serving.peers import Envelope, Peers
 from joinproto.standby.serving.process import run_broker
 from joinproto.standby.serving.queues import Held, LiveQueue
 from joinproto.standby.serving.settings import read_settings
 from joinproto.standby.wire import to_tree
-from tests.standby.host import Wire, follows, says
+from tests.standby.host import follows, says
 from tools.failover.manager import Manager
-
-# -- brokers ---------------------------------------------------------------------------------
 
 
 def joins(core: Core, session: str, name: str) -> set[str]:
@@ -133,6 +126,11 @@ def test_a_view_that_cannot_be_kept_ends_the_broker(core: Core) -> None:
     asyncio.run(told())
 
 
+def no_port(*_: Any, **__: Any) -> asyncio.Protocol:
+    """No client comes."""
+    raise NotImplementedError
+
+
 @pytest.mark.parametrize("port", ["clients", "peers", "chain"])
 def test_a_start_that_fails_leaves_a_clean_store_clean(tmp_path: Path, port: str) -> None:
     """H10: it served nobody, so an operator has nothing to decide."""
@@ -140,13 +138,18 @@ def test_a_start_that_fails_leaves_a_clean_store_clean(tmp_path: Path, port: str
     view = View(generation=3, number=1, primary="c", members=("b", "c"))
     with open_disk(settings.data, "c", brokers=("a", "b", "c")) as disk:
         disk.write(evolve(disk.kept, cluster="c" * 32, view=view))
-    rooms = {"peers": settings.brokers, "chain": settings.chain}
-    at = rooms[port]["c"] if port in rooms else settings.clients
-    with (
-        socket.create_server((at.host, at.port)),
-        pytest.raises(EnvironmentProblem, match=str(at.port)),
-    ):
-        run_broker(settings)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        # All other ports are any free ones, so that nobody else can have them.
+        at = defaultdict(lambda: Address("127.0.0.1", 0))
+        at[port] = Address("127.0.0.1", taken.getsockname()[1])
+        settings = evolve(
+            settings,
+            clients=at["clients"],
+            brokers={**settings.brokers, "c": at["peers"]},
+            chain={**settings.chain, "c": at["chain"]},
+        )
+        with pytest.raises(EnvironmentProblem, match=str(at[port].port)):
+            run_broker(settings, no_port)
 
     with open_disk(settings.data, "c") as disk:
         assert Mark.CLEAN is disk.kept.mark
@@ -158,65 +161,7 @@ def test_events_where_no_directory_can_be_are_the_machines_fault(tmp_path: Path)
     (tmp_path / "file").touch()
 
     with pytest.raises(EnvironmentProblem, match=r"the event log .*: Not a directory"):
-        run_broker(evolve(settings, events=tmp_path / "file" / "events"))
-
-
-# -- clients -----------------------------------------------------------------------------------
-
-
-@define
-class Taking:
-    """A broker that takes all that is published."""
-
-    message_bytes_max: int = 1 << 20
-    bodies: list[bytes] = field(factory=list)
-
-    def refusal(self, *, is_admin: bool = False) -> Refusal | None:
-        return None
-
-    def queue(self, name: str, done: Callable[[LiveQueue | str], None]) -> None:
-        done(LiveQueue(name))
-
-    def publish(self, queue: str, body: bytes, durable: bool, done: Callable[[str], None]) -> None:
-        self.bodies.append(body)
-        done("")
-
-    def take(self, queue: str, held: Any, done: Callable[[], None]) -> None:
-        done()
-
-    def commit_whole(self, puts: Any, takes: Any, done: Callable[[str], None]) -> None:
-        done("")
-
-    def touched(self) -> None:
-        pass
-
-
-def talk(engine: Transport, port: ClientPort, wire: Wire) -> None:
-    """Let all go to and fro: what the client has to say comes to the port in one piece."""
-    for _ in range(20):
-        said = b""
-        while (size := engine.pending()) > 0:
-            said += engine.peek(size)
-            engine.pop(size)
-        if said:
-            port.data_received(said)
-        port.flush()
-        back, wire.written = wire.written, b""
-        while back:
-            room = engine.capacity()
-            engine.push(back[:room])
-            back = back[room:]
-        if not said:
-            return
-
-
-# A string of three bytes that is its body begins with one that UTF-8 does not know.
-NOT_UTF8 = bytes.fromhex("005370c0020141005377a103fd6263")
-
-
-def test_a_message_that_cannot_be_read_goes_out_as_it_came() -> None:
-    """To whom it goes again: who is marked is decoded, and this one cannot be."""
-    assert NOT_UTF8 == redelivered(NOT_UTF8)
+        run_broker(evolve(settings, events=tmp_path / "file" / "events"), no_port)
 
 
 def test_what_could_not_be_sent_stays_in_its_queue() -> None:
@@ -234,34 +179,3 @@ def test_what_could_not_be_sent_stays_in_its_queue() -> None:
         queue.add(Failing())
 
     assert 1 == len(queue)
-
-
-def test_all_that_comes_in_one_piece_is_taken_though_proton_has_less_room() -> None:
-    """A system may give much at once: what is left out breaks the frames behind it."""
-
-    async def told() -> None:
-        taking, wire = Taking(), Wire()
-        port = ClientPort("c", service=taking, ports=set())
-        port.connection_made(wire)
-        connection, engine = Connection(), Transport()
-        engine.bind(connection)
-        connection.container = "client"
-        connection.open()
-        session = connection.session()
-        session.open()
-        sender = session.sender("s")
-        sender.target.address = "q"
-        sender.open()
-        talk(engine, port, wire)
-        body = Message(body=b"x" * 400_000).encode()
-
-        sender.delivery("1")
-        sender.send(body)
-        sender.advance()
-        talk(engine, port, wire)
-
-        assert [len(body)] == [len(one) for one in taking.bodies]
-        assert body == taking.bodies[0]
-        assert not wire.has_ended
-
-    asyncio.run(told())

@@ -69,6 +69,7 @@ def test_what_was_written_is_there_again(tmp_path: Path) -> None:
         assert 9 == again.position  # two of them say how many stand together
 
 
+@pytest.mark.usefixtures("syncs_nothing")
 def test_of_what_was_done_at_once_a_torn_tail_leaves_all_or_nothing(tmp_path: Path) -> None:
     """LM3: a transaction that the disk has in part was confirmed to nobody, and is none."""
     with open_disk(tmp_path, "a") as disk:
@@ -197,7 +198,7 @@ def test_a_flipped_byte_is_found(tmp_path: Path) -> None:
         at.write_bytes(whole)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("syncs_nothing")
 def test_a_long_journal_is_made_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is gone from the queues goes from the disk; what is there stays."""
     monkeypatch.setattr(keeping, "COMPACT_BYTES", 40_000)
@@ -254,7 +255,7 @@ def live(path: Path, files: Recording) -> None:
     files.die()
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("syncs_nothing")
 def test_after_a_loss_of_power_there_is_the_old_or_the_new_one(tmp_path: Path) -> None:
     """In each state that a crash after any operation may leave on the disk."""
     files = Recording()
@@ -267,7 +268,7 @@ def test_after_a_loss_of_power_there_is_the_old_or_the_new_one(tmp_path: Path) -
     assert 2 * (len(LIFE) - 1) == found.choices
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("syncs_nothing")
 @pytest.mark.parametrize("leaves", [Leaves.FILE_SYNC, Leaves.DIRECTORY_SYNC, Leaves.RENAME])
 def test_a_step_that_is_left_out_is_found(tmp_path: Path, leaves: Leaves) -> None:
     """The test above can fail."""

@@ -67,10 +67,11 @@ def run(config: Path, verbose: bool, only_check: bool) -> int:
         click.echo(f"{config}: fine, broker {settings.broker}")
         return 0
     from joinproto.node.telling import log_to_stderr
+    from joinproto.standby.serving.amqp import ClientPort
     from joinproto.standby.serving.process import run_broker
 
     log_to_stderr(settings.broker, verbose=verbose)
-    return run_broker(settings)
+    return run_broker(settings, ClientPort)
 
 
 @click.command(epilog="Example: joinproto standby status --config broker.toml")

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import Protocol
 
-from attrs import define, field, frozen
+from attrs import define, field
 from proton import (
     Condition,
     Delivery,
@@ -26,13 +24,12 @@ from proton import (
     symbol,
 )
 
-from joinproto.drivers.addresses import Address
 from joinproto.standby.serving.amqp_bytes import is_durable, redelivered
 from joinproto.standby.serving.engine import EnginePort
 from joinproto.standby.serving.queues import Held, LiveQueue
+from joinproto.standby.serving.service import Port, Refusal, Service
 from joinproto.standby.serving.transacting import (
     UNKNOWN,
-    Commits,
     Reply,
     Taken,
     Transactions,
@@ -49,37 +46,6 @@ ADMIN = "qpid.ha-admin"
 WHERE = "joinproto.where"
 """Another one: a backup tells it where the primary is, in place of ending without a word."""
 REDIRECT = "amqp:connection:redirect"
-
-
-@frozen
-class Refusal:
-    """Why ordinary clients are not served.  `primary`: where they are; None: not known."""
-
-    why: str
-    primary: Address | None = None
-
-
-class Service(Commits, Protocol):
-    """What stands behind the port."""
-
-    @property
-    def message_bytes_max(self) -> int:
-        """The longest message that is taken."""
-
-    def refusal(self, *, is_admin: bool = False) -> Refusal | None:
-        """Return why a client may not enter now; None: it may (H11)."""
-
-    def queue(self, name: str, done: Callable[[LiveQueue | str], None]) -> None:
-        """Give this queue, declared if it may be and all who count know; or why there is none."""
-
-    def publish(self, queue: str, body: bytes, durable: bool, done: Callable[[str], None]) -> None:
-        """Take a message; `done` is called when it is confirmed, or with why it is not taken."""
-
-    def take(self, queue: str, held: Held, done: Callable[[], None]) -> None:
-        """Remove a message; `done` is called when that is confirmed."""
-
-    def touched(self) -> None:
-        """Note that there may be something to write at the end of this turn of the loop."""
 
 
 def _nothing() -> None:
@@ -153,7 +119,7 @@ class ClientPort(EnginePort):
     """One connection of a client."""
 
     service: Service = field(kw_only=True)
-    ports: set[ClientPort] = field(kw_only=True)
+    ports: set[Port] = field(kw_only=True)
     _consumers: dict[Link, Consumer] = field(factory=dict)
     _unconfirmed: dict[Link, int] = field(factory=dict)
     _coordinators: set[Link] = field(factory=set)

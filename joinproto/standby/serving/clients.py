@@ -21,10 +21,10 @@ from joinproto.standby.events import Commit, Declare, Draft
 from joinproto.standby.keeping.disk import MESSAGE_BYTES_MAX
 from joinproto.standby.messages import Kind, Thing
 from joinproto.standby.replicates import Level
-from joinproto.standby.serving.amqp import ClientPort, Refusal
 from joinproto.standby.serving.gathering import Gathered
 from joinproto.standby.serving.queues import Held, LiveQueue
 from joinproto.standby.serving.recording import spans
+from joinproto.standby.serving.service import Port, Refusal
 
 if TYPE_CHECKING:
     from joinproto.standby.serving.core import Core
@@ -40,7 +40,7 @@ class Clients:
     """Stands behind the port.  `live`: the queues, while this broker serves."""
 
     core: Core
-    ports: set[ClientPort]
+    ports: set[Port]
     live: dict[str, LiveQueue] = field(factory=dict)
     counts: dict[str, int] = field(factory=lambda: dict.fromkeys(COUNTS, 0))
     _gathered: Gathered = field(factory=Gathered)

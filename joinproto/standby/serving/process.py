@@ -22,8 +22,8 @@ from joinproto.node.exits import AT_ONCE, with_code
 from joinproto.node.notify import keep_watchdog, notify
 from joinproto.standby.keeping.disk import open_disk
 from joinproto.standby.keeping.shortening import clear
-from joinproto.standby.serving.amqp import ClientPort
 from joinproto.standby.serving.core import Core
+from joinproto.standby.serving.service import MakesPort
 from joinproto.standby.serving.settings import Settings
 from joinproto.standby.serving.telling import change_setting, numbers_of, status_of
 
@@ -32,12 +32,14 @@ log = logging.getLogger("joinproto.standby")
 TICK_SECONDS = 0.05
 
 
-def run_broker(settings: Settings) -> int:
+def run_broker(settings: Settings, makes_port: MakesPort) -> int:
     """Run until it is told to end; return the exit code, or raise with one.
+
+    `makes_port` is called for each connection of a client.
 
     Exit codes: 0 in order, 4 the machine, 5 this store must not run here, 143 at once.
     """
-    process = Process(settings)
+    process = Process(settings, makes_port)
     try:
         anyio.run(process.run, backend="asyncio")
     except BaseException as error:
@@ -55,6 +57,7 @@ class Process:
     """One run."""
 
     settings: Settings
+    makes_port: MakesPort
 
     async def run(self) -> None:
         """Run until a signal ends it, or its store does."""
@@ -117,7 +120,7 @@ class Process:
         at, clients = self.settings.clients, core.clients
         try:
             return await asyncio.get_running_loop().create_server(
-                lambda: ClientPort(self.settings.broker, service=clients, ports=clients.ports),
+                lambda: self.makes_port(self.settings.broker, service=clients, ports=clients.ports),
                 at.host,
                 at.port,
             )

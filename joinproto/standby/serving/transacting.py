@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from secrets import token_bytes
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 from proton import Delivery, Described, Link, Message, ProtonException, ulong
 
 from joinproto.standby.serving.queues import Held
+from joinproto.standby.serving.service import Commits
 
 if TYPE_CHECKING:
     from joinproto.standby.serving.amqp import Consumer
@@ -57,18 +58,6 @@ class Work:
     puts: list[tuple[str, bytes, bool]] = field(factory=list)
     takes: list[Taken] = field(factory=list)
     problem: str = ""
-
-
-class Commits(Protocol):
-    """What stands behind it."""
-
-    def commit_whole(
-        self,
-        puts: list[tuple[str, bytes, bool]],
-        takes: list[tuple[str, Held]],
-        done: Callable[[str], None],
-    ) -> None:
-        """Do all of it in one commit; `done`: it is confirmed, or why nothing of it was done."""
 
 
 @frozen

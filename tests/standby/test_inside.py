@@ -1,0 +1,308 @@
+"""Brokers in this process, in virtual time: what is confirmed, kept, copied, and taken over.
+
+Source: hot standby, H2 to H5, H8 to H10.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from itertools import count
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from joinproto.drivers.framing import framed
+from joinproto.standby.broker import Role
+from joinproto.standby.serving.settings import Copying
+from tests.recovery.asking import ask_json
+from tests.standby.inside import Inside, play
+
+pytestmark = pytest.mark.usefixtures("syncs_nothing")
+
+
+def test_what_was_confirmed_is_there_when_another_one_takes_over(tmp_path: Path) -> None:
+    """H4: durable or not; and it is marked, for somebody may have had it before."""
+
+    async def told(brokers: Inside) -> None:
+        await brokers.pair()
+        await brokers.publish("a", "1", "2", "3")
+        await brokers.publish("a", "only in memory", durable=False)
+        assert [("1", False)] == await brokers.consume("a", 1)
+        await brokers.kill("a")
+
+        assert "b" == await brokers.promote("b")
+
+        found = await brokers.consume("b", 3)
+        assert [("2", True), ("3", True), ("only in memory", True)] == found
+        assert 2 == brokers.status("b")["generation"]
+
+    play(tmp_path, "ab", told)
+
+
+def test_a_dead_primary_that_comes_back_follows(tmp_path: Path) -> None:
+    """H9, H10: it refuses to be primary, gives up what nobody else has, and catches up."""
+
+    async def told(brokers: Inside) -> None:
+        await brokers.pair()
+        await brokers.publish("a", "1")
+        await brokers.kill("a")
+        await brokers.promote("b")
+        await brokers.publish("b", "2")
+        await brokers.start("a")
+
+        assert await brokers.until_role("a", Role.BACKUP)
+        assert {"q": 2} == brokers.status("a")["queues"]
+        assert await brokers.until_in_view("b", "ab")
+        await brokers.kill("b")
+        assert "a" == await brokers.promote("a")
+        assert ["1", "2"] == [body for body, _ in await brokers.consume("a", 2)]
+
+    play(tmp_path, "ab", told)
+
+
+def test_nothing_is_confirmed_that_a_backup_lacks(tmp_path: Path) -> None:
+    """H4: while a backup is cut off nobody is told anything; then the primary goes on without it,
+    which is written down first; and the backup catches up when it is back."""
+
+    async def told(brokers: Inside) -> None:
+        await brokers.pair()
+        await brokers.publish("a", "0")
+        brokers.loop.apart.add("b")
+        began = brokers.loop.time()
+        publishing = asyncio.create_task(brokers.publish("a", "1"))
+
+        def goes_on_alone() -> bool:
+            # Asked in this order: it was confirmed while the backup counted.
+            was_confirmed = publishing.done()
+            is_alone: bool = ["a"] == brokers.status("a")["up_to_date"]
+            assert is_alone or not was_confirmed
+            return is_alone
+
+        assert await brokers.until(goes_on_alone)
+        assert brokers.loop.time() > began + 1.0
+        await publishing
+        brokers.loop.heal()
+        assert await brokers.until_in_view("a", "ab")
+        assert {"q": 2} == brokers.status("b")["queues"]
+
+    play(tmp_path, "ab", told)
+
+
+def test_total_failure_and_the_store_that_is_the_best(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """H10: both are killed; `recover pick` names the last primary, and it is marked."""
+    paths = [tmp_path / "a", tmp_path / "b"]
+
+    async def told(brokers: Inside) -> None:
+        await brokers.pair()
+        await brokers.publish("a", "1", "2")
+        for name in "ba":
+            await brokers.kill(name)
+
+        code, found = ask_json(capsys, "pick", *paths)
+        await brokers.start()
+        refused = await brokers.promote("a", "b")
+        for name in "ab":
+            await brokers.kill(name, orderly=True)
+        for path in paths:
+            # Still marked by the crash: the orderly stop of a broker that refuses heals nothing.
+            assert "dirty" == ask_json(capsys, "inspect", path)[1]["stores"][0]["state"]
+        made = ask_json(capsys, "mark-clean", *paths)[1]["error"]["next"].rpartition(" ")[2]
+        marked, _ = ask_json(capsys, "mark-clean", *paths, "--yes", "--plan-hash", made)
+        await brokers.start()
+
+        best = found["latest"][0].partition(":")[2]
+        assert (0, "proven", str(paths[0])) == (code, found["verdict"], best)
+        assert "" == refused
+        assert 0 == marked
+        assert "a" == await brokers.promote("a")
+        assert ["1", "2"] == [body for body, _ in await brokers.consume("a", 2)]
+
+    play(tmp_path, "ab", told)
+
+
+def test_a_primary_that_was_cut_off_follows_the_younger_generation(tmp_path: Path) -> None:
+    """H2: nothing fenced it; when it hears of the other one it serves no more.
+
+    What it confirmed alone in between would be lost: that is the condition on a manager outside.
+    """
+
+    async def told(brokers: Inside) -> None:
+        await brokers.pair()
+        await brokers.publish("a", "1")
+        brokers.loop.apart.add("a")
+        assert "b" == await brokers.promote("b")
+        await brokers.publish("b", "2")
+        assert brokers.cores["a"].serves
+        brokers.loop.heal()
+
+        assert await brokers.until_role("a", Role.BACKUP)
+
+        assert await brokers.until_in_view("b", "ab")
+        assert 2 == brokers.status("a")["generation"]
+        assert ["1", "2"] == [body for body, _ in await brokers.consume("b", 2)]
+
+    play(tmp_path, "ab", told)
+
+
+def test_two_that_are_promoted_apart_have_one_generation_until_one_is_again(
+    tmp_path: Path,
+) -> None:
+    """H2: neither may follow the other one; whoever chooses chooses what is lost."""
+
+    async def told(brokers: Inside) -> None:
+        await brokers.start()
+        assert "a" == await brokers.promote("a")
+        assert await brokers.until_in_view("a", "abc")
+        brokers.loop.apart.add("c")
+        await brokers.kill("a")
+        assert "b" == await brokers.promote("b")
+        assert "c" == await brokers.promote("c")
+        assert await brokers.until_role("c", Role.PRIMARY)
+        brokers.loop.heal()
+        assert await brokers.until(lambda: "c" in brokers.status("b")["peers"])
+
+        assert not await brokers.until(lambda: not brokers.cores["b"].serves, seconds=10)
+        assert brokers.cores["c"].serves
+        brokers.cores["c"].demote()
+        assert not await brokers.until_role("c", Role.CATCHUP, seconds=10)
+        assert "b" == brokers.status("c")["primary"]
+        brokers.cores["b"].demote()
+        assert "b" == await brokers.promote("b")
+        assert await brokers.until_role("c", Role.BACKUP)
+
+        assert await brokers.until_in_view("b", "bc")
+        assert 3 == brokers.status("b")["generation"]
+
+    play(tmp_path, "abc", told)
+
+
+HELLO = {"kind": "hello", "version": 1, "broker": "b", "cluster": "storm"}
+WRONG: list[dict[str, object]] = [
+    {"public": "nowhere"},
+    {"public": f"here:{'1' * 5_000}"},
+    {"public": None},
+    {"broker": ["b"]},
+    {"version": {}},
+]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"x", b"[1]\n", *(json.dumps({**HELLO, **one}).encode() + b"\n" for one in WRONG)],
+    ids=["x", "list", "nowhere", "digits", "none", "names", "version"],
+)
+def test_a_greeting_that_is_none_ends_only_its_own_connection(
+    tmp_path: Path, body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What comes from anybody is refused in a line of the log, whatever it is."""
+    caplog.set_level("INFO")
+
+    async def told(brokers: Inside) -> None:
+        await brokers.pair()
+        stranger, _ = await brokers.loop.create_connection(asyncio.Protocol, "stranger-a")
+        caplog.clear()
+        stranger.write(framed(body))
+
+        assert await brokers.until(lambda: not stranger.is_open, seconds=1)
+        (said,) = caplog.messages
+        assert said.startswith("session with somebody: ")
+        assert (b"nowhere" in body) == ("'nowhere' is not an address" in said)
+        assert ["b"] == brokers.status("a")["peers"]
+        assert Role.BACKUP is brokers.cores["b"].role
+
+    play(tmp_path, "ab", told)
+
+
+def test_messages_of_any_length_are_copied_and_followed(tmp_path: Path) -> None:
+    """H4, H5: 60 KB each, there before the backup; then many of 900 KB at once."""
+
+    async def told(brokers: Inside) -> None:
+        await brokers.pair()
+        await brokers.kill("b")
+        await brokers.publish("a", *["x" * 60_000] * 100)
+        await brokers.start("b")
+        assert await brokers.until_in_view("a", "ab")
+
+        await brokers.publish("a", *["y" * 900_000] * 24)
+
+        assert ["a", "b"] == brokers.status("a")["up_to_date"]
+        assert {"q": 124} == brokers.status("b")["queues"]
+
+    play(tmp_path, "ab", told)
+
+
+@pytest.mark.parametrize("order", ["lifo", "fifo"])
+def test_a_queue_under_load_is_caught_up_with_from_the_back_only(
+    tmp_path: Path, order: str
+) -> None:
+    """H5: what is put and taken is more than what is copied."""
+
+    async def told(brokers: Inside) -> None:
+        await brokers.start("a")
+        await brokers.promote("a")
+        await brokers.publish("a", *["x"] * 300)
+
+        async def load() -> None:
+            while True:
+                await asyncio.gather(
+                    brokers.publish("a", *["y"] * 30), brokers.consume("a", 30), asyncio.sleep(0.3)
+                )
+
+        loads = asyncio.create_task(load())
+        await brokers.start("b")
+        assert await brokers.until(lambda: brokers.status("a")["to_copy"] > 250)
+        catches_up = await brokers.until_role("b", Role.BACKUP, seconds=6)
+        left = brokers.status("a")["to_copy"]
+        loads.cancel()
+
+        assert (order == "lifo") == catches_up
+        assert catches_up == (left == 0)
+        assert catches_up or left > 250
+
+    play(tmp_path, "ab", told, copying=Copying(order=order, per_second=70.0))
+
+
+def test_nothing_confirmed_is_lost_while_the_primary_is_killed_twelve_times(
+    tmp_path: Path,
+) -> None:
+    """H4: a client publishes, and consumes, whoever is primary; what comes twice is marked."""
+    random = Random(1)
+    confirmed: set[str] = set()
+    delivered: list[tuple[str, bool]] = []
+
+    async def told(brokers: Inside) -> None:
+        numbers = map(str, count())
+        await brokers.start()
+        primary = await brokers.promote("a")
+
+        async def works() -> None:
+            while True:
+                bodies = [next(numbers) for _ in range(random.randint(1, 20))]
+                await brokers.publish(primary, *bodies)
+                confirmed.update(bodies)
+                await brokers.consume(primary, random.randint(1, len(bodies)), into=delivered)
+
+        for _ in range(12):
+            assert await brokers.until_in_view(primary, "abc")
+            working = asyncio.create_task(works())
+            await asyncio.sleep(0.1 * random.random())
+            working.cancel()
+            await brokers.kill(primary)
+            dead, primary = primary, await brokers.promote(*brokers.cores)
+            assert await brokers.until_role(primary, Role.PRIMARY)
+            await brokers.start(dead)
+        await brokers.consume(primary, brokers.status(primary)["queues"]["q"], into=delivered)
+
+    play(tmp_path, "abc", told)
+
+    times = Counter(body for body, _ in delivered)
+    unmarked = Counter(body for body, is_marked in delivered if not is_marked)
+    assert len(confirmed) > 100
+    assert confirmed <= times.keys()
+    assert max(times.values()) > 1
+    assert max(unmarked.values()) == 1

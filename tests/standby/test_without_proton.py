@@ -1,0 +1,45 @@
+"""Only the files that speak AMQP need Proton: brokers are imported and tested without it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.project.test_arrows import SPEAK_AMQP
+from tests.tools.running import ROOT
+
+NEED_IT = {"test_built_in", "test_broker", "test_engine", "test_rhea", "test_speed"}
+NEED_IT |= {"test_transacting", "test_transactions"}
+"""The tests of those files, and of brokers as processes."""
+
+IMPORTS = """
+import importlib, pkgutil, sys
+import joinproto.standby
+sys.modules["proton"] = None
+ours = pkgutil.walk_packages(joinproto.standby.__path__, "joinproto.standby.")
+for name in (*(one.name for one in ours), *sys.argv[1:]):
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        assert error.name == "proton", error
+        print(name)
+    except BaseException as skipped:
+        assert type(skipped).__name__ == "Skipped", skipped
+        print(name)
+"""
+
+
+def test_whatever_does_not_speak_amqp_is_imported_without_proton() -> None:
+    """Of the product, and of its tests: those named here do not import, and all others do."""
+    tests = [f"tests.standby.{one.stem}" for one in Path(__file__).parent.glob("test_*.py")]
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTS, *tests],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "" == done.stderr
+    assert {*SPEAK_AMQP, *(f"tests.standby.{one}" for one in NEED_IT)} == {*done.stdout.split()}
