@@ -8,7 +8,7 @@ needed, and the relation shows why.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -55,8 +55,22 @@ class World:
     values: Mapping[str, Thing] = field(factory=dict)
 
 
-def shortest(world: World, *, upto: int = STEPS_MAX) -> Run | None:
-    """Return a shortest run that breaks the claim, None if none has up to `upto` steps."""
+Guards: TypeAlias = frozenset[tuple[str, str]]
+"""Names of steps, each with the name of one of its guards."""
+
+
+def shortest(world: World) -> Run | None:
+    """Return a shortest run that breaks the claim, None if none has up to `STEPS_MAX` steps."""
+    (found,) = shortest_without(world, [frozenset()]).values()
+    return found
+
+
+def shortest_without(world: World, cuts: Sequence[Guards]) -> dict[Guards, Run | None]:
+    """Return for each cut what `shortest` finds once these guards are dropped.
+
+    Z3 is asked about all cuts in one solver, because what it learns about one cut helps with
+    the others.
+    """
     layer = world.layer
     claim = next(one for one in layer.claims if one.name == world.claim)
     finite = Finite(layer, world.sizes, world.given)
@@ -64,16 +78,20 @@ def shortest(world: World, *, upto: int = STEPS_MAX) -> Run | None:
         for thing, which in values.items():
             wanted = world.values.get(f"{function.name} of {thing}")
             finite.solver.add(*[bit for one, bit in which if one == wanted])
+    kept = {guard: finite.bit() for cut in cuts for guard in sorted(cut)}
     cells = finite.initial()
     states: list[Cells] = [cells]
     taken: list[Taken] = []
+    found: dict[Guards, Run | None] = dict.fromkeys(cuts)
     while True:
         broken = _is_broken(finite, claim, cells)
-        if finite.solver.check(broken) == z3.sat:
-            return _run(finite, finite.solver.model(), states, taken)
-        if len(taken) == upto:
-            return None
-        cells, choice = _one_more(finite, cells)
+        for cut in cuts:
+            assumed = [bit for guard, bit in kept.items() if guard not in cut]
+            if found[cut] is None and finite.solver.check(broken, *assumed) == z3.sat:
+                found[cut] = _run(finite, finite.solver.model(), states, taken)
+        if None not in found.values() or len(taken) == STEPS_MAX:
+            return found
+        cells, choice = _one_more(finite, cells, kept)
         states.append(cells)
         taken.append(choice)
 
@@ -84,14 +102,20 @@ def _is_broken(finite: Finite, claim: Claim, cells: Cells) -> Any:
     return broken
 
 
-def _one_more(finite: Finite, cells: Cells) -> tuple[Cells, Taken]:
-    """Return the state after one step, whichever, and which it may be."""
+def _one_more(
+    finite: Finite, cells: Cells, kept: Mapping[tuple[str, str], Any]
+) -> tuple[Cells, Taken]:
+    """Return the state after one step, whichever, and which it may be.
+
+    `kept`: guards that a step must pass only where this bit is true.
+    """
     taken: Taken = []
     ways: list[Cells] = []
     for step in finite.layer.steps:
         bit, env = finite.bit(), finite.choices(step.params)
         for guard in step.guards:
-            finite.solver.add(z3.Implies(bit, finite.read(guard.formula, cells, env)))
+            taken_with = z3.And(bit, kept.get((step.name, guard.name), finite.true))
+            finite.solver.add(z3.Implies(taken_with, finite.read(guard.formula, cells, env)))
         taken.append((step, bit, env))
         ways.append(finite.after(step, cells, env))
     finite.solver.add(z3.PbEq([(bit, 1) for _, bit, _ in taken], 1))

@@ -66,11 +66,13 @@ class Claim:
     is_step: bool = False
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False)
 class Layer:
     """`axioms`: by name, of rigid relations alone.  `initial`: what is so at first of those that
     change; nothing, where it is not given.  `assumes`: in words, for the page and the report.
     `lively`: a state that is worth something; some state of the invariant is so.
+
+    Two layers are equal only if they are one object: so one can be the key of a cache.
     """
 
     name: str

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 import z3
@@ -143,14 +144,12 @@ class Query:
     @classmethod
     def of(cls, obligation: Obligation) -> Query:
         """Return the question; `sat` is bad news, but where something is to be possible."""
-        reader = Reader()
-        solver = z3.Solver(ctx=reader.context)
         layer, step, subject = obligation.layer, obligation.step, obligation.subject
-        for axiom in layer.axioms.values():
-            solver.add(reader.read(axiom, {}))
-        if obligation.kind is not Kind.BEGINS:
-            for conjunct in layer.conjuncts:
-                solver.add(reader.read(conjunct.formula, {}))
+        given, axioms, invariant = _given(layer)
+        reader = given.copied()
+        solver = z3.Solver(ctx=reader.context)
+        for formula in axioms if obligation.kind is Kind.BEGINS else axioms + invariant:
+            solver.add(formula.translate(reader.context))
         params = reader.constants(step.params) if step is not None else {}
         for guard in step.guards if step is not None else ():
             solver.add(reader.read(guard.formula, params))
@@ -192,6 +191,16 @@ class Query:
             return Counterexample(before, begins(layer))
         values = named(model, self.reader, layer, self.params)
         return Counterexample(before, step, tuple(values.items()))
+
+
+@lru_cache(maxsize=1)
+def _given(layer: Layer) -> tuple[Reader, list[Any], list[Any]]:
+    """Return what all obligations take for granted, read once: the axioms, and the invariant."""
+    reader = Reader()
+    for sort in layer.sorts:
+        reader.sort(sort)
+    axioms = [reader.read(axiom, {}) for axiom in layer.axioms.values()]
+    return reader, axioms, [reader.read(one.formula, {}) for one in layer.conjuncts]
 
 
 def begins(layer: Layer) -> Step:

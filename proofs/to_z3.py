@@ -41,6 +41,14 @@ class Reader:
         self._declared: dict[Any, Any] = {}
         self._count = 0
 
+    def copied(self) -> Reader:
+        """Return a reader in a context of its own, in which what this one read can be used."""
+        reader = Reader()
+        # A sort is known by its number in a context, so it is copied and not declared again.
+        reader._sorts = {sort: one.translate(reader.context) for sort, one in self._sorts.items()}
+        reader._count = self._count
+        return reader
+
     def sort(self, sort: Sort) -> Any:
         if sort not in self._sorts:
             self._sorts[sort] = z3.DeclareSort(sort.name, self.context)

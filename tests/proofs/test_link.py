@@ -74,8 +74,11 @@ of an update that overwrites is seen only where a crash falls into it, too rare 
 
 @pytest.mark.huge
 def test_a_hundred_thousand_steps_are_accepted() -> None:
-    """All worlds; each step of each relation is taken in one of them."""
-    found = [one for linked in WORLDS for one in link(linked)]
+    """The join protocol's worlds; each step of each relation is taken in one of them.
+
+    The other systems' worlds: `test_reconcile.py`, `test_clusterer.py`, `test_standby.py`.
+    """
+    found = [one for linked in worlds(LAYERS, None) for one in link(linked)]
 
     assert [] == [one.rejected for one in found if one.rejected is not None]
     assert 100_000 <= sum({one.world: one.steps for one in found}.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,8 @@ import pytest
 from proofs import show
 from proofs.claims import LAYERS, claims, conjuncts, wanted
 from proofs.layer import Layer
-from proofs.obligations import Kind, Obligation, Outcome, discharge, obligations
+from proofs.obligations import Kind, Obligation, discharge, obligations
+from tests.proofs import pins
 
 BY_NAME = {layer.name: layer for layer in LAYERS}
 REGISTER = BY_NAME["register"]
@@ -31,24 +31,14 @@ PROMISED = {
 """What is to be proved, after the join protocol, section 4; the last one is 3.6."""
 
 
-def failing(layer: Layer) -> Iterator[Outcome]:
-    """Yield what fails, the claims first: they are what somebody would notice."""
-    found = [one for one in obligations(layer) if one.kind is not Kind.POSSIBLE]
-    for obligation in reversed(found):
-        outcome = discharge(obligation, small=False)
-        if not outcome.is_proved:
-            yield outcome
-
-
-def _refuted(layer: Layer, step: str) -> Outcome | None:
-    """Return the first obligation about this step that fails."""
-    for obligation in obligations(layer):
-        is_about = obligation.step is not None and obligation.step.name == step
-        if is_about and obligation.kind is not Kind.POSSIBLE:
-            outcome = discharge(obligation, small=False)
-            if not outcome.is_proved:
-                return outcome
-    return None
+def _about(layer: Layer, step: str | None = None) -> list[Obligation]:
+    """Return what may fail, of one step or of all; the claims first, as a reader knows them."""
+    return [
+        one
+        for one in reversed([*obligations(layer)])
+        if one.kind is not Kind.POSSIBLE
+        and (step is None or (one.step is not None and one.step.name == step))
+    ]
 
 
 def test_the_claims_of_the_protocol_are_all_there() -> None:
@@ -56,12 +46,6 @@ def test_the_claims_of_the_protocol_are_all_there() -> None:
     assert PROMISED <= set(claims())
 
 
-def test_every_obligation_of_the_register_is_proved() -> None:
-    """3.3: no view has two chosen successors, whoever crashes or forgets."""
-    assert [] == [one.words for one in obligations(REGISTER) if not discharge(one).is_proved]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", BY_NAME)
 def test_every_obligation_is_proved(name: str) -> None:
     """Initiation, consecution, and that each claim follows; `unknown` would be a failure."""
@@ -70,26 +54,20 @@ def test_every_obligation_is_proved(name: str) -> None:
     assert [] == found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", conjuncts())
-def test_every_conjunct_is_needed(name: str) -> None:
+def test_every_conjunct_is_needed(name: str, rewrite: bool) -> None:
     """Left out, an obligation fails, and the independent reader sees it, too."""
     layer, _, conjunct = name.partition("/")
 
-    outcome = next(failing(BY_NAME[layer].without(conjunct)), None)
-
-    assert outcome is not None
-    assert "fails" == outcome.result
-    assert outcome.against is not None
-    assert show.is_confirmed(outcome.obligation, outcome.against)
+    pins.check(name, _about(BY_NAME[layer].without(conjunct)), rewrite=rewrite)
 
 
-GUARDS = [
-    pytest.param(layer, step.name, guard.name, id=f"{layer.name}-{step.name}-{guard.name}")
+GUARDS = {
+    f"{layer.name}/{step.name}/{guard.name}": (layer, step.name, guard.name)
     for layer in LAYERS
     for step in layer.steps
     for guard in step.guards
-]
+}
 
 
 def test_the_docs_say_how_many_are_needed() -> None:
@@ -101,20 +79,49 @@ def test_the_docs_say_how_many_are_needed() -> None:
     assert f"| {parts} conjuncts, {guards} guards, each needed |" in page.read_text()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("layer", "step", "guard"), GUARDS)
-def test_no_guard_can_be_dropped_in_silence(layer: Layer, step: str, guard: str) -> None:
+@pytest.mark.parametrize("name", GUARDS)
+def test_no_guard_can_be_dropped_in_silence(name: str, rewrite: bool) -> None:
     """A relation that allows more than the protocol is noticed: an obligation fails."""
-    outcome = _refuted(layer.dropping(step, guard), step)
+    layer, step, guard = GUARDS[name]
 
-    assert outcome is not None
-    assert "fails" == outcome.result
+    pins.check(name, _about(layer.dropping(step, guard), step), rewrite=rewrite)
 
 
-@pytest.mark.parametrize("guard", [guard.name for guard in REGISTER.step("vote").guards])
-def test_a_vote_needs_each_of_its_guards(guard: str) -> None:
-    """The quick one of the test above, for the step that matters most."""
-    assert _refuted(REGISTER.dropping("vote", guard), "vote") is not None
+def test_the_pins_are_those_of_all_parts(rewrite: bool) -> None:
+    """A line for each conjunct and each guard, sorted, and none for a part that is gone."""
+    parts = {*conjuncts(), *GUARDS}
+    table = pins.pins()
+    if rewrite:
+        table = {part: words for part, words in table.items() if part in parts}
+        pins.FILE.write_text(pins.text_of(table), "utf-8")
+
+    assert parts == set(table)
+    assert pins.text_of(table) == pins.FILE.read_text("utf-8")
+
+
+def test_a_pin_that_no_longer_fails_is_told_with_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line to write instead; with `--rewrite` it is written."""
+    part = "register/vote/it is proposed"
+    layer, step, guard = GUARDS[part]
+    asked = _about(layer.dropping(step, guard), step)
+    right = pins.pins()[part]
+    wrong = next(one.words for one in asked if discharge(one).is_proved)
+    monkeypatch.setattr(pins, "FILE", tmp_path / "pins.toml")
+    pins.FILE.write_text(pins.text_of({part: wrong}), "utf-8")
+
+    with pytest.raises(pytest.fail.Exception, match=f'"{part}" = "{right}"'):
+        pins.check(part, asked, rewrite=False)
+    pins.check(part, asked, rewrite=True)
+
+    assert {part: right} == pins.pins()
+
+
+def test_a_part_without_which_all_is_proved_is_idle() -> None:
+    """Nothing left out: no obligation fails, so there is no pin to write."""
+    with pytest.raises(AssertionError, match="is idle"):
+        pins.check("register/nothing", _about(REGISTER, "vote"), rewrite=True)
 
 
 def test_a_claim_brings_its_whole_layer() -> None:
@@ -132,11 +139,9 @@ def test_a_counterexample_says_only_what_matters() -> None:
     """Two states, the step between, and which conjunct breaks."""
     cut = REGISTER.without("one_proposal")
 
-    outcome = next(failing(cut))
-    assert outcome.against is not None
-    small = discharge(outcome.obligation)
-    assert small.against is not None
-    told = "\n".join(show.lines(small.obligation, small.against))
+    failed = next(found for one in _about(cut) if not (found := discharge(one)).is_proved)
+    assert failed.against is not None
+    told = "\n".join(show.lines(failed.obligation, failed.against))
 
     assert "is broken" in told
     assert "lost" not in told.replace("is lost", ""), told

@@ -14,7 +14,6 @@ from proofs.claims import wanted
 from proofs.link.explore import Walk
 from proofs.link.run import WORLDS, Found, link
 from proofs.link.standby_mapping import StandbyMapping
-from proofs.obligations import Kind, discharge, obligations
 from proofs.standby import LAYER
 
 LINKED = {one.world: one for one in WORLDS if one.layers == {"standby"}}
@@ -26,33 +25,10 @@ CLAIMS = {
 }
 
 
-@pytest.mark.slow
-def test_every_obligation_of_hot_standby_is_proved() -> None:
-    """H2 to H4, with the manager that is built in."""
+def test_the_claims_of_hot_standby_are_all_there() -> None:
+    """H2 to H4, with the manager that is built in; that they are proved: `test_obligations.py`."""
     assert CLAIMS == {one.name for one in LAYER.claims}
     assert ((LAYER, LAYER.claims),) == wanted("standby")
-    assert [] == [one.words for one in obligations(LAYER) if not discharge(one).is_proved]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("step", "guard"),
-    [
-        ("promote", "it is in the last view"),
-        ("promote", "no younger generation is in the chain"),
-        ("strike", "no younger generation is in the chain"),
-    ],
-)
-def test_what_a_manager_outside_must_keep_is_needed(step: str, guard: str) -> None:
-    """Without any one of them, something that was confirmed can be lost."""
-    layer = LAYER.dropping(step, guard)
-    about = [
-        one
-        for one in obligations(layer)
-        if one.step is not None and one.step.name == step and one.kind is not Kind.POSSIBLE
-    ]
-
-    assert any("fails" == discharge(one, small=False).result for one in about)
 
 
 def _played(scene: str, *acts: str) -> Played:
@@ -87,7 +63,10 @@ def _played(scene: str, *acts: str) -> Played:
 def test_what_a_manager_outside_must_keep_is_lost_without(
     scene: str, acts: tuple[str, ...]
 ) -> None:
-    """One run for each of the three: before the last step or with it something is lost."""
+    """One run for each of the three: before the last step or with it something is lost.
+
+    They are guards of `promote` and `strike`, each needed: `test_obligations.py`.
+    """
     it = _played(scene, *acts)
 
     assert {0} == it.confirmed

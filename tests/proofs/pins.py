@@ -1,0 +1,66 @@
+"""Which obligation fails without a part of a layer, read from `pins.toml`.
+
+A layer has hundreds of obligations, and without a part most of them are still proved.  So the
+table names one that fails, and only that one is discharged.  `pytest --rewrite` finds a new one
+where it no longer fails, and takes lines away that name no part.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+import z3
+
+from proofs import show
+from proofs.obligations import HASTY, Obligation, Query
+
+FILE = Path(__file__).with_name("pins.toml")
+HEAD = "# A part of a layer, and an obligation that fails without it.  See pins.py.\n"
+EFFORTS = (25_000, 100_000, 1_000_000, HASTY)
+"""How much work Z3 may put into a question while a new pin is looked for: the cheap ones first."""
+
+
+def pins() -> dict[str, str]:
+    """Return the words of an obligation for each `layer/conjunct` and `layer/step/guard`."""
+    return tomllib.loads(FILE.read_text("utf-8"))
+
+
+def text_of(table: Mapping[str, str]) -> str:
+    """Return the table as it stands in the file: one line for each part, sorted."""
+    return HEAD + "".join(_line(part, words) for part, words in sorted(table.items()))
+
+
+def check(part: str, asked: Sequence[Obligation], *, rewrite: bool) -> None:
+    """Check that the obligation pinned for `part` fails.
+
+    `asked`: what may fail once the part is left out.
+    """
+    pinned = pins().get(part)
+    if any(_fails(one, HASTY) for one in asked if one.words == pinned):
+        return
+    found = next((one for effort in EFFORTS for one in asked if _fails(one, effort)), None)
+    assert found is not None, f"{part} is idle: no obligation fails without it"
+    if rewrite:
+        FILE.write_text(text_of({**pins(), part: found.words}), "utf-8")
+        return
+    pytest.fail(
+        f"without {part}, {pinned} does not fail, but another obligation does\n"
+        f"run pytest --rewrite, or put this line into {FILE.name}: {_line(part, found.words)}"
+    )
+
+
+def _fails(asked: Obligation, effort: int) -> bool:
+    """Return whether Z3 finds a state against it, and the independent reader sees it, too."""
+    query = Query.of(asked)
+    if query.check(effort) != z3.sat:
+        return False
+    return show.is_confirmed(asked, query.against(query.solver.model()))
+
+
+def _line(part: str, words: str) -> str:
+    quoted = (json.dumps(text, ensure_ascii=False) for text in (part, words))
+    return " = ".join(quoted) + "\n"
