@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import pulse
+from tests import needs, pulse
 
 # One width of output for all: a terminal's, and that of xdist's workers, would be others.
 os.environ["COLUMNS"] = "100"
@@ -31,8 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Let a long run say what runs; last, since pytest's own reporter is made here, too."""
+    """Let a long run say what runs, and tests what they need.
+
+    Last, since pytest's own reporter is made here, too.
+    """
     pulse.watch(config)
+    config.pluginmanager.register(needs, "needs")
 
 
 @pytest.fixture(scope="session")

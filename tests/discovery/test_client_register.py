@@ -22,7 +22,7 @@ from joinproto.join.store import StoreRecord
 from tests.discovery.asking import hurried
 from tests.discovery.hosting import Cluster
 from tools.boots.recorded import ConsulServer, serving
-from tools.boots.servers import etcds
+from tools.boots.servers import Etcd, etcds
 
 Story = Callable[[Cluster], Awaitable[None]]
 WITHIN = 20.0
@@ -103,13 +103,11 @@ EACH = pytest.mark.parametrize("story", STORIES, ids=lambda one: one.__name__)
 
 
 @pytest.mark.slow
-def test_two_members_on_a_real_etcd(tmp_path: Path) -> None:
+def test_two_members_on_a_real_etcd(etcd: Etcd) -> None:
     """With a register two members can do what takes three: every story, on one etcd."""
-    with etcds(tmp_path) as (one,):
-        for story in STORIES:
-            at = {"host": "127.0.0.1", "port": one.client}
-            about = Etcd3(cluster_name=story.__name__, **at)  # type: ignore[arg-type]
-            played(EtcdRegister(about), story)
+    for story in STORIES:
+        about = Etcd3(host="127.0.0.1", port=etcd.client, cluster_name=story.__name__)
+        played(EtcdRegister(about), story)
 
 
 @EACH
@@ -120,6 +118,7 @@ def test_two_members_on_the_recorded_shapes_of_consul(story: Story) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("etcd")
 def test_an_etcd_that_hangs_closes_both_and_lets_them_go_on(tmp_path: Path) -> None:
     """Out of reach: they suspend themselves in time; nothing is chosen meanwhile."""
     with etcds(tmp_path) as (one,):

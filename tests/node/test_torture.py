@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from joinproto.errors import EnvironmentProblem
 from tools.faults.clients import Ledger
-from tools.faults.namespaces import missing
 from tools.faults.nodes import ROOT
 from tools.faults.register import KINDS as REGISTER_KINDS
 from tools.faults.storm import KINDS
 from tools.faults.verdict import compare
 
+SPACES = pytest.mark.needs("ip", "unshare", "network namespaces")
+
 
 def torture(*words: str) -> tuple[int, Any]:
-    """Return the code and what was printed; skips where the register's server is missing."""
+    """Return the code and what was printed."""
     done = subprocess.run(
         [str(ROOT / "tools" / "torture"), "--json", "--quiet", *words],
         capture_output=True,
@@ -29,18 +29,13 @@ def torture(*words: str) -> tuple[int, Any]:
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
-    if done.returncode == EnvironmentProblem.default_code:
-        pytest.skip(done.stderr)
     return done.returncode, json.loads(done.stdout)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("network", ["proxy", "namespaces"])
+@pytest.mark.parametrize("network", ["proxy", pytest.param("namespaces", marks=SPACES)])
 def test_a_short_storm_holds(network: str) -> None:
     """Faults of several kinds, clients all the time, and nothing acknowledged is lost."""
-    if network == "namespaces" and missing():
-        pytest.skip(missing())
-
     code, found = torture("--minutes", "0.4", "--seed", "4", "--network", network)
 
     assert (0, "holds", []) == (code, found["result"], found["problems"])
@@ -53,6 +48,7 @@ def test_a_short_storm_holds(network: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("etcd")
 def test_two_members_whose_views_a_register_chooses_lose_nothing() -> None:
     """Join protocol, 3.7: the register is killed, hung and cut off, too."""
     code, found = torture("--minutes", "0.5", "--seed", "4", "--register", "etcd")

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.errors import EnvironmentProblem
 from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.queue import Queue, Situation, Target, Variant
 from joinproto.reconcile.timers import Clock, Pace
-from spark_explore import session
+from tests.needs import need
 from tests.tools.running import run_here
 from tests.tools.schemas import faults, unexplained
 from tools.at_scale.cluster import Cluster
@@ -139,7 +138,7 @@ def test_an_idle_clock_looks_at_the_same_times() -> None:
 
 def test_the_command_compares_and_draws(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """JSON as documented, and a picture."""
-    pytest.importorskip("matplotlib")
+    need("matplotlib")
     words = ("reconcile", "simulate", "--queues", "300", "--nodes", "20", "--zones", "5")
     picture = tmp_path / "rack.svg"
     done = run_here(capsys, *words, "--json", "--picture", str(picture))
@@ -185,14 +184,11 @@ def test_at_periodics_peak_ours_needs_less_than_half_beyond_the_interval() -> No
 
 
 @pytest.mark.slow
+@pytest.mark.needs("pyspark", "java")
 def test_many_runs_are_made_and_asked_on_spark(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """A row for each seed, way and limit; the answer is that of the same runs, one by one."""
-    try:
-        session.ready()
-    except EnvironmentProblem as problem:
-        pytest.skip(f"{problem.message}; {problem.next}")
     small = ("--queues", "300", "--nodes", "20", "--zones", "5")
     one = ["reconcile", "simulate", *small, "--copies-at-once", "2"]
     words = [*one, "--copies-at-once", "4", "--seeds", "2"]

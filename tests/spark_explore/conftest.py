@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from joinproto.errors import EnvironmentProblem
 from spark_explore import session
+from tests.needs import need
 
 HERE = Path(__file__).parent
 
@@ -29,10 +29,7 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def context() -> Iterator[Any]:
     """Return a local session's context; skips with the reason where Spark cannot run."""
-    try:
-        session.ready()
-    except EnvironmentProblem as problem:
-        pytest.skip(f"{problem.message}; {problem.next}")
+    need("pyspark", "java")
     found = session.open_session("local[2]")
     yield found.sparkContext
     found.stop()

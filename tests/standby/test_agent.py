@@ -6,7 +6,6 @@ Source: hot standby, H3; Open Cluster Framework, resource agent API 1.1.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +20,7 @@ pytest.importorskip("proton", reason="the extra `standby` is not installed")
 
 from joinproto.standby.serving import agent as agents
 from joinproto.standby.serving.agent import ACTIONS, Exit, call
+from tests.needs import need
 from tools.failover.manager import Manager, running
 
 
@@ -122,18 +122,12 @@ def test_a_manager_starts_promotes_demotes_and_stops(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("ocf-tester", "xmllint")
 def test_it_passes_ocf_tester(tmp_path: Path) -> None:
     """Debian has it in `resource-agents`; it looks at the metadata with xmllint."""
-    missing = [name for name in ("ocf-tester", "xmllint") if shutil.which(name) is None]
-    if missing:
-        pytest.skip(f"{' and '.join(missing)} are not there: apt-get install resource-agents")
     call = f"cd {ROOT} && exec {sys.executable} -m joinproto standby agent"
     if os.getuid() == 0:
-        may = subprocess.run(
-            ["su", "nobody", "-s", "/bin/sh", "-c", f"{call} meta-data"], check=False
-        )
-        if may.returncode:
-            pytest.skip(f"it calls the agent as nobody, who may not run {sys.executable}")
+        need("nobody may run joinproto")  # ocf-tester calls the agent as nobody
     with TemporaryDirectory() as name, running(Manager.of(tmp_path, "a")) as manager:
         # Where nobody may look, as it may not where tests write.
         agent = Path(name) / "standby"
