@@ -94,6 +94,7 @@ def _peak() -> str:
 
 
 AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+JOINPROTO = (sys.executable, "-B", "-m", "joinproto", "--version")
 TMPFS = ("mount", "-t", "tmpfs", "none", "/mnt")
 
 # By ability: a function that returns why this machine lacks it, "" where it is there.
@@ -104,8 +105,10 @@ ABILITIES: dict[str, Callable[[], str]] = {
     "mounts without being root": lambda: _says("unshare", "-rm", *TMPFS),
     "network namespaces": _namespaces,
     "no root": lambda: "" if os.geteuid() else "root may do everything",
-    "nobody may run joinproto": lambda: _says(
-        *AS_NOBODY, sys.executable, "-B", "-m", "joinproto", "--version"
+    "nobody may run joinproto": lambda: _says(*AS_NOBODY, *JOINPROTO),
+    # A shell starts without the rights that setpriv itself still has.
+    "nobody's shell may run joinproto": lambda: _says(
+        *AS_NOBODY, "sh", "-c", 'exec "$@"', "sh", *JOINPROTO
     ),
     "ptrace": lambda: _says("strace", "-f", "-qq", "-o", os.devnull, "true"),
     "Python 3.12": _newer_python,

@@ -127,7 +127,7 @@ def test_it_passes_ocf_tester(tmp_path: Path) -> None:
     """Debian has it in `resource-agents`; it looks at the metadata with xmllint."""
     call = f"cd {ROOT} && exec {sys.executable} -m joinproto standby agent"
     if os.getuid() == 0:
-        need("nobody may run joinproto")  # ocf-tester calls the agent as nobody
+        need("nobody's shell may run joinproto")  # ocf-tester calls the agent as nobody
     with TemporaryDirectory() as name, running(Manager.of(tmp_path, "a")) as manager:
         # Where nobody may look, as it may not where tests write.
         agent = Path(name) / "standby"
