@@ -1,10 +1,13 @@
 """What holds for every test: options, tiers, and how hypothesis searches."""
 
 import os
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from tests import needs, pulse
 
@@ -18,6 +21,27 @@ settings.register_profile(
 )
 settings.register_profile("thorough", settings.get_profile("quick"), max_examples=5_000)
 settings.load_profile("quick")
+
+
+# Files whose tests share a server: one worker runs them all, so it is started once in a run.
+SHARING = [
+    re.compile(r"tests/spark_explore/(?!test_faults)"),
+    re.compile(r"tests/discovery/test_client_(etcd|register)\b"),
+]
+
+
+class BySharing(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
+    """Tests of one file run in one worker, as do those of files that share a server."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        shared = (one.pattern for one in SHARING if one.match(nodeid))
+        return next(shared, super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """Share servers wherever the tests of a file stay together (`--dist loadfile`)."""
+    return BySharing(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

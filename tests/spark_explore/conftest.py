@@ -33,3 +33,17 @@ def context() -> Iterator[Any]:
     found = session.open_session("local[2]")
     yield found.sparkContext
     found.stop()
+
+
+@pytest.fixture
+def lasting(context: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return it for a test of what makes a session of its own, and ends it.
+
+    There is one in a process, so that would be the one of all other tests.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    monkeypatch.setattr(SparkContext, "stop", lambda _: None)
+    monkeypatch.setattr(SparkSession, "stop", lambda _: None)
+    return context
