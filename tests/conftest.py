@@ -1,12 +1,15 @@
 """What holds for every test: options, tiers, and how hypothesis searches."""
 
 import os
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
-from tests import pulse
+from tests import needs, pulse
 
 # One width of output for all: a terminal's, and that of xdist's workers, would be others.
 os.environ["COLUMNS"] = "100"
@@ -20,6 +23,27 @@ settings.register_profile("thorough", settings.get_profile("quick"), max_example
 settings.load_profile("quick")
 
 
+# Files whose tests share a server: one worker runs them all, so it is started once in a run.
+SHARING = [
+    re.compile(r"tests/spark_explore/(?!test_faults)"),
+    re.compile(r"tests/discovery/test_client_(etcd|register)\b"),
+]
+
+
+class BySharing(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
+    """Tests of one file run in one worker, as do those of files that share a server."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        shared = (one.pattern for one in SHARING if one.match(nodeid))
+        return next(shared, super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """Share servers wherever the tests of a file stay together (`--dist loadfile`)."""
+    return BySharing(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--rewrite`: scenarios take what they got as what they expect."""
     parser.addoption(
@@ -31,8 +55,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Let a long run say what runs; last, since pytest's own reporter is made here, too."""
+    """Let a long run say what runs, and tests what they need.
+
+    Last, since pytest's own reporter is made here, too.
+    """
     pulse.watch(config)
+    config.pluginmanager.register(needs, "needs")
 
 
 @pytest.fixture(scope="session")

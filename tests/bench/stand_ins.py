@@ -1,12 +1,9 @@
 """Helpers of these tests: commands that take the place of joinproto, and made-up results."""
 
-import os
 import sys
 from pathlib import Path
 
-import pytest
-
-from tools.bench import oracle, spin
+from tools.bench import oracle
 from tools.bench.machine import Machine
 from tools.bench.measure import Cost
 from tools.bench.results import (
@@ -44,15 +41,6 @@ def stand_in(folder: Path, *, result: str = "holds", too_many: int = 0) -> tuple
     file = folder / "stand_in.py"
     file.write_text(f"RESULT, TOO_MANY = {result!r}, {too_many}\n{STAND_IN}", "utf-8")
     return (sys.executable, "-S", "-E", str(file))
-
-
-def need_spin() -> None:
-    """Skip where SPIN is missing, and say its package; in CI, which installs it, fail."""
-    problem = spin.missing()
-    if problem is not None:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(problem), pytrace=False)
-        pytest.skip(str(problem))
 
 
 def cost(cpu: float, mib: float, wall: float | None = None) -> Cost:

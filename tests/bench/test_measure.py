@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.stand_ins import need_spin
+from tests.needs import need
 from tools.bench import spin
 from tools.bench.measure import Command, measure
 
@@ -16,7 +16,7 @@ PYTHON = (sys.executable, "-S", "-E", "-c")
 @pytest.fixture
 def launcher(tmp_path: Path) -> Path:
     """Return peers/launch.c, compiled."""
-    need_spin()
+    need("gcc")
     return spin.build_launcher(tmp_path)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,7 @@ def test_three_nodes_are_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("etcd") is None, reason="needs etcd-server")
+@pytest.mark.needs("etcd")
 def test_etcd_is_measured_the_same_way(tmp_path: Path) -> None:
     found = node.measure(
         node.Etcd(tmp_path), clients=3, seconds=0.5, kills=1, many=9, lone_writes=9

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.bench.stand_ins import need_spin, stand_in
+from tests.bench.stand_ins import stand_in
 from tools.bench import __main__ as command
 from tools.bench import oracle, spin
 from tools.bench.measure import Command, measure
@@ -46,10 +46,9 @@ def no_spin(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("spin", "gcc")
 def test_every_tool_runs_on_every_size_in_turn(tmp_path: Path) -> None:
     """A B A B: another load on the machine then meets all of them."""
-    need_spin()
-
     found, said = run(stand_in(tmp_path), runs=2)
 
     order = ["joinproto", "per-state", "spin-bfs-o3", "spin-bfs", "spin-dfs"]

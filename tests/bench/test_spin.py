@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from joinproto.errors import EnvironmentProblem
-from tests.bench.stand_ins import need_spin
 from tools.bench import oracle, spin
 from tools.bench.measure import measure
 
+SPIN = pytest.mark.needs("spin", "gcc")
 REPORT = """
 State-vector 12 byte, depth reached 28, errors: 0
  10340352 states, stored
@@ -40,12 +40,13 @@ def search(
     return spin.read(measure(command).stdout)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", ["bfs", "dfs"])
-@pytest.mark.parametrize("members", [3, 4, 5])
+@pytest.mark.parametrize(
+    "members", [3, *(pytest.param(size, marks=pytest.mark.slow) for size in (4, 5))]
+)
+@SPIN
 def test_spin_finds_exactly_the_same_space(tmp_path: Path, members: int, way: spin.Search) -> None:
     """A peer that searched less would look faster."""
-    need_spin()
     right = oracle.two_phase_commit(members)
 
     found = search(tmp_path, members=members, search=way)
@@ -56,9 +57,9 @@ def test_spin_finds_exactly_the_same_space(tmp_path: Path, members: int, way: sp
 
 
 @pytest.mark.slow
+@SPIN
 def test_with_the_masks_for_more_than_eight_the_space_is_the_same(tmp_path: Path) -> None:
     """The ninth manager is the first whose bits are in the masks that end in _b."""
-    need_spin()
     right = oracle.two_phase_commit(9)
 
     found = search(tmp_path, members=9, search="dfs")
@@ -68,39 +69,34 @@ def test_with_the_masks_for_more_than_eight_the_space_is_the_same(tmp_path: Path
     assert 0 == found.errors
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", ["bfs", "dfs"])
-@pytest.mark.parametrize("members", [3, 5])
+@pytest.mark.parametrize("members", [3, pytest.param(5, marks=pytest.mark.slow)])
+@SPIN
 def test_a_commit_with_a_vote_missing_is_found(
     tmp_path: Path, members: int, way: spin.Search
 ) -> None:
     """Nobody has aborted while somebody has committed; with N - 1 votes, one may."""
-    need_spin()
-
     found = search(tmp_path, members=members, search=way, wrong=True)
 
     assert 1 == found.errors
     assert not found.is_complete
 
 
-@pytest.mark.slow
+@SPIN
 def test_breadth_first_the_wrong_model_fails_in_the_fewest_steps(tmp_path: Path) -> None:
     """Two prepare, two votes are heard, commit, one obeys; the third aborts: seven steps."""
-    need_spin()
-
     found = search(tmp_path, members=3, search="bfs", wrong=True)
 
     assert 7 == found.depth_steps
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", ["bfs", "dfs"])
-@pytest.mark.parametrize("members", [2, 3])
+@pytest.mark.parametrize("members", [2, pytest.param(3, marks=pytest.mark.slow)])
+@SPIN
 def test_spin_finds_the_space_of_founding_by_paxos(
     tmp_path: Path, members: int, way: spin.Search
 ) -> None:
     """Written anew in Promela, the protocol has the states and steps of our own world."""
-    need_spin()
     right = oracle.PAXOS_FOUNDING[members]
 
     found = search(tmp_path, members=members, search=way, world="paxos-founding")
@@ -112,19 +108,18 @@ def test_spin_finds_the_space_of_founding_by_paxos(
 
 
 @pytest.mark.slow
+@SPIN
 def test_a_founder_accepted_below_the_promise_is_found_in_as_many_steps(tmp_path: Path) -> None:
     """Our own world breaks in 20, too (tests/models/test_counts.py)."""
-    need_spin()
-
     found = search(tmp_path, members=3, search="bfs", world="paxos-founding", wrong=True)
 
     assert (1, 20) == (found.errors, found.depth_steps)
 
 
 @pytest.mark.slow
+@SPIN
 def test_compiling_with_a_profile_changes_no_count(tmp_path: Path) -> None:
     """The second compilation may reorder code, never the search."""
-    need_spin()
     right = oracle.two_phase_commit(4)
 
     found = search(tmp_path, members=4, search="dfs", profiled=True)

@@ -122,51 +122,11 @@ def end_server(place: Path) -> None:
                     end(int(number), signal.SIGKILL)
 
 
-def test_three_nodes_form_grow_shrink_and_come_back_by_configs_alone(rabbits: Rabbits) -> None:
-    """The gospel's data are there at the end; everybody else's are not."""
-    fleet = rabbits.fleet
-    for letter in "abcd":
-        fleet.start(f"{letter}@localhost")
-    rabbits.until("abcd", 0)
-    for letter in "ab":
-        rabbits.ctl(letter, "add_vhost", f"of-{letter}")
+def stopped(rabbits: Rabbits) -> None:
+    """A broker that `pause_minority` has stopped takes no config; its server runs on.
 
-    assert "beginning transition" == fleet.apply("b@localhost", config(1, "abc", "a"))
-    rabbits.until("abc", 1)
-    assert set(named("abc")) == rabbits.together("c")[1]
-    assert {"of-a"} == rabbits.vhosts("b")
-
-    assert "beginning transition" == fleet.apply("a@localhost", config(2, "abcd", "a"))
-    rabbits.until("abcd", 2)
-    assert set(named("abcd")) == rabbits.together("d")[1]
-
-    # The gospel alone changes: c's data, which are a's; a is among those that leave.
-    assert "beginning transition" == fleet.apply("d@localhost", config(3, "cd", "c"))
-    rabbits.until("cd", 3)
-    both = set(named("cd"))
-    fleet.until("c and d alone", lambda: (both, both) == rabbits.together("c"), PATIENCE)
-
-    # d is killed with its server, and all that it had is gone; nobody says anything to it.
-    fleet.kill("d@localhost")
-    end_server(fleet.place("d@localhost"))
-    fleet.reset("d@localhost")
-    fleet.start("d@localhost")
-    rabbits.until("cd", 3)
-    assert both == rabbits.together("d")[1]
-
-    # All stop, one is killed; they come back with what they have.
-    fleet.kill("c@localhost")
-    end_server(fleet.place("c@localhost"))
-    assert 0 == fleet.stop("d@localhost")
-    for letter in "cd":
-        fleet.start(f"{letter}@localhost")
-    rabbits.until("cd", 3)
-    assert both == rabbits.together("c")[1]
-    assert {"of-a"} == rabbits.vhosts("c") == rabbits.vhosts("d")
-
-
-def test_a_broker_that_partition_handling_has_stopped_takes_no_config(rabbits: Rabbits) -> None:
-    """`pause_minority` stops the broker in a server that runs on, as `stop_app` does."""
+    `stop_app` does the same to it.
+    """
     fleet = rabbits.fleet
     fleet.start("a@localhost")
     rabbits.until("a", 0)
@@ -179,3 +139,52 @@ def test_a_broker_that_partition_handling_has_stopped_takes_no_config(rabbits: R
         "it is taken", lambda: fleet.apply("a@localhost", config(1, "a", "a")) != refused, PATIENCE
     )
     rabbits.until("a", 1)
+
+
+def formed(rabbits: Rabbits) -> None:
+    """Nodes form, grow, shrink and come back; the gospel's data alone are there at the end."""
+    fleet = rabbits.fleet
+    for letter in "bcd":
+        fleet.start(f"{letter}@localhost")
+    rabbits.until("bcd", 0)
+    for letter in "ab":
+        rabbits.ctl(letter, "add_vhost", f"of-{letter}")
+
+    assert "beginning transition" == fleet.apply("b@localhost", config(2, "abc", "a"))
+    rabbits.until("abc", 2)
+    assert set(named("abc")) == rabbits.together("c")[1]
+    assert {"of-a"} == rabbits.vhosts("b")
+
+    assert "beginning transition" == fleet.apply("a@localhost", config(3, "abcd", "a"))
+    rabbits.until("abcd", 3)
+    assert set(named("abcd")) == rabbits.together("d")[1]
+
+    # The gospel alone changes: c's data, which are a's; a is among those that leave.
+    assert "beginning transition" == fleet.apply("d@localhost", config(4, "cd", "c"))
+    rabbits.until("cd", 4)
+    both = set(named("cd"))
+    fleet.until("c and d alone", lambda: (both, both) == rabbits.together("c"), PATIENCE)
+
+    # d is killed with its server, and all that it had is gone; nobody says anything to it.
+    fleet.kill("d@localhost")
+    end_server(fleet.place("d@localhost"))
+    fleet.reset("d@localhost")
+    fleet.start("d@localhost")
+    rabbits.until("cd", 4)
+    assert both == rabbits.together("d")[1]
+
+    # All stop, one is killed; they come back with what they have.
+    fleet.kill("c@localhost")
+    end_server(fleet.place("c@localhost"))
+    assert 0 == fleet.stop("d@localhost")
+    for letter in "cd":
+        fleet.start(f"{letter}@localhost")
+    rabbits.until("cd", 4)
+    assert both == rabbits.together("c")[1]
+    assert {"of-a"} == rabbits.vhosts("c") == rabbits.vhosts("d")
+
+
+def test_real_nodes_follow_their_configs_alone(rabbits: Rabbits) -> None:
+    """One after the other, since a start of a node is dear."""
+    stopped(rabbits)
+    formed(rabbits)

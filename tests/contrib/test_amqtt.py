@@ -188,7 +188,7 @@ def test_an_abort_stops_the_broker(three: Fleet) -> None:
     assert not any(is_open(three[name]) for name in "abc")
 
 
-@pytest.mark.skipif(shutil.which("mosquitto_sub") is None, reason="needs mosquitto-clients")
+@pytest.mark.needs("mosquitto_sub")
 def test_what_was_retained_outlives_a_total_failure(three: Fleet) -> None:
     """Published, all killed, recovered, started again, and read by a client nobody here wrote."""
     three.start()

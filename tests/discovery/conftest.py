@@ -1,27 +1,18 @@
-"""A test whose server is not installed skips, and names it."""
+"""One etcd for all tests here that do not kill it, each with a cluster name of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Iterator
 
 import pytest
 
-from tools.boots.servers import Missing
+from tests.needs import need
+from tools.boots.servers import Etcd, etcds
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup() -> Generator[None, None, None]:
-    """A fixture may start the server."""
-    try:
-        return (yield)
-    except Missing as missing:
-        pytest.skip(f"{missing.message} ({missing.next})")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call() -> Generator[None, None, None]:
-    """Or the test itself."""
-    try:
-        return (yield)
-    except Missing as missing:
-        pytest.skip(f"{missing.message} ({missing.next})")
+@pytest.fixture(scope="session")
+def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
+    """Return one real etcd."""
+    need("etcd")
+    with etcds(tmp_path_factory.mktemp("etcd")) as (one,):
+        yield one

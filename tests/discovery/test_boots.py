@@ -23,20 +23,27 @@ import pytest
 
 from joinproto.errors import EnvironmentProblem
 from joinproto.node.control import ask_control
+from tests.needs import need
 from tools.boots.places import BACKENDS
 from tools.boots.recorded import ConsulServer, serving
 from tools.faults.ports import free_ports
 
 pytestmark = pytest.mark.slow
-WITHIN = 120.0
+WITHIN = 30.0
+# What a word of the command needs.
+NEEDS = {
+    "aws": ("moto",),
+    "dns": ("dnsmasq",),
+    "etcd": ("etcd",),
+    "--spaces": ("ip", "unshare", "network namespaces"),
+}
 
 
 def boots(*words: str) -> dict[str, Any]:
     """Run the command, and return what it printed."""
+    need(*(name for word in words for name in NEEDS.get(word, ())))
     command = [sys.executable, "-m", "tools.boots", "--json", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode == EnvironmentProblem.default_code:
-        pytest.skip(done.stderr.strip())  # a server, or namespaces
     assert 0 == done.returncode, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -26,6 +26,7 @@ from joinproto.discovery.contract import Variant
 from joinproto.discovery.exchange import Broken, Request, Signing
 from joinproto.discovery.lint import Given
 from tests.discovery.asking import ask
+from tests.needs import need
 from tools.boots.recorded import Answer, Recorded, serving
 
 REGION = "eu-west-1"
@@ -72,7 +73,9 @@ def port() -> Iterator[int]:
     """Return the port of moto's server."""
     # Before it is imported: a thousand images that nobody asks for.
     os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
-    server = pytest.importorskip("moto.server")
+    need("moto")
+    from moto import server
+
     one = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     one.start()
     try:

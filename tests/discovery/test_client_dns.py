@@ -15,6 +15,7 @@ from joinproto.discovery.clients.resolver import Resolver
 from joinproto.discovery.contract import Variant
 from joinproto.discovery.lint import Given
 from joinproto.errors import EnvironmentProblem
+from tests.needs import need
 from tools.boots.servers import dnsmasq
 from tools.faults.ports import free_ports
 
@@ -33,6 +34,7 @@ RECORDS = (
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """Return the port of a DNS server with these records."""
+    need("dnsmasq")
     with dnsmasq(tmp_path_factory.mktemp("dns"), *RECORDS) as found:
         yield found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -26,14 +25,8 @@ from joinproto.discovery.register import EtcdRegister, Stands
 from tests.discovery.asking import ask, hurried
 from tools.boots.servers import Etcd, etcds
 
+pytestmark = [pytest.mark.slow, pytest.mark.needs("etcd")]
 REAL = Variant.REAL
-
-
-@pytest.fixture(scope="module")
-def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
-    """Return one real etcd."""
-    with etcds(tmp_path_factory.mktemp("etcd")) as (one,):
-        yield one
 
 
 def v3(etcd: Etcd, name: str, cluster: str, variant: Variant = Variant.OURS) -> Etcd3Backend:
@@ -44,7 +37,6 @@ def v3(etcd: Etcd, name: str, cluster: str, variant: Variant = Variant.OURS) -> 
     return Etcd3Backend(about)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["etcd2", "etcd3"])
 def test_a_real_etcd_conforms(etcd: Etcd, kind: str) -> None:
     """The conformance suite against Debian's etcd, v2 and v3."""
@@ -74,7 +66,6 @@ def whole(etcd: Etcd) -> str:
     return anyio.run(asked)
 
 
-@pytest.mark.slow
 def test_real_selects_the_record_that_was_created_first(etcd: Etcd) -> None:
     """Lowest create_revision, however the names sort; a record that is renewed keeps it."""
     for name in ("rabbit@b", "rabbit@a", "rabbit@b"):
@@ -85,7 +76,6 @@ def test_real_selects_the_record_that_was_created_first(etcd: Etcd) -> None:
     assert Selected("rabbit@a") == ask(v3(etcd, "x@y", "first", REAL), lambda p: p.list_nodes())
 
 
-@pytest.mark.slow
 def test_real_keeps_its_record_alive_by_its_lease(etcd: Etcd) -> None:
     """Lease grant and keep-alive; a lease that was revoked is not written again."""
     backend = v3(etcd, "rabbit@a", "lease", REAL)
@@ -102,7 +92,6 @@ def test_real_keeps_its_record_alive_by_its_lease(etcd: Etcd) -> None:
     assert isinstance(ask(backend, lambda port: port.list_nodes()), Failed)  # [], so it ends
 
 
-@pytest.mark.slow
 def test_a_lock_of_a_dead_holder_is_not_given_before_its_lease_ends(etcd: Etcd) -> None:
     """Who waits is told in time that it did not come, and leaves no place in the queue."""
     one, two = v3(etcd, "rabbit@a", "lock"), v3(etcd, "rabbit@b", "lock")
@@ -117,7 +106,6 @@ def test_a_lock_of_a_dead_holder_is_not_given_before_its_lease_ends(etcd: Etcd) 
     assert isinstance(third, Held)
 
 
-@pytest.mark.slow
 def test_v2_records_of_real_end_and_ours_stay(etcd: Etcd) -> None:
     """PUT ../nodes/<node>?ttl=N."""
     at = {"host": "127.0.0.1", "port": etcd.client, "cluster_name": "ttl"}
@@ -136,7 +124,6 @@ def test_v2_records_of_real_end_and_ours_stay(etcd: Etcd) -> None:
         listed = ask(ours, lambda port: port.list_nodes())
 
 
-@pytest.mark.slow
 def test_of_three_etcds_one_may_die_or_hang_and_two_may_not(tmp_path: Path) -> None:
     """Three nodes, one killed, one cut off: the list comes; two: an error, and in time."""
     with etcds(tmp_path, 3) as (one, two, three):
@@ -173,7 +160,6 @@ def _retried(story: object, *questions: str) -> list[Answer | Done | Failed]:
         assert time.monotonic() < until, found
 
 
-@pytest.mark.slow
 def test_five_nodes_at_once_are_all_listed_and_each_locks_alone(etcd: Etcd) -> None:
     """Five nodes started at once: each registers, locks, and sees who registered before."""
     inside, most, seen = 0, 0, []
@@ -200,7 +186,6 @@ def test_five_nodes_at_once_are_all_listed_and_each_locks_alone(etcd: Etcd) -> N
     assert Listed(tuple(f"rabbit@n{n}" for n in range(5))) == seen[-1]
 
 
-@pytest.mark.slow
 def test_of_many_that_set_a_key_one_does(etcd: Etcd) -> None:
     """Join protocol, 3.7: the register takes the first that is written."""
     register = EtcdRegister(Etcd3(host="127.0.0.1", port=etcd.client, cluster_name="once"))

@@ -13,40 +13,31 @@ import anyio
 import pytest
 
 from joinproto.discovery.clients.http import Http
-from joinproto.discovery.clients.perform import Exchange
 from joinproto.discovery.clients.successors import Successors
 from joinproto.discovery.consul_settings import Consul
 from joinproto.discovery.etcd3_settings import Etcd3
 from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register
 from joinproto.join.messages import NoSuccessor
 from joinproto.join.store import StoreRecord
-from tests.discovery.asking import Patient, directly, hurried
+from tests.discovery.asking import hurried
 from tests.discovery.hosting import Cluster
-from tests.virtual import VIRTUAL
 from tools.boots.recorded import ConsulServer, serving
 from tools.boots.servers import Etcd, etcds
 
 Story = Callable[[Cluster], Awaitable[None]]
-WITHIN = 60.0
+WITHIN = 20.0
 
 
-async def played(register: Register, exchange: Exchange, story: Story) -> None:
+def played(register: Register, story: Story) -> None:
     """Play a story with this register."""
-    async with anyio.create_task_group() as group:
-        cluster = Cluster(group, Successors(register, exchange))
-        for name in "ab":
-            cluster.start(name, StoreRecord(store_id=f"store-{name}"), "ab")
-        await story(cluster)
-        group.cancel_scope.cancel()
-
-
-def played_on_etcd(etcd: Etcd, story: Story, cluster_name: str = "default") -> None:
-    """Play a story with a real etcd, in real time."""
-    about = Etcd3(cluster_name=cluster_name, host="127.0.0.1", port=etcd.client)
 
     async def whole() -> None:
-        async with Http() as http:
-            await played(EtcdRegister(about), hurried(http.exchange, 1.0), story)
+        async with Http() as http, anyio.create_task_group() as group:
+            cluster = Cluster(group, Successors(register, hurried(http.exchange, 1.0)))
+            for name in "ab":
+                cluster.start(name, StoreRecord(store_id=f"store-{name}"), "ab")
+            await story(cluster)
+            group.cancel_scope.cancel()
 
     anyio.run(whole)
 
@@ -112,22 +103,22 @@ EACH = pytest.mark.parametrize("story", STORIES, ids=lambda one: one.__name__)
 
 
 @pytest.mark.slow
-def test_two_members_on_a_real_etcd(tmp_path: Path) -> None:
+def test_two_members_on_a_real_etcd(etcd: Etcd) -> None:
     """With a register two members can do what takes three: every story, on one etcd."""
-    with etcds(tmp_path) as (one,):
-        for story in STORIES:
-            played_on_etcd(one, story, story.__name__)
+    for story in STORIES:
+        about = Etcd3(host="127.0.0.1", port=etcd.client, cluster_name=story.__name__)
+        played(EtcdRegister(about), story)
 
 
 @EACH
 def test_two_members_on_the_recorded_shapes_of_consul(story: Story) -> None:
-    """The same with cas=0 and consistent reads, in virtual time."""
-    exchange = directly(ConsulServer())
-
-    anyio.run(played, ConsulRegister(Consul()), exchange, story, backend_options=VIRTUAL)
+    """The same with cas=0 and consistent reads."""
+    with serving(state := ConsulServer()):
+        played(ConsulRegister(Consul(host="127.0.0.1", port=state.port)), story)
 
 
 @pytest.mark.slow
+@pytest.mark.needs("etcd")
 def test_an_etcd_that_hangs_closes_both_and_lets_them_go_on(tmp_path: Path) -> None:
     """Out of reach: they suspend themselves in time; nothing is chosen meanwhile."""
     with etcds(tmp_path) as (one,):
@@ -142,7 +133,7 @@ def test_an_etcd_that_hangs_closes_both_and_lets_them_go_on(tmp_path: Path) -> N
             one.go_on()
             await both(cluster)
 
-        played_on_etcd(one, story)
+        played(EtcdRegister(Etcd3(host="127.0.0.1", port=one.client)), story)
 
 
 def test_what_no_member_wrote_is_no_successor(caplog: pytest.LogCaptureFixture) -> None:
@@ -151,7 +142,7 @@ def test_what_no_member_wrote_is_no_successor(caplog: pytest.LogCaptureFixture) 
         register = ConsulRegister(Consul(host="127.0.0.1", port=state.port))
 
         async def asked() -> list[object]:
-            async with Patient() as http:
+            async with Http() as http:
                 successors = Successors(register, http.exchange)
                 free = await successors.successor("v1")
                 entry = {"Value": "Z2FyYmFnZQ==", "ModifyIndex": 1}
@@ -168,7 +159,7 @@ def test_a_register_that_gives_no_answer_is_told_once_with_its_address(
     """What a node waits for is never silent: where it was asked, and why nothing came."""
 
     async def asked() -> None:
-        async with Patient() as http:
+        async with Http() as http:
             register = EtcdRegister(Etcd3(host="127.0.0.1", port=1))
             successors = Successors(register, http.exchange)
             for _ in range(3):

@@ -188,7 +188,7 @@ print(report.distinct, models.engine.KEPT.lasting)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.needs("no root")
 def test_a_read_only_installation_works(tmp_path: Path) -> None:
     """Another user's installation, no home: compiled for this run, which says so."""
     for room in ("joinproto", "models"):

@@ -47,7 +47,7 @@ def attack(attackers: list[Hostile], wanted: int) -> None:
         thread.join()
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+@pytest.mark.needs("/proc")
 def test_a_flood_of_hostile_peers_changes_nothing(
     fleet: Callable[..., Fleet], tmp_path: Path
 ) -> None:

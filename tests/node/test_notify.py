@@ -73,7 +73,7 @@ def test_a_node_says_that_it_is_ready_what_it_does_and_that_it_stops(
         assert 0 == three["a"].wait()
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+@pytest.mark.needs("systemd-analyze")
 def test_the_unit_is_one_and_is_hardened(tmp_path: Path) -> None:
     unit = tmp_path / "joinproto.service"
     unit.write_text(UNIT.read_text().replace("/usr/bin/joinproto", shutil.which("true") or ""))

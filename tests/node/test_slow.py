@@ -54,7 +54,7 @@ def health(port: int) -> int:
         return int(answer.status)
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+@pytest.mark.needs("/proc")
 def test_400_slow_readers_and_a_half_open_connection(fleet: Make) -> None:
     """Commits go on, memory does not grow, and SIGTERM ends the process in its time."""
     three = fleet(events=None)

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 from attrs import define, field
+
+from tests.needs import need
 
 LIBRARIES = Path("/usr/lib/rabbitmq/lib")
 PATIENCE = 90.0
@@ -26,10 +27,8 @@ PATIENCE = 90.0
 
 def home() -> Path:
     """Return where the broker's scripts are; skips the test where there are none."""
-    found = sorted(LIBRARIES.glob("rabbitmq_server-*/sbin/rabbitmq-server"))
-    if not found or shutil.which("epmd") is None:
-        pytest.skip("rabbitmq-server is not installed")
-    return found[-1].parent
+    need("rabbitmq-server")
+    return max(LIBRARIES.glob("rabbitmq_server-*/sbin/rabbitmq-server")).parent
 
 
 def until(what: str, says: Callable[[], Any]) -> Any:

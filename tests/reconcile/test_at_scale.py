@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from joinproto.errors import EnvironmentProblem
 from joinproto.reconcile.evaluate import evaluate
 from joinproto.reconcile.queue import Queue, Situation, Target, Variant
 from joinproto.reconcile.timers import Clock, Pace
-from spark_explore import session
+from tests.needs import need
 from tests.tools.running import run_here
 from tests.tools.schemas import faults, unexplained
 from tools.at_scale.cluster import Cluster
@@ -139,7 +138,7 @@ def test_an_idle_clock_looks_at_the_same_times() -> None:
 
 def test_the_command_compares_and_draws(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """JSON as documented, and a picture."""
-    pytest.importorskip("matplotlib")
+    need("matplotlib")
     words = ("reconcile", "simulate", "--queues", "300", "--nodes", "20", "--zones", "5")
     picture = tmp_path / "rack.svg"
     done = run_here(capsys, *words, "--json", "--picture", str(picture))
@@ -182,41 +181,6 @@ def test_at_periodics_peak_ours_needs_less_than_half_beyond_the_interval() -> No
     assert 2 * beyond(ours) < beyond(periodic)
     # No order at this peak is better than the bound, and this one is near it.
     assert 0.6 * beyond(ours) < least(ours) - shape.failure_interval < beyond(ours)
-
-
-@pytest.mark.slow
-def test_many_runs_are_made_and_asked_on_spark(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """A row for each seed, way and limit; the answer is that of the same runs, one by one."""
-    try:
-        session.ready()
-    except EnvironmentProblem as problem:
-        pytest.skip(f"{problem.message}; {problem.next}")
-    small = ("--queues", "300", "--nodes", "20", "--zones", "5")
-    one = ["reconcile", "simulate", *small, "--copies-at-once", "2"]
-    words = [*one, "--copies-at-once", "4", "--seeds", "2"]
-    folder = str(tmp_path / "out")
-    spark = ("--master", "local[2]", "--json")
-    made = run_here(capsys, *words, "--out", folder, *spark)
-    asked = run_here(capsys, "reconcile", "results", folder, *spark)
-
-    assert [] == list(faults(made.object, schema.SCHEMAS["simulated"]))
-    assert made.object == asked.object
-    found = {(it["way"], it["copies_at_once"]): it for it in asked.object["summaries"]}
-    assert {("events", 25), ("periodic", 25), ("ours", 2), ("ours", 4)} == found.keys()
-    assert {2} == {it["runs"] for it in found.values()}
-    alone = [run_here(capsys, *one, "--seed", seed, "--json").object for seed in "12"]
-    means = [it["below_mean"] for each in alone for it in each["ways"] if it["way"] == "ours"]
-    assert found["ours", 2]["below_mean"] == pytest.approx(sum(means) / 2, abs=0.002)
-    assert 1 == found["periodic", 25]["share_of_periodic"]
-    again = run_here(capsys, *words, "--out", folder, *spark)
-    assert 2 == again.code
-    assert "is there already" in again.err + again.out
-    for file in (tmp_path / "out" / "outcomes").glob("*.parquet"):
-        file.write_bytes(b"garbage")
-    damaged = run_here(capsys, "reconcile", "results", folder, *spark)
-    assert (2, True) == (damaged.code, "is not Parquet" in damaged.err + damaged.out)
 
 
 def test_what_does_not_go_together_is_refused(

@@ -6,18 +6,19 @@ Real: the broker, its processes, kill -9, forgetting a node.  Shortened: the int
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from attrs import frozen
 
-from tests.reconcile.rabbit import Rabbits, rabbits, until
+from tests.reconcile.rabbit import Rabbits, free_ports, rabbits, until
 
 ROOT = Path(__file__).resolve().parents[2]
 STREAM = "-st.1"  # like an option, which the tools must not take it for
@@ -30,6 +31,7 @@ class Keeping:
 
     process: subprocess.Popen[bytes]
     log: Path
+    metrics: int
 
     def lines(self, event: str = "change") -> list[dict[str, Any]]:
         told = [json.loads(line) for line in self.log.read_text().splitlines()]
@@ -39,6 +41,21 @@ class Keeping:
         return [
             one["does"] for one in self.lines() if (one["queue"], one["ended"]) == (queue, ended)
         ]
+
+    def case(self, queue: str) -> str:
+        """Return what it says last of a queue."""
+        return str([one["case"] for one in self.lines("decision") if one["queue"] == queue][-1])
+
+    def looks_again(self) -> None:
+        """Wait until it has looked at its two queues twice more, whatever it does then."""
+        enough = self._looks() + 4
+        until("it looks again", lambda: self._looks() >= enough)
+
+    def _looks(self) -> float:
+        said = httpx.get(f"http://127.0.0.1:{self.metrics}/metrics", timeout=10).text
+        return sum(
+            map(float, re.findall(r"^joinproto_reconcile_looks_total\S* (\S+)", said, re.MULTILINE))
+        )
 
 
 @contextmanager
@@ -52,10 +69,12 @@ def keeping(
 ) -> Iterator[Keeping]:
     """Yield the daemon; it is stopped in order, and must end with exit code 0."""
     log = cluster.room / f"{name}.log"
+    (metrics,) = free_ports(1)
     words = [
         *("--url", f"http://127.0.0.1:{cluster.ports[cluster.names[0]]}", "--apply"),
         *("--state", str(cluster.room / "state.json"), "--failure-interval", str(failure)),
-        *("--poll", "1", "--interval", "3", "--trigger-interval", "1", "--settle", "20"),
+        *("--poll", "1", "--interval", "1", "--trigger-interval", "1", "--settle", "20"),
+        *("--metrics-port", str(metrics)),
         *("--rabbitmq-queues", str(queues or cluster.sbin / "rabbitmq-queues")),
         *("--rabbitmq-streams", str(cluster.sbin / "rabbitmq-streams")),
         *(f"--zone={node}={zone}" for node, zone in (zones or {}).items()),
@@ -69,7 +88,7 @@ def keeping(
             stderr=subprocess.STDOUT,
         )
         try:
-            yield Keeping(process, log)
+            yield Keeping(process, log, metrics)
             process.terminate()
             assert 0 == process.wait(timeout=60), log.read_text()
         finally:
@@ -100,7 +119,7 @@ def three(cluster: Rabbits) -> None:
             "its replica is back",
             lambda: gone in cluster.get("queues/%2f/qq.3").get("online", ()),
         )
-        time.sleep(6)
+        keeper.looks_again()
 
         assert [] == keeper.lines("change")
     assert before == cluster.members("qq.3")
@@ -118,16 +137,17 @@ def one(cluster: Rabbits) -> None:
     with keeping(cluster, "one", failure=900, zones=zones) as keeper:
         until("it looks", lambda: keeper.lines("decision"))
         cluster.kill(lost)
-        time.sleep(5)
+        until("its loss is seen", lambda: "away, not for long" in keeper.log.read_text())
+        keeper.looks_again()
         assert [] == keeper.lines("change")
         cluster.tool("rabbitmqctl", "--node", cluster.names[0], "forget_cluster_node", lost)
         until("A, B and D", lambda: kept | {d} == cluster.members("qq.1"))
         until("it is told", lambda: keeper.changes("qq.1", "done"))
-        time.sleep(4)
+        until("it is enough", lambda: "enough" == keeper.case("qq.1"))
+        keeper.looks_again()
 
         assert [f"add {d}"] == keeper.changes("qq.1", "begun")
-        looks = [line["case"] for line in keeper.lines("decision") if line["queue"] == "qq.1"]
-        assert "enough" == looks[-1]
+        assert "enough" == keeper.case("qq.1")
     cluster.anew(lost)
     until("a blank node in its place", lambda: set(cluster.names) == cluster.up())
 
@@ -158,7 +178,7 @@ def two(cluster: Rabbits) -> None:
         cluster.tool("rabbitmqctl", "--node", cluster.names[0], "forget_cluster_node", lost)
         until("A, B, D and E", lambda: kept | set(free) == cluster.members("qq.2"))
         until("its stream is whole", lambda: 3 == len(running_of(cluster, STREAM)))
-        time.sleep(4)
+        keeper.looks_again()
 
         assert 1 == len(keeper.changes("qq.2", "begun"))
 

@@ -23,6 +23,7 @@ from joinproto.recovery.plan import load
 from joinproto.recovery.sources import look
 from joinproto.recovery.words import typed
 from joinproto.store.filesystem import RealFileSystem
+from tests.needs import AS_NOBODY
 from tests.recovery.asking import ask, ask_json, snapshot
 from tests.recovery.disks import lay
 from tests.recovery.nodes import of_node
@@ -98,21 +99,19 @@ def shared() -> Iterator[Path]:
 def _as_nobody(*words: object) -> Done:
     command = [sys.executable, "-B", "-m", "joinproto", "recover", *map(str, words)]
     done = subprocess.run(
-        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *command],
+        [*AS_NOBODY, *command],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    if "No module named" in done.stderr or "can't open" in done.stderr:
-        pytest.skip("this checkout is not for other users to read")
     return Done(done.returncode, done.stdout, done.stderr)
 
 
 LOCKED = ["b", "b/joinproto/store.meta", "b/joinproto/store.lock", "b/frames.log"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="to be another user needs root")
+@pytest.mark.needs("root", "nobody may run joinproto")
 @pytest.mark.parametrize("what", LOCKED)
 def test_what_may_not_be_read_is_2_with_sudo(what: str, shared: Path) -> None:
     """It is not corrupt: nobody knows."""
@@ -129,7 +128,7 @@ def test_what_may_not_be_read_is_2_with_sudo(what: str, shared: Path) -> None:
     assert "" == done.out
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="to be another user needs root")
+@pytest.mark.needs("root", "nobody may run joinproto")
 def test_whoever_may_only_read_is_told_so_when_it_writes(shared: Path) -> None:
     """2, with sudo; nothing is written."""
     path = of_node(shared / "a", "F -", "F", ("F", 2))
@@ -198,11 +197,8 @@ def test_what_writes_ends_with_9_where_the_disk_gives_errors(
         assert 9 == undone.value.code
 
 
-STRACE = shutil.which("strace")
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(STRACE is None, reason="strace is not installed")
+@pytest.mark.needs("strace", "ptrace")
 @pytest.mark.parametrize("call", ["openat", "read,pread64", "getdents64,flock"])
 def test_the_real_command_names_every_error_of_the_kernel(call: str, tmp_path: Path) -> None:
     """EIO in each call that touches the store, one after the other: named, and never a bug (10)."""
@@ -211,7 +207,7 @@ def test_the_real_command_names_every_error_of_the_kernel(call: str, tmp_path: P
 
     def traced(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(STRACE), "-f", "-qq", "-y", *words, *command],
+            ["strace", "-f", "-qq", "-y", *words, *command],
             cwd=ROOT,
             capture_output=True,
             text=True,
@@ -240,7 +236,7 @@ def test_the_real_command_names_every_error_of_the_kernel(call: str, tmp_path: P
     assert before == snapshot(paths[0])
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+@pytest.mark.needs("unshare", "root", "mounts")
 def test_on_a_read_only_mount_looking_works_and_writing_is_9(tmp_path: Path) -> None:
     """Operators mount a broken disk read-only."""
     paths = _three(tmp_path / "disks")
@@ -265,8 +261,6 @@ def test_on_a_read_only_mount_looking_works_and_writing_is_9(tmp_path: Path) -> 
         text=True,
         check=False,
     )
-    if "Operation not permitted" in done.stderr or "permission denied" in done.stderr.lower():
-        pytest.skip("no mounts here")
 
     codes = [int(line[1:]) for line in done.stdout.splitlines() if line.startswith("=")]
 

@@ -10,7 +10,6 @@ Source: recovery, "The metadata on disk": "a FUSE file system that loses what wa
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from hashlib import sha256
@@ -25,18 +24,14 @@ from joinproto.recovery.judgement import judge
 from joinproto.recovery.plan import Plan, plan_for
 from joinproto.store.filesystem import RealFileSystem
 from joinproto.store.handle import create_store
+from tests.needs import Unable
 from tests.recovery.disks import record
 
 IMAGE_BYTES = 4 << 20
-MKFS = shutil.which("mkfs.ext4") or shutil.which("mkfs.ext4", path="/usr/sbin:/sbin")
 MADE = {"who": "an operator", "when": "now"}
 FIRST = record("a", "F F.5", "F")
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(MKFS is None, reason="mkfs.ext4 is not installed"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.needs("/usr/sbin/mkfs.ext4", "root")]
 
 
 @define
@@ -67,7 +62,7 @@ def mount(image: Path, at: Path) -> None:
         check=False,
     )
     if done.returncode:
-        pytest.skip(f"no loop devices here: {done.stderr.strip()}")
+        raise Unable(f"this machine lacks loop devices: {done.stderr.strip()}")
 
 
 def unmount(at: Path) -> None:
@@ -78,8 +73,7 @@ def unmount(at: Path) -> None:
 def disk(tmp_path: Path) -> Iterator[Disk]:
     image = tmp_path / "image"
     image.write_bytes(bytes(IMAGE_BYTES))
-    assert MKFS is not None
-    subprocess.run([MKFS, "-q", "-F", str(image)], check=True, capture_output=True)
+    subprocess.run(["/usr/sbin/mkfs.ext4", "-q", "-F", str(image)], check=True, capture_output=True)
     made = Disk(image, tmp_path / "mount")
     mount(made.image, made.mount)
     try:

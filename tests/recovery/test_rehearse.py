@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from tests.tools.running import ROOT
 from tests.tools.schemas import faults, unexplained
 from tools.rehearse.disks import Scene, scene_of
 
-searches = pytest.mark.skipif(find_spec("numpy") is None, reason="needs the extra check")
+searches = pytest.mark.needs("numpy")
 
 
 def died(*orders: str) -> Life:

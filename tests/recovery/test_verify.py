@@ -11,7 +11,6 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -291,7 +290,7 @@ def test_any_answer_is_a_status_or_a_sentence(key: str, value: object) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("anyio") is None, reason="needs the extra run: a real node")
+@pytest.mark.needs("anyio")
 @pytest.mark.parametrize("order", ["abc", "cba", "bca"])
 def test_a_cluster_that_was_killed_is_recovered_and_verified(
     order: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from functools import cache
@@ -277,17 +276,14 @@ def test_markup_escapes_what_is_not_markup() -> None:
     assert text("\ud800") == "\\ud800"
 
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="needs the program chromium")
+@pytest.mark.needs("chromium")
 def test_in_a_browser_the_panel_shows_the_first_step(tmp_path: Path) -> None:
     """The script runs under the page's own policy, and fills the panel from the list."""
     file = tmp_path / "run.html"
     file.write_text(page(traces.report(traces.exchange())), encoding="utf-8")
     command = [
-        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+        "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
         "--no-first-run", "--disable-background-networking", "--disable-component-update",
         "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", file.as_uri(),
     ]  # fmt: skip

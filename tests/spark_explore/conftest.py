@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from joinproto.errors import EnvironmentProblem
 from spark_explore import session
+from tests.needs import need
 
 HERE = Path(__file__).parent
 
@@ -29,10 +29,21 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def context() -> Iterator[Any]:
     """Return a local session's context; skips with the reason where Spark cannot run."""
-    try:
-        session.ready()
-    except EnvironmentProblem as problem:
-        pytest.skip(f"{problem.message}; {problem.next}")
+    need("pyspark", "java")
     found = session.open_session("local[2]")
     yield found.sparkContext
     found.stop()
+
+
+@pytest.fixture
+def lasting(context: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return it for a test of what makes a session of its own, and ends it.
+
+    There is one in a process, so that would be the one of all other tests.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    monkeypatch.setattr(SparkContext, "stop", lambda _: None)
+    monkeypatch.setattr(SparkSession, "stop", lambda _: None)
+    return context

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +23,6 @@ from spark_explore.handover import take_over
 from tests.spark_explore.compare import FOUND
 
 
-@pytest.fixture
-def _session_of_the_tests(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A session of its own would be the same one, and stop it for all other tests."""
-
-    @contextmanager
-    def session(_master: str | None) -> Iterator[Any]:
-        yield context
-
-    monkeypatch.setattr(explore, "_context", session)
-
-
 def tight() -> Limits:
     """A little more than this process holds now: millions of states do not fit."""
     # The compiled loops are loaded first; what other tests left would be given back in the
@@ -49,7 +36,7 @@ def tight() -> Limits:
 @pytest.mark.parametrize(
     ("words_max", "workers", "seconds"), [(2, 1, 0), (2, 2, 0), (0, 1, 0), (0, 2, 0), (0, 2, 60)]
 )
-@pytest.mark.usefixtures("_session_of_the_tests")
+@pytest.mark.usefixtures("lasting")
 def test_what_does_not_fit_is_handed_over(
     words_max: int, workers: int, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

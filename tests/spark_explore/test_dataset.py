@@ -94,21 +94,3 @@ def test_names_are_ones_that_sql_takes() -> None:
     """Whatever a claim or a member is called."""
     assert "no_split_brain" == column_of("No split-brain!")
     assert "_2_active" == column_of("2 active")
-
-
-def test_questions_are_answered(context: Any, tmp_path: Path) -> None:
-    """A ready question and SQL of one's own; `context`: only to know that Spark runs here."""
-    from tests.spark_explore.runs import finished
-
-    here(load_world(WORLD), Plan(out=tmp_path))
-
-    code, growth = finished("query", str(tmp_path), "--ask", "growth", "--json")
-    sql = "SELECT count(*) AS n, max(level) AS far FROM states"
-    other, counted = finished("query", str(tmp_path), sql, "--json")
-    wrong, error = finished("query", str(tmp_path), "SELECT nothing FROM states", "--json")
-
-    assert (0, 0, 2) == (code, other, wrong)
-    assert ["level", "states"] == growth["columns"]
-    assert [[39, 8]] == counted["rows"]
-    assert sum(n for _, n in growth["rows"]) == 39
-    assert "nothing" in error["error"]["message"]

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from joinproto.errors import EnvironmentProblem
 from joinproto.json_form import encoded
 from models import check, load_world
-from spark_explore import session
+from tests.needs import need
 from tests.spark_explore.cluster import ROOT, cluster, kill_tree
 from tests.spark_explore.runs import WORDS, begin, command, finished, wait_for_level
 
@@ -22,10 +20,7 @@ SAME = ("distinct", "generated", "depth", "levels", "result", "properties", "cov
 
 @pytest.fixture(autouse=True)
 def _java() -> None:
-    try:
-        session.ready()
-    except EnvironmentProblem as problem:
-        pytest.skip(f"{problem.message}; {problem.next}")
+    need("pyspark", "java")
 
 
 def expected(name: str, **options: object) -> dict[str, object]:
@@ -87,33 +82,9 @@ def test_a_resumed_run_shows_the_same_shortest_run(tmp_path: Path) -> None:
     same(expected("two-phase-commit", members=7, mutant="one-vote-short"), found)
 
 
-def test_a_folder_refuses_another_run(tmp_path: Path) -> None:
-    """Another model, other options: the difference is named, and nothing is touched."""
-    words = ("--master", "local[2]", *WORDS, "--out", str(tmp_path))
-    assert 0 == finished("check", "two-phase-commit", "--members", "7", *words)[0]
-    state = (tmp_path / "search" / "state.json").read_bytes()
-
-    code, found = finished("check", "two-phase-commit", "--members", "6", *words, "--resume")
-
-    assert 2 == code
-    assert "{'members': 7} there, {'members': 6} here" in found["error"]["message"]
-    assert state == (tmp_path / "search" / "state.json").read_bytes()
-
-    changed = state.replace(b'"version": "', b'"version": "0')
-    (tmp_path / "search" / "state.json").write_bytes(changed)
-    code, found = finished("check", "two-phase-commit", "--members", "7", *words, "--resume")
-
-    assert 2 == code
-    assert "version 0" in found["error"]["message"]
-
-
+@pytest.mark.needs("unshare", "mounts without being root")
 def test_a_full_disk_is_said_and_the_run_goes_on_later(tmp_path: Path) -> None:
     """A clear error with exit code 4; with more space --resume ends as if nothing was."""
-    if (
-        shutil.which("unshare") is None
-        or subprocess.run(["unshare", "-Urm", "true"], check=False, capture_output=True).returncode
-    ):
-        pytest.skip("unshare -Urm does not work here: no disk of our own can be made")
     words = " ".join(command("check", "two-phase-commit", "--members", "8", *WORDS))
     words += f" --master local[2] --out {tmp_path}"
     script = f"""

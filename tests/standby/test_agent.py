@@ -6,7 +6,6 @@ Source: hot standby, H3; Open Cluster Framework, resource agent API 1.1.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +14,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from tests.tools.running import ROOT, run_here
+
+pytest.importorskip("proton", reason="the extra `standby` is not installed")
+
 from joinproto.standby.serving import agent as agents
 from joinproto.standby.serving.agent import ACTIONS, Exit, call
-from tests.tools.running import ROOT, run_here
+from tests.needs import need
 from tools.failover.manager import Manager, running
 
 
@@ -68,7 +71,6 @@ def test_what_is_wrong_before_anything_runs_has_its_code(
     nameless = tmp_path / "nameless.toml"
     nameless.write_text(fine.read_text().replace('cluster = "', 'cluster = ""  # '))
     given = {"OCF_RESKEY_config": str(fine)}
-    monkeypatch.setattr(agents, "find_spec", lambda _: "found")
 
     assert Exit.SUCCESS == call("validate-all", given).code
     assert Exit.CONFIGURED == call("validate-all", {}).code
@@ -86,7 +88,6 @@ def test_what_is_wrong_before_anything_runs_has_its_code(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("proton")
 def test_a_manager_starts_promotes_demotes_and_stops(tmp_path: Path) -> None:
     """The life of a resource, each action a process; each is repeated, and changes nothing."""
     scores = tmp_path / "scores"
@@ -121,19 +122,12 @@ def test_a_manager_starts_promotes_demotes_and_stops(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("proton")
+@pytest.mark.needs("ocf-tester", "xmllint")
 def test_it_passes_ocf_tester(tmp_path: Path) -> None:
     """Debian has it in `resource-agents`; it looks at the metadata with xmllint."""
-    missing = [name for name in ("ocf-tester", "xmllint") if shutil.which(name) is None]
-    if missing:
-        pytest.skip(f"{' and '.join(missing)} are not there: apt-get install resource-agents")
     call = f"cd {ROOT} && exec {sys.executable} -m joinproto standby agent"
     if os.getuid() == 0:
-        may = subprocess.run(
-            ["su", "nobody", "-s", "/bin/sh", "-c", f"{call} meta-data"], check=False
-        )
-        if may.returncode:
-            pytest.skip(f"it calls the agent as nobody, who may not run {sys.executable}")
+        need("nobody's shell may run joinproto")  # ocf-tester calls the agent as nobody
     with TemporaryDirectory() as name, running(Manager.of(tmp_path, "a")) as manager:
         # Where nobody may look, as it may not where tests write.
         agent = Path(name) / "standby"
@@ -148,7 +142,6 @@ def test_it_passes_ocf_tester(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("proton")
 def test_a_refused_promotion_makes_the_manager_go_on_to_the_next(tmp_path: Path) -> None:
     """H3: a dirty store refuses until it is marked; the next one takes it."""
     with running(Manager.of(tmp_path, "ab")) as manager:

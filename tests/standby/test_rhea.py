@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import pytest
 
 pytest.importorskip("proton", reason="the extra `standby` is not installed")
 
+from tests.needs import need
 from tools.failover.manager import Manager, running
 
 pytestmark = pytest.mark.slow
@@ -29,13 +29,11 @@ COUNT = 200
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return where node finds rhea."""
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed")
+    need("node")
     there = subprocess.run(["node", "-e", "require('rhea')"], capture_output=True, check=False)
     if there.returncode == 0:
         return os.environ.get("NODE_PATH", "")
-    if shutil.which("npm") is None:
-        pytest.skip("rhea is not there, and npm is not installed")
+    need("npm")
     top = tmp_path_factory.mktemp("rhea")
     command = ["npm", "install", "--no-fund", "--no-audit", "--prefix", str(top), "rhea@3"]
     try:

@@ -5,7 +5,6 @@ own.  Nothing of joinproto is replaced here: what fails is the kernel's answer.
 """
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,12 +19,8 @@ from tests.store.writer import first, number_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CALLS = ("openat", "mkdirat", "flock", "ftruncate", "write", "fsync", "renameat", "unlinkat")
-STRACE = shutil.which("strace")
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(STRACE is None, reason="strace is not installed"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.needs("strace", "ptrace")]
 
 
 @frozen
@@ -48,7 +43,7 @@ def prepared(path: Path, scenario: str) -> Path:
 def traced(path: Path, *words: str, kills: bool = False) -> "subprocess.CompletedProcess[str]":
     """Run the writer, for two writes, under strace."""
     # strace 6.1 injects no signal under a filter.
-    strace = [str(STRACE), "-f", *(() if kills else ("--seccomp-bpf",)), "-qq", *words]
+    strace = ["strace", "-f", *(() if kills else ("--seccomp-bpf",)), "-qq", *words]
     return subprocess.run(
         [*strace, sys.executable, "-B", "-m", "tests.store.writer", str(path), "2"],
         cwd=REPOSITORY,
@@ -61,8 +56,7 @@ def traced(path: Path, *words: str, kills: bool = False) -> "subprocess.Complete
 def calls(path: Path, log: Path) -> list[Call]:
     """Return the calls of a run without faults, from the opening of the data directory on."""
     done = traced(path, "-o", str(log), "-e", f"trace={','.join(CALLS)}")
-    if done.returncode:
-        pytest.skip(f"strace does not trace here: {done.stderr.strip()}")
+    assert 0 == done.returncode, done.stderr
     counted = dict.fromkeys(CALLS, 0)
     found: list[Call] = []
     for line in log.read_text().splitlines():

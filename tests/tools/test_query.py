@@ -8,6 +8,7 @@ import pytest
 
 from models import load_world
 from spark_explore.explore import Plan, here
+from tests.needs import need
 from tests.tools.running import Run, run_here
 from tests.tools.schemas import faults, unexplained
 from tools.cli import schema
@@ -23,7 +24,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 @pytest.fixture
 def states(tmp_path: Path) -> str:
     """Return a folder with the states of a small world."""
-    pytest.importorskip("pyarrow")
+    need("pyarrow")
     here(load_world("note-rejoin"), Plan(out=tmp_path))
     return str(tmp_path)
 
@@ -65,7 +66,7 @@ def test_an_unknown_question_is_answered_with_those_there_are(run: Run, states: 
 
 def test_a_question_that_asks_for_what_is_not_there_says_so(run: Run, tmp_path: Path) -> None:
     """2: the world has no such column."""
-    pytest.importorskip("pyarrow")
+    need("pyarrow")
     here(load_world("dining-philosophers"), Plan(out=tmp_path))
 
     done = run(str(tmp_path), "--ask", "aborts")

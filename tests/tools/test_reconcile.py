@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.needs import need
 from tests.tools.running import Done, Run, run_here
 
 STATE: dict[str, Any] = {
@@ -124,7 +125,7 @@ def test_a_state_without_queues_says_so(run: Run) -> None:
 @pytest.mark.parametrize("url", ["x", "one:15672", "ftp://one", "http://", "http://one:x"])
 def test_a_url_that_is_none_is_refused(capsys: pytest.CaptureFixture[str], url: str) -> None:
     """Exit 2, before anything is asked."""
-    pytest.importorskip("httpx")
+    need("httpx")
     done = run_here(capsys, "reconcile", "run", "--url", url, "--once")
 
     assert (2, "") == (done.code, done.out)

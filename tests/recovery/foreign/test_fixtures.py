@@ -39,10 +39,9 @@ def test_a_story_keeps_the_files_and_says_what_was_done(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("rabbitmq-server")
 def test_real_rabbitmq_nodes_leave_the_same_lists_again(tmp_path: Path) -> None:
     """Killed in turn: about half a minute."""
-    if not Path(rabbitmq.PROGRAMS, "rabbitmq-server").is_file():
-        pytest.skip("rabbitmq-server is not installed")
     name = "rabbitmq-killed-in-turn"
 
     tell(rabbitmq, name, ignore).write(tmp_path)
@@ -52,10 +51,9 @@ def test_real_rabbitmq_nodes_leave_the_same_lists_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("mariadbd", galera.PROVIDER)
 def test_real_galera_nodes_leave_the_same_state_again(tmp_path: Path) -> None:
     """Stopped in turn: about half a minute; the ids are new each time."""
-    if not Path(galera.PROVIDER).is_file():
-        pytest.skip("galera-4 is not installed")
     name = "galera-stopped-in-turn"
 
     tell(galera, name, ignore).write(tmp_path)

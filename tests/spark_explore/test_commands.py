@@ -1,0 +1,82 @@
+"""Commands that start Spark, in this process: they find the session of the tests and leave it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from models import load_world
+from spark_explore.explore import Plan, here
+from tests.tools.running import run_here
+from tests.tools.schemas import faults
+from tools.cli import schema
+
+pytestmark = pytest.mark.usefixtures("lasting")
+SPARK = ("--master", "local[2]", "--json")
+SEARCH = ("check", "two-phase-commit", "--engine", "spark", *SPARK)
+
+
+def test_questions_are_answered(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A ready question, SQL of one's own, and what is wrong with a query."""
+    here(load_world("note-hasty-abort"), Plan(out=tmp_path))
+
+    query = ("query", str(tmp_path), *SPARK)
+    growth = run_here(capsys, *query, "--ask", "growth")
+    counted = run_here(capsys, *query, "SELECT count(*) AS n, max(level) AS far FROM states")
+    wrong = run_here(capsys, *query, "SELECT nothing FROM states")
+
+    assert (0, 0, 2) == (growth.code, counted.code, wrong.code)
+    assert ["level", "states"] == growth.object["columns"]
+    assert [[39, 8]] == counted.object["rows"]
+    assert 39 == sum(n for _, n in growth.object["rows"])
+    assert "nothing" in wrong.error["message"]
+
+
+def test_a_folder_refuses_another_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Another model, other options: the difference is named, and nothing is touched."""
+    words = (*SEARCH, "--out", str(tmp_path), "--members")
+    assert 0 == run_here(capsys, *words, "7").code
+    state = (tmp_path / "search" / "state.json").read_bytes()
+
+    other = run_here(capsys, *words, "6", "--resume")
+
+    assert 2 == other.code
+    assert "{'members': 7} there, {'members': 6} here" in other.error["message"]
+    assert state == (tmp_path / "search" / "state.json").read_bytes()
+
+    changed = state.replace(b'"version": "', b'"version": "0')
+    (tmp_path / "search" / "state.json").write_bytes(changed)
+    older = run_here(capsys, *words, "7", "--resume")
+
+    assert 2 == older.code
+    assert "version 0" in older.error["message"]
+
+
+def test_many_runs_are_made_and_asked_on_spark(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A row for each seed, way and limit; the answer is that of the same runs, one by one."""
+    small = ("--queues", "300", "--nodes", "20", "--zones", "5")
+    one = ["reconcile", "simulate", *small, "--copies-at-once", "2"]
+    words = [*one, "--copies-at-once", "4", "--seeds", "2"]
+    folder = str(tmp_path / "out")
+    made = run_here(capsys, *words, "--out", folder, *SPARK)
+    asked = run_here(capsys, "reconcile", "results", folder, *SPARK)
+
+    assert [] == list(faults(made.object, schema.SCHEMAS["simulated"]))
+    assert made.object == asked.object
+    found = {(it["way"], it["copies_at_once"]): it for it in asked.object["summaries"]}
+    assert {("events", 25), ("periodic", 25), ("ours", 2), ("ours", 4)} == found.keys()
+    assert {2} == {it["runs"] for it in found.values()}
+    alone = [run_here(capsys, *one, "--seed", seed, "--json").object for seed in "12"]
+    means = [it["below_mean"] for each in alone for it in each["ways"] if it["way"] == "ours"]
+    assert found["ours", 2]["below_mean"] == pytest.approx(sum(means) / 2, abs=0.002)
+    assert 1 == found["periodic", 25]["share_of_periodic"]
+    again = run_here(capsys, *words, "--out", folder, *SPARK)
+    assert 2 == again.code
+    assert "is there already" in again.err + again.out
+    for file in (tmp_path / "out" / "outcomes").glob("*.parquet"):
+        file.write_bytes(b"garbage")
+    damaged = run_here(capsys, "reconcile", "results", folder, *SPARK)
+    assert (2, True) == (damaged.code, "is not Parquet" in damaged.err + damaged.out)
