@@ -24,6 +24,7 @@ STAYS = (
     "tools/bench",
     "tools/boots",
     "tools/cli/schema.py",
+    "tools/compile_loops.py",
     "tools/docs.py",
     "tools/docs_api.py",
     "tools/docs_tables.py",

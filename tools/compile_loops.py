@@ -1,0 +1,48 @@
+"""`python -m tools.compile_loops`: have the engine's loops compiled, once for all processes.
+
+Numba compiles a loop at its first call, for each combination of argument types, and keeps it in
+the cache folder.  `make setup` makes these calls, so that no test or command has to.  Prints how
+many loops are kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from models import load_world
+from models.check import check
+from models.engine import KEPT
+from models.engine.fingerprint import fingerprints
+from models.engine.merging import merged, merged_pairs, sought
+from models.engine.search import Search
+
+SEARCHES: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
+    ("two-phase-commit", {"members": 5}, {"workers": 2}),  # rows of one word
+    ("two-phase-commit", {"members": 3}, {"symmetry": True, "workers": 2}),
+    ("durable-vote-split", {}, {"symmetry": True}),
+    ("zen-one-term", {"mutant": "changes-unheard"}, {"symmetry": True}),  # permutations
+    ("join-founders", {}, {"workers": 2}),  # messages by number
+    ("join-two", {}, {"states_max": 30_000, "workers": 2}),  # tables that grow
+    ("token-ring-doubled", {}, {}),
+    ("note-minority-survivor", {}, {}),  # rows of several words
+)
+
+
+def main() -> None:
+    """Search small worlds that call every loop."""
+    for name, options, more in SEARCHES:
+        check(load_world(name, **options), **more)
+    # What Spark's executors call.
+    search = Search(load_world("token-ring"))
+    search.run()
+    keys = fingerprints(search.rows()[:9])
+    numbers = keys.astype("int64")
+    merged(keys, keys)
+    merged_pairs(keys, numbers, keys, numbers)
+    sought(keys, keys)
+    kept = 0 if KEPT.folder is None else len(list(KEPT.folder.rglob("*.nbc")))
+    print(f"{kept} compiled loops in {KEPT.folder}")
+
+
+if __name__ == "__main__":
+    main()
