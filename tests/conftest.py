@@ -2,25 +2,34 @@
 
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Sequence
+from functools import partial
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
-from tests import needs, pulse
+from models.folders import cache_folder
+from tests import census, needs, pulse
+from tests.slices import SLICES
 
 # One width of output for all: a terminal's, and that of xdist's workers, would be others.
 os.environ["COLUMNS"] = "100"
 
 # No deadline: the first call of a jitted function compiles it, and a shared machine pauses.
 # A failing example is printed as a line to paste back (`print_blob`).
+# `make test` tries the same examples each time; the soak draws others, by its seed.
 settings.register_profile(
-    "quick", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "drawn", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("thorough", settings.get_profile("quick"), max_examples=5_000)
-settings.load_profile("quick")
+settings.register_profile("same", settings.get_profile("drawn"), derandomize=True)
+settings.register_profile("thorough", settings.get_profile("drawn"), max_examples=5_000)
+settings.load_profile("same")
 
 
 # Files whose tests share a server: one worker runs them all, so it is started once in a run.
@@ -55,12 +64,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Let a long run say what runs, and tests what they need.
+    """Make the folder of this run, before xdist's workers are started, which inherit its name.
 
-    Last, since pytest's own reporter is made here, too.
+    Last, since pytest's own reporter is made here, too, by which a long run says what runs.
     """
+    # Compiled loops are shared with `make setup`; what commands keep of answers is not.
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.mkdtemp(prefix="joinproto-tests-")
+        os.environ[census.FOLDER] = folder
+        config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
     pulse.watch(config)
     config.pluginmanager.register(needs, "needs")
+
+
+_CACHES = count()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Give each test an empty cache: what an earlier one kept would change how much is asked."""
+    run = Path(os.environ[census.FOLDER])
+    os.environ["XDG_CACHE_HOME"] = str(run / f"cache-{os.getpid()}-{next(_CACHES)}")
 
 
 @pytest.fixture(scope="session")
@@ -70,7 +94,15 @@ def rewrite(pytestconfig: pytest.Config) -> bool:
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Refuse a test of two tiers: it would run in neither, or in both."""
+    """Refuse a test of two tiers, or of a slice that is not there: it would never run."""
     for item in items:
-        if item.get_closest_marker("slow") and item.get_closest_marker("huge"):
-            raise pytest.UsageError(f"{item.nodeid}: slow or huge, not both")
+        soak = item.get_closest_marker("soak")
+        if soak is None:
+            continue
+        if item.get_closest_marker("landing"):
+            raise pytest.UsageError(f"{item.nodeid}: landing or soak, not both")
+        (name,) = soak.args or ("",)
+        if name not in SLICES or SLICES[name].program:
+            raise pytest.UsageError(
+                f"{item.nodeid}: tests/slices.py has no slice {name!r} of tests"
+            )

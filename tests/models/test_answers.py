@@ -29,6 +29,7 @@ from models.kept_file import DIGEST_BYTES, HEAD_BYTES
 from models.plain import check_small
 from models.report import Report
 from models.world import World
+from tests.census import without_costs
 from tests.tools.running import run_here
 from tools.cli import searching
 
@@ -69,12 +70,6 @@ def searched_as_small(name: str = SMALL) -> tuple[Report, list[str]]:
     found = check_small(world, answers=answers)
     assert found is not None
     return found, told
-
-
-def without_costs(report: Report) -> Report:
-    return evolve(
-        report, seconds=0, cpu_seconds=0, peak_rss_bytes=0, numbered_bytes=0, calls=0, notes=()
-    )
 
 
 @pytest.mark.parametrize(

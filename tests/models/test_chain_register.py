@@ -13,6 +13,7 @@ from models.mutations.catalogue import OF_THE_CHOICE
 from models.replay import Replay
 from models.report import Report
 from models.worlds.chain_register import KINDS, TOO_FEW, build, by_nonce
+from tests.census import searched
 from tests.join.pictures import views
 
 REGISTER = [item for item in ENTRIES if item.build == "models.worlds.chain_register:build"]
@@ -48,7 +49,7 @@ NOTICED = {
 
 @cache
 def report(name: str, mutant: str | None = None) -> Report:
-    return check(load_world(name, mutant=mutant))
+    return searched(name, mutant)
 
 
 @pytest.mark.parametrize("name", COUNTS)

@@ -6,10 +6,9 @@ import pytest
 
 from joinproto.clusterer.story_reading import story_of
 from joinproto.json_form import encoded
-from models.catalogue import load_world
-from models.check import check
-from models.worlds.clusterer.entries import ENTRIES, LARGE
+from models.worlds.clusterer.entries import ENTRIES
 from models.worlds.clusterer.scenes import SCENES, scene
+from tests.census import searched, weight
 
 COUNTS = {
     "clusterer-order": (22, 29, 9),
@@ -43,8 +42,6 @@ COUNTS = {
     "clusterer-hole-7-again": (226, 313, 24),
 }
 """Distinct states, steps and depth."""
-
-SLOW = {f"clusterer-hole-{n}" for n in LARGE}
 
 FAIL = {
     "clusterer-real-hole-1": ("one config, one set of data", 5),
@@ -98,11 +95,11 @@ def test_every_world_is_listed_here() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in COUNTS],
+    [pytest.param(name, marks=weight(name, "system-worlds")) for name in COUNTS],
 )
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
     """Every *sometimes* is reached, too: each scene comes to rest."""
-    found = check(load_world(name))
+    found = searched(name)
 
     assert "holds" == found.result
     assert COUNTS[name] == (found.distinct, found.generated, found.depth)
@@ -112,7 +109,7 @@ def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
 def test_each_hole_of_the_shipped_rules_is_found(name: str) -> None:
     """Its shortest run; ours has two that are given up by design: the seventh, and two sides."""
     claim, steps = FAIL[name]
-    found = check(load_world(name))
+    found = searched(name)
 
     assert claim in [one.name for one in found.properties if one.result == "violated"]
     assert found.trace is not None
@@ -124,7 +121,7 @@ def test_each_rule_that_is_left_out_is_found(name: str) -> None:
     """U1 to U7."""
     claim, steps = MUTANTS[name]
     (mutant,) = next(one.mutants for one in ENTRIES if one.name == name)
-    found = check(load_world(name, mutant=mutant))
+    found = searched(name, mutant)
 
     assert claim in [one.name for one in found.properties if one.result == "violated"]
     assert found.trace is not None

@@ -206,7 +206,7 @@ def test_numbered_rows_get_their_bits_back(name: str) -> None:
     assert len(numbers.tables.value_counts()) == len(layout.widths)
 
 
-@pytest.mark.slow
+@pytest.mark.soak("join-worlds")
 def test_join_two_is_the_same_with_numbers() -> None:
     bits = Search(load_world("join-two"), numbers_contents=False)
     numbers = Search(load_world("join-two"))

@@ -19,6 +19,7 @@ from models.entry import Entry
 from models.freeze import thaw
 from models.reference import explore
 from models.worlds.paxos_founding import Accepted
+from tests.census import searched
 
 NOTE = "models.worlds.note:build"
 JOIN = "models.worlds.join:build"
@@ -48,7 +49,7 @@ def test_two_phase_commit_has_the_counts_of_its_closed_forms(n: int) -> None:
     assert "holds" == report.result
 
 
-@pytest.mark.slow
+@pytest.mark.soak("system-worlds")
 def test_two_phase_commit_with_eight_managers_is_larger_than_a_batch() -> None:
     """1,745,408 states: many batches, several doublings of every table."""
     report = check(load_world("two-phase-commit", members=8))
@@ -68,7 +69,7 @@ def test_symmetry_leaves_the_orbits_of_two_phase_commit(n: int, orbits: int) -> 
 
 def test_one_vote_short_commits_while_a_manager_aborts() -> None:
     """The mutant commits on N - 1 votes; the order among equally short runs is the least."""
-    report = check(load_world("two-phase-commit", members=3, mutant="one-vote-short"))
+    report = searched("two-phase-commit", "one-vote-short")
 
     assert report.trace is not None
     assert [
@@ -203,12 +204,9 @@ PINNED: dict[tuple[str, str | None], tuple[int, int, int]] = {
 )
 def test_a_classic_ends_as_expected_with_its_pinned_counts(name: str, mutant: str | None) -> None:
     """Distinct states, steps and depth with the usual number of members."""
-    world = load_world(name, mutant=mutant)
-
-    report = check(world)
+    report = searched(name, mutant)
 
     assert PINNED[name, mutant] == (report.distinct, report.generated, report.depth)
-    assert world.expected == report.result
 
 
 @pytest.mark.parametrize(
@@ -216,7 +214,7 @@ def test_a_classic_ends_as_expected_with_its_pinned_counts(name: str, mutant: st
 )
 def test_a_classic_that_must_fail_fails_in_its_pinned_steps(item: Entry) -> None:
     """`steps` of the catalogue is the length of the shortest run shown."""
-    report = check(load_world(item.name))
+    report = searched(item.name)
 
     assert report.trace is not None
     assert item.steps == len(report.trace.steps)
@@ -225,25 +223,25 @@ def test_a_classic_that_must_fail_fails_in_its_pinned_steps(item: Entry) -> None
 # -- founding by Paxos -----------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.soak("system-worlds")
 def test_founding_by_paxos_has_the_states_of_a_separate_search() -> None:
     """Four million states and more, with few calls of member code.
 
     The same protocol, written once more for this purpose in C++ with a set of whole states,
     has the same three numbers.
     """
-    report = check(load_world("paxos-founding"))
+    report = searched("paxos-founding")
 
     assert (6_826_456, 30_258_141, 37) == (report.distinct, report.generated, report.depth)
     assert "holds" == report.result
     assert report.calls < 100_000
 
 
-@pytest.mark.slow
+@pytest.mark.soak("system-worlds")
 @pytest.mark.parametrize("mutant", ["forgets-accepted", "promise-not-kept"])
 def test_founding_by_a_broken_paxos_chooses_two_founders(mutant: str) -> None:
     """Both halves of the promise are needed: what was accepted, and nothing below."""
-    report = check(load_world("paxos-founding", mutant=mutant))
+    report = searched("paxos-founding", mutant)
 
     assert report.trace is not None
     assert ("one founder is chosen", 20) == (report.trace.property, len(report.trace.steps))

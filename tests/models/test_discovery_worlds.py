@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.catalogue import load_world
-from models.check import check
 from models.worlds.discovery.entries import ENTRIES
+from tests.census import searched, weight
 
 COUNTS = {
     "discovery-patient": (1_025, 2_397, 13),
@@ -18,7 +17,6 @@ COUNTS = {
     "discovery-ours-five": (28_644, 184_954, 17),
     "discovery-ours-forgotten": (60, 172, 7),
 }
-LARGE = {"discovery-ours-five"}
 """Distinct states, steps and depth of those that hold."""
 
 SPLITS = {one.name: one.steps for one in ENTRIES if one.expected == "violated"}
@@ -29,11 +27,11 @@ def test_every_world_that_holds_is_listed_here() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=[pytest.mark.slow] * (one in LARGE)) for one in COUNTS]
+    "name", [pytest.param(one, marks=weight(one, "system-worlds")) for one in COUNTS]
 )
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
     """Beside *one cluster*: all come into it, or one is refused."""
-    found = check(load_world(name))
+    found = searched(name)
 
     assert "holds" == found.result
     assert COUNTS[name] == (found.distinct, found.generated, found.depth)
@@ -42,7 +40,7 @@ def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, steps in SPLITS.items() if steps])
 def test_a_shipped_boot_splits_in_its_shortest_run(name: str) -> None:
     """Each is a case of what operators met with."""
-    found = check(load_world(name))
+    found = searched(name)
 
     assert found.properties[0].name in ("one cluster", "no keeper crashes")
     assert "violated" == found.properties[0].result
@@ -52,7 +50,7 @@ def test_a_shipped_boot_splits_in_its_shortest_run(name: str) -> None:
 
 def test_who_looks_before_anybody_has_registered_never_finds_anybody() -> None:
     """3.13: neither two clusters nor one."""
-    found = check(load_world("discovery-late-record"))
+    found = searched("discovery-late-record")
 
     assert ["holds", "not-reached"] == [one.result for one in found.properties]
 
@@ -68,7 +66,7 @@ def test_who_looks_before_anybody_has_registered_never_finds_anybody() -> None:
 )
 def test_each_rule_of_ours_is_missed(name: str, mutant: str, claim: str, steps: int | None) -> None:
     """A majority, joining who is there, whole lists, no more than expected."""
-    found = check(load_world(name, mutant=mutant))
+    found = searched(name, mutant)
 
     bad = [one.name for one in found.properties if one.result in ("violated", "not-reached")]
     assert [claim] == bad

@@ -104,7 +104,7 @@ def test_random_worlds_are_judged_as_by_the_textbook(
     same_as_the_textbook(plan, fairness, odds, salt)
 
 
-@pytest.mark.slow
+@pytest.mark.soak("random-models")
 @settings(max_examples=60, suppress_health_check=[HealthCheck.filter_too_much])
 @given_worlds
 def test_many_random_worlds_are_judged_as_by_the_textbook(

@@ -177,7 +177,7 @@ def test_random_claims_on_random_graphs_are_judged_as_slowly(plan: Plan) -> None
     same_as_the_slow_reference(plan)
 
 
-@pytest.mark.slow
+@pytest.mark.soak("random-models")
 @settings(max_examples=300)
 @given(plans())
 def test_many_random_claims_are_judged_as_slowly(plan: Plan) -> None:

@@ -11,12 +11,13 @@ from models.check import check
 from models.entry import Entry
 from models.properties import ON_FAIR_RUNS
 from models.worlds.fair.entries import ENTRIES
+from tests.census import searched
 
 
 @pytest.mark.parametrize("item", ENTRIES, ids=lambda item: item.name)
 def test_a_classic_of_liveness_ends_as_it_must(item: Entry) -> None:
     """A world that must fail does so by a claim over runs, in as many steps as its row says."""
-    report = check(load_world(item.name))
+    report = searched(item.name)
 
     assert item.expected == report.result
     broken = [claim.kind for claim in report.properties if claim.result == "violated"]
@@ -103,7 +104,7 @@ def test_termination_has_the_states_of_its_source(n: int) -> None:
 
 
 def test_a_node_that_stays_white_lets_rest_be_told_too_early() -> None:
-    trace = check(load_world("termination", mutant="stays-white")).trace
+    trace = searched("termination", "stays-white").trace
 
     assert trace is not None
     assert ("what is told is so", 5) == (trace.property, len(trace.steps))
@@ -119,7 +120,7 @@ def test_losses_alone_break_the_alternating_bit() -> None:
 
 def test_strong_fairness_to_each_step_does_not_help_who_asked_first() -> None:
     """Its turn never comes within reach: fairness is no help against an order."""
-    report = check(load_world("lock-last-first"))
+    report = searched("lock-last-first")
 
     assert ("strong: each delivery, choice, restart, heal and joint step by itself",) == (
         report.fair_to

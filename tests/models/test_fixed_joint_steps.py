@@ -134,7 +134,7 @@ def test_three_processes_that_ask_are_the_same_in_both_searches() -> None:
     assert 4**3 + 3 * 3**2 == same_report(world, same_search(world)).distinct
 
 
-@pytest.mark.slow
+@pytest.mark.soak("system-worlds")
 def test_ten_processes_have_their_closed_form() -> None:
     assert 4**10 + 10 * 3**9 == check(who_ask(10)).distinct == 1_245_406
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from models.catalogue import ENTRIES, load_world
-from models.check import check
 from models.mutations.catalogue import OF_PICK
 from models.replay import Replay
+from tests.census import searched
 
 WORLDS = [item for item in ENTRIES if item.build == "models.worlds.join_pick:build"]
 
@@ -26,11 +26,11 @@ FAILS = {
 """Which claim breaks without a rule of `pick`, and in how many steps."""
 
 
-@pytest.mark.slow
+@pytest.mark.soak("join-worlds")
 @pytest.mark.parametrize("name", COUNTS)
 def test_the_latest_is_the_latest(name: str) -> None:
     """Asked at any moment, of all stores or some: section 4 of the join protocol."""
-    found = check(load_world(name))
+    found = searched(name)
 
     assert "holds" == found.result
     assert COUNTS[name] == (found.distinct, found.generated, found.depth)
@@ -40,7 +40,10 @@ def test_the_latest_is_the_latest(name: str) -> None:
     "case",
     [
         pytest.param(
-            case, marks=pytest.mark.slow if case[0] == "join-pick" and FAILS[case][1] > 20 else []
+            case,
+            marks=pytest.mark.soak("join-worlds")
+            if case[0] == "join-pick" and FAILS[case][1] > 20
+            else [],
         )
         for case in FAILS
     ],
@@ -48,13 +51,11 @@ def test_the_latest_is_the_latest(name: str) -> None:
 def test_a_rule_of_pick_left_out_is_missed(case: tuple[str, str]) -> None:
     """A world must fail without the rule; the run it prints is a run of the real code."""
     name, mutant = case
-    world = load_world(name, mutant=mutant)
-
-    trace = check(world).trace
+    trace = searched(name, mutant).trace
 
     assert trace is not None
     assert FAILS[name, mutant] == (trace.property, len(trace.steps))
-    run = Replay(world)
+    run = Replay(load_world(name, mutant=mutant))
     for step in trace.steps:
         run.step(step.label, step.member)
     assert run.violates(trace.property)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import pytest
@@ -16,11 +15,11 @@ from models.check import check
 from models.engine.search import Search
 from models.mutations.catalogue import OF_THE_MEMBER
 from models.replay import Replay
-from models.report import Report
 from models.worlds.join import build
 from models.worlds.join_bounds import LAPSES
 from models.worlds.join_claims import LEDGER
 from models.worlds.join_host import row
+from tests.census import searched
 
 WORLDS = [item for item in ENTRIES if item.build == "models.worlds.join:build"]
 DEEP = [item.name for item in WORLDS if item.tier == "deep"]
@@ -44,7 +43,7 @@ QUICK = {
     "join-changed-options": (26_660, 568_741, 25),
     "join-newcomer-options": (903, 13_830, 17),
 }
-"""Distinct states, steps and depth, of the worlds small enough for the quick tests."""
+"""Distinct states, steps and depth, of the worlds small enough for `make test`."""
 
 COUNTS = {
     "join-two": (1_018_397, 10_079_027, 43),
@@ -165,36 +164,36 @@ ALSO = {
 """The harm itself, where another claim breaks before, in `join-two`."""
 
 
+LARGE = "join-worlds"
+"""The slice of the soak for worlds of up to some 10^6 states."""
+
+
 def _weight(case: tuple[str, str]) -> Any:
     """Return the mark of a case by how long its search takes."""
     name, steps = case[0], FAILS[case][1]
     if name in ("join-options", "join-cut") or (name == "join-two" and steps < 12):
         return ()
-    return pytest.mark.huge if name == "join" and steps > 20 else pytest.mark.slow
+    return _soak(name)
 
 
-def _slow(cases: Any, quick: Any) -> list[Any]:
-    return [case if quick(case) else pytest.param(case, marks=pytest.mark.slow) for case in cases]
+def _soak(name: str) -> pytest.MarkDecorator:
+    """Return the mark of a large world; searches of the two largest run one by one."""
+    return pytest.mark.soak({"join": "join-three", "join-wiped": "join-wiped"}.get(name, LARGE))
 
 
 PINNED = {**QUICK, **COUNTS, **HUGE}
 
 
-@cache
-def _found(name: str) -> Report:
-    return check(load_world(name))
-
-
 @pytest.mark.parametrize(
     "name",
     [
-        *_slow({**QUICK, **COUNTS}, QUICK.__contains__),
-        *[pytest.param(name, marks=pytest.mark.huge) for name in HUGE],
+        *QUICK,
+        *[pytest.param(name, marks=_soak(name)) for name in (*COUNTS, *HUGE)],
     ],
 )
 def test_the_claims_hold(name: str) -> None:
     """Section 4 of the join protocol, within the world's bounds."""
-    found = _found(name)
+    found = searched(name)
 
     assert "holds" == found.result
     assert PINNED[name] == (found.distinct, found.generated, found.depth)
@@ -204,30 +203,28 @@ def test_the_claims_hold(name: str) -> None:
 def test_a_rule_left_out_is_missed(case: tuple[str, str]) -> None:
     """A world must fail without the rule; the run it prints is a run of the real code."""
     name, mutant = case
-    world = load_world(name, mutant=mutant)
-
-    trace = check(world).trace
+    trace = searched(name, mutant).trace
 
     assert trace is not None
     assert FAILS[name, mutant] == (trace.property, len(trace.steps))
-    run = Replay(world)
+    run = Replay(load_world(name, mutant=mutant))
     for step in trace.steps:
         run.step(step.label, step.member)
     assert run.violates(trace.property)
 
 
-@pytest.mark.slow
+@pytest.mark.soak(LARGE)
 def test_every_row_of_every_table_is_taken_in_some_world() -> None:
     """A row that no world takes is a row too many, or a world too few."""
     tables = (standing(), founding(), reopening(), going_on(), admission())
     rows = {row(table.name, case.label, case.name) for table in tables for case in table.cases}
 
-    taken = {rule for name in (*QUICK, *COUNTS) for rule in _found(name).coverage.rules}
+    taken = {rule for name in (*QUICK, *COUNTS) for rule in searched(name).coverage.rules}
 
     assert rows == taken
 
 
-@pytest.mark.slow
+@pytest.mark.soak(LARGE)
 @pytest.mark.parametrize(("mutant", "claim"), ALSO)
 def test_the_harm_itself_comes_later(mutant: str, claim: str) -> None:
     """What a user would notice: data that is gone, a disk that lies."""
@@ -244,7 +241,7 @@ def test_every_world_is_pinned() -> None:
     assert {*PINNED, *DEEP} == {item.name for item in WORLDS}
 
 
-@pytest.mark.slow
+@pytest.mark.soak(LARGE)
 @pytest.mark.parametrize("name", DEEP)
 def test_a_deep_world_is_sound_as_far_as_it_is_searched(name: str) -> None:
     """To the end it takes Spark: see docs/spark.md."""

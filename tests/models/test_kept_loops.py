@@ -187,7 +187,7 @@ print(report.distinct, models.engine.KEPT.lasting)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.soak("engines")
 @pytest.mark.needs("no root")
 def test_a_read_only_installation_works(tmp_path: Path) -> None:
     """Another user's installation, no home: compiled for this run, which says so."""
@@ -205,7 +205,7 @@ def test_a_read_only_installation_works(tmp_path: Path) -> None:
     assert done.stdout.endswith("288 False\n")
 
 
-@pytest.mark.slow
+@pytest.mark.soak("engines")
 def test_a_machine_without_any_folder_to_write_to_works(tmp_path: Path) -> None:
     """The loops are compiled, not kept, and the counts are the same."""
     before = (

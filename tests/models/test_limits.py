@@ -219,7 +219,7 @@ def test_a_size_that_is_none_is_refused(text: str) -> None:
         parse_size(text)
 
 
-@pytest.mark.slow
+@pytest.mark.soak("engines")
 def test_the_peak_of_a_bounded_search_stays_under_its_bound() -> None:
     """A process of its own: the peak is counted from its start.  Rows are packed in place."""
     program = (
@@ -303,7 +303,7 @@ def checked(tmp_path: Path, size: int, *words: str) -> tuple[int, dict[str, Any]
     return done.returncode, json.loads(done.stdout), done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.soak("engines")
 def test_tables_are_sparse_where_few_events_meet_few_states(tmp_path: Path) -> None:
     """3,000 numbers, each in its own states alone: as a block that would be 600 MB."""
     # Twice, because the first may compile the loop that reads sparse tables.
@@ -317,7 +317,7 @@ def test_tables_are_sparse_where_few_events_meet_few_states(tmp_path: Path) -> N
     assert report["peak_rss_bytes"] < 400 << 20
 
 
-@pytest.mark.slow
+@pytest.mark.soak("engines")
 def test_a_bound_on_memory_is_one_on_what_is_numbered(tmp_path: Path) -> None:
     """Values of half a megabyte each: the process ends near its bound, with what it found."""
     words = ("--set", "most=5000", "--max-memory", "1G")
@@ -332,7 +332,7 @@ def test_a_bound_on_memory_is_one_on_what_is_numbered(tmp_path: Path) -> None:
     assert "Spark" not in said
 
 
-@pytest.mark.slow
+@pytest.mark.soak("engines")
 def test_the_first_ctrl_c_ends_a_search_with_its_report(tmp_path: Path) -> None:
     path = tmp_path / "many.py"
     path.write_text(MANY.replace("SIZE", "1"))

@@ -10,9 +10,9 @@ from joinproto.reference.note.machine import note_arrows
 from joinproto.reference.note.readings import READINGS
 from joinproto.reference.qpid.machine import qpid_arrows
 from models.catalogue import ENTRIES, load_world
-from models.check import check
 from models.replay import Replay
 from models.report import Report
+from tests.census import searched
 
 NOTE = [item for item in ENTRIES if item.build == "models.worlds.note:build"]
 
@@ -57,7 +57,7 @@ DISTINCT = {
 
 @cache
 def report(name: str, mutant: str | None = None) -> Report:
-    return check(load_world(name, mutant=mutant))
+    return searched(name, mutant)
 
 
 def test_every_world_of_the_note_has_a_pinned_count() -> None:

@@ -10,40 +10,22 @@ from attrs import evolve
 from hypothesis import assume, given, settings
 
 from models import load_world
-from models.catalogue import ENTRIES
 from models.check import check
 from models.plain import CALLS_MAX, STATES_MAX, STEPS_MAX, check_small
 from models.properties import ON_RUNS
 from models.report import Report
 from models.world import World
+from tests.census import searched, without_costs
+from tests.models.chosen import CHOSEN, REST, parameters
 from tests.models.random_models import Plan, build, plans
-from tests.models.test_answers import without_costs
-
-WAYS = [
-    (item.name, mutant)
-    for item in ENTRIES
-    if item.tier == "quick"
-    for mutant in (None, *item.mutants)
-    if not item.name.startswith("join") or mutant is None
-]
 
 
 def what_it_says(report: Report) -> Report:
     return evolve(without_costs(report), row_bits=0, bytes_per_state=0)
 
 
-def alike(world: World) -> bool:
-    """Compare both reports; False: the world is for the engine."""
-    found = check_small(world, witnesses=True)
-    if found is None:
-        return False
-    assert what_it_says(check(world, witnesses=True)) == what_it_says(found)
-    return True
-
-
-def is_for_the_engine(world: World) -> bool:
+def is_for_the_engine(world: World, found: Report) -> bool:
     """Return whether a world is large, or asks for more."""
-    found = check(world)
     return (
         (world.within, world.same, world.picture) != (None, None, None)
         or found.distinct >= STATES_MAX // 2
@@ -52,19 +34,25 @@ def is_for_the_engine(world: World) -> bool:
     )
 
 
-@pytest.mark.parametrize(("name", "mutant"), WAYS)
+@pytest.mark.parametrize(
+    ("name", "mutant"), [*parameters(CHOSEN), *parameters(REST, pytest.mark.soak("engines"))]
+)
 def test_a_small_world_is_reported_as_by_the_engine(name: str, mutant: str | None) -> None:
     """Results, counts by level, shortest runs, coverage and what was never exercised."""
-    world = load_world(name, **({"mutant": mutant} if mutant else {}))
-    assert alike(world) or is_for_the_engine(world)
+    world = load_world(name, mutant=mutant)
+    engine, small = searched(name, mutant), check_small(world, witnesses=True)
+
+    if small is None:
+        assert is_for_the_engine(world, engine)
+    else:
+        assert what_it_says(engine) == what_it_says(small)
 
 
-def test_most_quick_worlds_are_small() -> None:
+def test_the_chosen_worlds_are_small() -> None:
     """The comparison would prove nothing if everything were left to the engine."""
-    names = [item.name for item in ENTRIES if item.tier == "quick"]
-    small = [name for name in names if check_small(load_world(name)) is not None]
+    large = [case for case in CHOSEN if check_small(load_world(case[0], mutant=case[1])) is None]
 
-    assert len(small) > len(names) // 2
+    assert [] == large
 
 
 few = settings(max_examples=30)
@@ -77,7 +65,12 @@ def test_random_models_are_reported_as_by_the_engine(plan: Plan) -> None:
     world = build(plan)
     claims = [item for item in world.properties if item.kind not in ON_RUNS]
     assume(claims)
-    assume(alike(evolve(world, properties=claims)))
+    world = evolve(world, properties=claims)
+    small = check_small(world, witnesses=True)
+    assume(small is not None)
+    assert small is not None
+
+    assert what_it_says(check(world, witnesses=True)) == what_it_says(small)
 
 
 def test_a_small_world_loads_no_compiled_loops() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from models.catalogue import load_world
 from models.check import check
 from models.worlds.reconcile.entries import ENTRIES
 from models.worlds.reconcile.repair import build
+from tests.census import searched, weight
 
 COUNTS = {
     "reconcile-repair": (558, 969, 14),
@@ -39,9 +39,6 @@ COUNTS = {
 }
 """Distinct states, steps and depth."""
 
-SLOW = {"reconcile-two", "reconcile-by-hand", "reconcile-restarted"}
-MARKS = {**dict.fromkeys(SLOW, pytest.mark.slow), "reconcile-own-entry": pytest.mark.huge}
-
 
 def test_every_world_is_listed_here() -> None:
     """Counts of those that hold; the others are below."""
@@ -50,11 +47,11 @@ def test_every_world_is_listed_here() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=MARKS.get(name, ())) for name in COUNTS],
+    [pytest.param(name, marks=weight(name, "system-worlds")) for name in COUNTS],
 )
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
     """Every *sometimes* is reached, too: scenarios One and Two, a replaced replica."""
-    found = check(load_world(name))
+    found = searched(name)
 
     assert "holds" == found.result
     assert COUNTS[name] == (found.distinct, found.generated, found.depth)
@@ -62,7 +59,7 @@ def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
 
 def test_the_shipped_rules_fall_below_the_minimum() -> None:
     """Remove, then add: in between two replicas are left, and one more loss stops the queue."""
-    found = check(load_world("reconcile-below"))
+    found = searched("reconcile-below")
 
     assert ["never below the minimum"] == [
         one.name for one in found.properties if one.result == "violated"
@@ -74,7 +71,7 @@ def test_the_shipped_rules_fall_below_the_minimum() -> None:
 
 def test_a_group_that_takes_two_changes_at_once_is_found() -> None:
     """Consecutive memberships share a majority only if each is committed before the next."""
-    found = check(load_world("reconcile-by-hand", mutant="two-changes"))
+    found = searched("reconcile-by-hand", "two-changes")
 
     assert ["one change at a time"] == [
         one.name for one in found.properties if one.result == "violated"
@@ -130,7 +127,7 @@ def test_each_defect_and_each_rule_left_out_is_found(
 ) -> None:
     """Growth without limit, starvation, two timers; ours has none of them in the same worlds.
     Each rule Q1 to Q6 is left out of the shipped code once; incidents 12 to 16, 23 and 30."""
-    found = check(load_world(name, mutant=mutant))
+    found = searched(name, mutant)
 
     assert "violated" == found.result
     assert claims == {
@@ -140,10 +137,10 @@ def test_each_defect_and_each_rule_left_out_is_found(
     assert steps in (None, len(found.trace.steps))
 
 
-@pytest.mark.slow
+@pytest.mark.soak("system-worlds")
 def test_a_change_before_an_entry_of_ones_own_loses_what_is_committed() -> None:
     """The first rule of single changes: two leaders change one membership, and need not meet."""
-    found = check(load_world("reconcile-own-entry", mutant="no-own-entry"))
+    found = searched("reconcile-own-entry", "no-own-entry")
 
     assert ["who leads has what is committed"] == [
         one.name for one in found.properties if one.result == "violated"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from models.catalogue import ENTRIES, load_world
+from models.catalogue import load_world
 from models.check import check
 from models.fairness import EACH_STEP
 from models.properties import ON_FAIR_RUNS
 from models.reference import explore, shortest
 from models.report import Report
 from models.world import World
+from tests.models.chosen import CHOSEN, REST, parameters
 from tests.models.compare import GRAPH, same_report, same_search
 from tests.models.orbits import normal_in, orbits
 from tests.models.slow_liveness import Runs, TooLarge, is_fair_lasso
@@ -21,12 +22,13 @@ PRODUCT_MAX = 100
 SMALLER = {"paxos-founding": 2, "two-phase-commit": 3}
 """Worlds that are compared with fewer members than usual."""
 
-LARGE = {
+LARGE: set[tuple[str, str | None]] = {
     ("join-live-shutdown", None),
     ("note-minority-survivor", None),
+    ("qpid-minority-survivor", None),
     ("durable-vote-split", None),
-    ("paxos-founding", "promise-not-kept"),
     ("clusterer-real-hole-5", None),
+    ("clusterer-real-hole-6-circle", None),
     ("discovery-first-day", None),
     ("discovery-ours-too-many", None),
     ("discovery-ours-too-many", "any-size"),
@@ -37,26 +39,18 @@ LARGE = {
     ("reconcile-removal", "applies-alone"),
     ("standby-built-in", None),
 }
-"""Many states, or many runs that could go on for ever: up to a minute for the slow search."""
-
-HUGE = {("qpid-minority-survivor", None)}
-"""Minutes, for tables that the nine other quick worlds of Qpid read in seconds."""
-
+"""Many states, or many runs that could go on for ever: up to minutes for the slow search."""
 
 ENDLESS = {("reconcile-learner", "next-at-once")}
 """Broken in a few steps, and endless beyond: the slow search does not stop at a violation."""
 
-
-def weight(case: tuple[str, str | None]) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.huge] if case in HUGE else [pytest.mark.slow] if case in LARGE else []
-
+FOUNDING = [("paxos-founding", mutant) for mutant in (None, "forgets-accepted", "promise-not-kept")]
+OTHERS = [case for case in [*REST, *FOUNDING] if case not in ENDLESS]
 
 WORLDS = [
-    pytest.param(item.name, mutant, marks=weight((item.name, mutant)))
-    for item in ENTRIES
-    if item.tier == "quick" or item.name in SMALLER
-    for mutant in (None, *item.mutants)
-    if (item.name, mutant) not in ENDLESS
+    *parameters(CHOSEN),
+    *parameters([case for case in OTHERS if case not in LARGE], pytest.mark.soak("reference")),
+    *parameters([*LARGE], pytest.mark.soak("reference-large")),
 ]
 
 

@@ -8,10 +8,11 @@ from models.catalogue import load_world
 from models.check import check
 from models.replay import Replay
 from models.report import Trace
+from tests.census import searched
 
 
 def trace_of(name: str, mutant: str | None = None) -> Trace:
-    trace = check(load_world(name, mutant=mutant)).trace
+    trace = searched(name, mutant).trace
     assert trace is not None
     return trace
 

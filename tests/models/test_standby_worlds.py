@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from models.catalogue import load_world
-from models.check import check
 from models.entry import Entry
 from models.worlds.standby.entries import ENTRIES, FAILOVER
+from tests.census import searched, weight
 
 OLDER = [item for item in ENTRIES if item.build == FAILOVER.build]
 
@@ -46,12 +45,8 @@ COUNTS = {
 """Distinct states, steps and depth of those that hold."""
 
 
-QUICK = 20
-"""Worlds of fewer states are searched in the quick tier."""
-
-
-def weighed(name: str) -> object:
-    return pytest.param(name, marks=[] if COUNTS[name][0] < QUICK else [pytest.mark.slow])
+def weighed(name: str, *more: object) -> object:
+    return pytest.param(name, *more, marks=weight(name, "system-worlds"))
 
 
 def test_every_world_that_holds_is_listed_here() -> None:
@@ -63,7 +58,7 @@ def test_every_world_that_holds_is_listed_here() -> None:
 @pytest.mark.parametrize("name", [weighed(name) for name in COUNTS])
 def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
     """Beside *nothing is lost*: a second primary takes over what was confirmed."""
-    found = check(load_world(name))
+    found = searched(name)
 
     assert "holds" == found.result
     assert COUNTS[name] == (found.distinct, found.generated, found.depth)
@@ -72,18 +67,18 @@ def test_a_world_holds_and_has_its_pinned_size(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "mutant", "steps"),
     [
-        ("standby-outside", None, 7),
-        pytest.param("standby-confirms-at-once", None, 14, marks=pytest.mark.slow),
-        pytest.param("standby-dropped", None, 15, marks=pytest.mark.slow),
-        pytest.param("standby-waits", "promotes-who-catches-up", 8, marks=pytest.mark.slow),
-        pytest.param("standby-waits", "confirms-at-once", 14, marks=pytest.mark.slow),
+        weighed("standby-outside", None, 7),
+        weighed("standby-confirms-at-once", None, 14),
+        weighed("standby-dropped", None, 15),
+        weighed("standby-waits", "promotes-who-catches-up", 8),
+        weighed("standby-waits", "confirms-at-once", 14),
     ],
 )
 def test_what_was_confirmed_is_lost_in_the_shortest_run(
     name: str, mutant: str | None, steps: int
 ) -> None:
     """A blank broker, LM5, a dropped one; and who catches up, where nobody refuses it."""
-    found = check(load_world(name, mutant=mutant))
+    found = searched(name, mutant)
 
     assert ["nothing is lost"] == [one.name for one in found.properties if one.result == "violated"]
     assert found.trace is not None
@@ -91,7 +86,7 @@ def test_what_was_confirmed_is_lost_in_the_shortest_run(
 
 
 BROKEN = [
-    pytest.param(one, id=one.name, marks=[] if one.steps == 4 else [pytest.mark.slow])
+    pytest.param(one, id=one.name, marks=weight(one.name, "system-worlds"))
     for one in ENTRIES
     if one.expected == "violated" and one.build.endswith("scenes:build")
 ]
@@ -100,7 +95,7 @@ BROKEN = [
 @pytest.mark.parametrize("item", BROKEN)
 def test_a_limit_is_shown_by_a_shortest_run(item: Entry) -> None:
     """LM1 to LM5, LC1 to LC6 by the document's prototype; and what a manager outside can do."""
-    found = check(load_world(item.name))
+    found = searched(item.name)
 
     assert "violated" == found.result
     assert found.trace is not None
@@ -144,16 +139,15 @@ def test_every_rule_has_a_mutant_of_a_world() -> None:
     assert [f"H{n}" for n in range(1, 12)] == [*RULES]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "mutant"), MUTANTS)
+@pytest.mark.parametrize(("name", "mutant"), [weighed(*case) for case in MUTANTS])
 def test_a_rule_left_out_is_found(name: str, mutant: str) -> None:
     """A claim is broken, or what must be reached is not."""
-    assert "violated" == check(load_world(name, mutant=mutant)).result
+    assert "violated" == searched(name, mutant).result
 
 
 def test_from_the_front_the_chase_need_not_end() -> None:
     """H5: put, taken, copied, put ...: a lasso; from the back the same load ends."""
-    found = check(load_world("standby-chase"))
+    found = searched("standby-chase")
 
     assert ["it is caught up"] == [one.name for one in found.properties if one.result == "violated"]
     assert found.trace is not None

@@ -8,13 +8,14 @@ from models.catalogue import load_world
 from models.check import check
 from models.replay import Replay
 from models.report import Report
+from tests.census import searched
 
 CLAIM = "views are kept as in a register"
 
 
 def test_the_note_is_no_register() -> None:
     """The run of `note-partition`: each side of a partition founds a cluster of its own."""
-    report = check(load_world("register-of-note"))
+    report = searched("register-of-note")
 
     assert report.trace is not None
     assert [
@@ -25,13 +26,13 @@ def test_the_note_is_no_register() -> None:
         ("agree on the set of b", "b"),
     ] == [(step.label, step.member) for step in report.trace.steps]
     assert CLAIM == report.trace.property
-    other = check(load_world("note-partition"))
+    other = searched("note-partition")
     assert (other.trace is not None, 5) == (True, len(report.trace.steps))
 
 
 def test_electors_that_found_a_cluster_by_votes_implement_a_register() -> None:
     """As many states as the world without the claim (`test_chain_register.py`)."""
-    report = check(load_world("register-of-votes"))
+    report = searched("register-of-votes")
 
     assert ("holds", 32_141) == (report.result, report.distinct)
 
@@ -77,16 +78,16 @@ def test_who_forgets_what_it_accepted_breaks_the_register_in_a_shortest_run() ->
 
 
 def _first_with_two(world_name: str) -> int:
-    report = check(load_world(world_name, mutant="accepted-not-honoured"))
+    report = searched(world_name, "accepted-not-honoured")
     found = {item.name: item.trace_length for item in report.properties}
     assert found["one_successor"] is not None
     return found["one_successor"]
 
 
-@pytest.mark.slow
+@pytest.mark.soak("join-worlds")
 def test_the_view_chain_of_two_members_implements_a_register() -> None:
     """`join-two`, every step: its counts are those of the world with its own claims."""
-    report: Report = check(load_world("register-of-join"))
+    report: Report = searched("register-of-join")
 
     assert ("holds", 1_018_397, 10_079_027, 43) == (
         report.result,

@@ -28,13 +28,13 @@ from models.properties import always_each, always_pair, sometimes
 from models.report import Report
 from models.world import World
 from models.worlds.zen.world import build as zen
+from tests.census import searched, without_costs
+from tests.models.chosen import CHOSEN, REST, parameters
 from tests.models.compare import explored
 from tests.models.random_models import Plan, build, plans
-from tests.models.test_answers import without_costs
 from tests.models.test_bounds import calm
 from tests.models.test_sleeping import asleep_if_possible
 
-QUICK = [item.name for item in ENTRIES if item.tier == "quick"]
 LONG = [item.name for item in ENTRIES if item.tier == "long"]
 
 
@@ -54,22 +54,20 @@ def by(workers: int, name: str, *, symmetry: bool = False, **options: Any) -> Re
 
 
 def reported(world: World, workers: int, *, symmetry: bool) -> Report:
-    # What a report says of memory is what it cost.
-    found = check(world, symmetry=symmetry, workers=workers, witnesses=True)
-    return evolve(without_costs(found), bytes_per_state=0)
+    return costless(check(world, symmetry=symmetry, workers=workers, witnesses=True))
 
 
-@pytest.mark.parametrize("name", [name for name in QUICK if not name.startswith("join")])
-def test_a_quick_world_is_reported_alike(name: str) -> None:
+def costless(report: Report) -> Report:
+    """Return the report without what it cost; here that is what it says of memory, too."""
+    return evolve(without_costs(report), bytes_per_state=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "mutant"), [*parameters(CHOSEN), *parameters(REST, pytest.mark.soak("engines"))]
+)
+def test_a_quick_world_is_reported_alike(name: str, mutant: str | None) -> None:
     """Nobody sees in a report how many searched."""
-    assert by(1, name) == by(3, name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in QUICK if name.startswith("join")])
-def test_a_quick_join_world_is_reported_alike(name: str) -> None:
-    """The same of the shipped member, with what expires and what is numbered."""
-    assert by(1, name) == by(2, name)
+    assert costless(searched(name, mutant)) == by(3, name, mutant=mutant)
 
 
 RENAMED: list[Any] = [

@@ -9,14 +9,15 @@ from models.check import check
 from models.engine.search import Search
 from models.worlds.zen.entries import IN_ONE_TERM, IN_TWO_TERMS
 from models.worlds.zen.world import build
+from tests.census import searched
 from tests.models.slow_zen import Model
 
 SAME_SIZES = [
     (1, 2, 3, 2, 15),
     (2, 1, 2, 2, 15),
     (2, 2, 2, 1, 3),
-    pytest.param(2, 2, 3, 1, 7, marks=pytest.mark.slow),
-    pytest.param(3, 1, 2, 1, 4, marks=pytest.mark.slow),
+    pytest.param(2, 2, 3, 1, 7, marks=pytest.mark.soak("system-worlds")),
+    pytest.param(3, 1, 2, 1, 4, marks=pytest.mark.soak("system-worlds")),
 ]
 """Nodes, terms, versions, values, messages at most."""
 
@@ -46,18 +47,18 @@ def test_a_model_of_one_set_of_messages_has_the_same_levels(
     ("name", "counts"),
     [
         ("zen-one-term", (7_396, 31_599, 16)),
-        pytest.param("zen-two", (223_382, 1_193_871, 27), marks=pytest.mark.slow),
+        pytest.param("zen-two", (223_382, 1_193_871, 27), marks=pytest.mark.soak("system-worlds")),
     ],
 )
 def test_small_instances_hold_to_their_end(name: str, counts: tuple[int, int, int]) -> None:
     """Every claim as published, and beside it that nodes commit, change and elect again."""
-    report = check(load_world(name))
+    report = searched(name)
 
     assert counts == (report.distinct, report.generated, report.depth)
     assert {"holds", "reached"} == {item.result for item in report.properties}
 
 
-@pytest.mark.huge
+@pytest.mark.soak("zen")
 def test_the_published_size_holds_to_its_end() -> None:
     """Five minutes and ten gigabytes: 27 levels, of which TLC came to the 18th."""
     report = check(load_world("zen"), symmetry=True, workers=2)
@@ -67,7 +68,7 @@ def test_the_published_size_holds_to_its_end() -> None:
     assert {"holds", "reached"} == {item.result for item in report.properties}
 
 
-@pytest.mark.slow
+@pytest.mark.soak("system-worlds")
 def test_three_nodes_hold_in_one_term_with_strangers() -> None:
     """One state for each renaming: the founders' quorums leave one out."""
     report = check(load_world("zen-one-term", members=3), symmetry=True)
@@ -121,7 +122,7 @@ def test_every_mutant_is_listed_here() -> None:
 def test_a_rule_that_is_missing_is_missed(mutant: str) -> None:
     name, steps, claims = BREAKS[mutant]
 
-    report = check(load_world(name, mutant=mutant))
+    report = searched(name, mutant)
 
     assert report.trace is not None
     assert steps == len(report.trace.steps)

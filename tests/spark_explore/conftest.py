@@ -1,6 +1,6 @@
 """One Spark session for all tests here: it takes ten seconds to start, and no test owns it.
 
-What asks for Java is slow, as `tests/README.md` says; so one session serves a whole run.
+What asks for Java guards a landing, or is in the soak, so that one session serves a whole run.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Mark what starts Spark as slow, unless it is huge."""
+    """Mark what starts Spark for the landing, unless it is in the soak."""
     for item in items:
         asks = {"context", "_java"} & set(getattr(item, "fixturenames", ()))
-        if asks and item.path.parent == HERE and item.get_closest_marker("huge") is None:
-            item.add_marker(pytest.mark.slow)
+        if asks and item.path.parent == HERE and item.get_closest_marker("soak") is None:
+            item.add_marker(pytest.mark.landing)
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,9 @@ from tests.spark_explore.runs import WORDS, begin, command, finished, wait_for_l
 SAME = ("distinct", "generated", "depth", "levels", "result", "properties", "coverage")
 
 
+pytestmark = pytest.mark.soak("spark-faults")
+
+
 @pytest.fixture(autouse=True)
 def _java() -> None:
     need("pyspark", "java")
@@ -32,8 +35,7 @@ def same(expected: dict[str, object], found: dict[str, object]) -> None:
         assert expected.get(name) == found.get(name), name
 
 
-# One moment of each kind in the slow tier, where it costs a minute; the others are huge.
-@pytest.mark.parametrize("level", [11, pytest.param(16, marks=pytest.mark.huge)])
+@pytest.mark.parametrize("level", [11, 16])
 def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, level: int) -> None:
     """A real cluster on loopback; kill -9 of a worker, its executor and its Python."""
     out = tmp_path / "out"
@@ -49,10 +51,7 @@ def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path, level: int) -
     same(expected("two-phase-commit", members=8), json.loads(found))
 
 
-@pytest.mark.parametrize(
-    ("level", "cores"),
-    [(14, 3), *(pytest.param(*other, marks=pytest.mark.huge) for other in [(8, 1), (20, 2)])],
-)
+@pytest.mark.parametrize(("level", "cores"), [(14, 3), (8, 1), (20, 2)])
 def test_a_killed_driver_is_resumed_on_other_cores(tmp_path: Path, level: int, cores: int) -> None:
     """kill -9 of the driver and all below it, then --resume: the same counts."""
     words = ("check", "two-phase-commit", "--members", "8", *WORDS, "--out", str(tmp_path))

@@ -50,6 +50,8 @@ def judged(world: World, context: Any) -> Report:
     return there
 
 
+SOAK = pytest.mark.soak("spark-worlds")
+
 WORLDS: dict[str, Callable[[], World]] = {
     # Each kind of claim over runs, with weak duties and a strong one: some hold, some do not.
     "lock": lambda: lock(EACH_STEP, strong("p take")),
@@ -59,7 +61,7 @@ WORLDS: dict[str, Callable[[], World]] = {
 
 
 @pytest.mark.usefixtures("_no_driver")
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", [pytest.param("lock", marks=SOAK), "dining"])
 def test_executors_judge_claims_about_runs(context: Any, name: str) -> None:
     """The same results, and a run that breaks the claim by the textbook's logic."""
     world = WORLDS[name]()
@@ -72,6 +74,7 @@ def test_executors_judge_claims_about_runs(context: Any, name: str) -> None:
             assert breaks(found, item, result.trace)
 
 
+@SOAK
 @pytest.mark.usefixtures("_no_driver")
 @settings(
     max_examples=2,
@@ -94,6 +97,7 @@ def test_executors_judge_random_claims_as_the_slow_reference(context: Any, plan:
             assert breaks(found, item, result.trace)
 
 
+@SOAK
 @pytest.mark.usefixtures("_no_driver")
 def test_a_circle_too_far_away_is_told(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is shown up to where it can be put off for ever, and a note says why no further."""
@@ -176,6 +180,7 @@ def duty(strong: bool, *kinds: int) -> Duties:
     return Duties(strong, label, str)
 
 
+@SOAK
 @pytest.mark.parametrize(("wants", "here_max"), [(False, 0), (True, 0), (True, fair.HERE_MAX)])
 def test_what_lasts_is_what_the_local_engine_finds(
     context: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wants: bool, here_max: int

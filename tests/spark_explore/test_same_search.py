@@ -7,12 +7,16 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 
-from models import catalogue, load_world
+from models import load_world
+from tests.census import QUICK
+from tests.models.chosen import CHOSEN
 from tests.models.compare import explored
 from tests.models.random_models import LIVENESS, SAFETY, Plan, build, plans
 from tests.spark_explore.compare import same
 
-QUICK = [
+SOAK = pytest.mark.soak("spark-worlds")
+
+FIRST = [
     # One of each network, one with joint steps, one with a monitor, liveness, one that fails.
     ("two-phase-commit", "one-vote-short"),
     ("token-ring-doubled", None),
@@ -20,27 +24,25 @@ QUICK = [
     ("dining-left-handed", None),
     ("note-hasty-abort", None),
 ]
-REST = [
-    (entry.name, mutant)
-    for entry in catalogue.ENTRIES
-    if entry.tier == "quick"
-    for mutant in (None, *entry.mutants)
-    if (entry.name, mutant) not in QUICK
-]
+CASES = [(*case, 1) for case in FIRST] + [(*case, 2) for case in QUICK if case not in FIRST]
+"""Name, mutant, and the states that one machine finds before it hands over."""
 
 
-@pytest.mark.parametrize(("name", "mutant"), QUICK)
-def test_a_world_is_the_same_on_spark(context: Any, name: str, mutant: str | None) -> None:
-    """Identical distinct, generated, depth, violations and the same shortest run."""
-    same(load_world(name, mutant=mutant), context)
-
-
-@pytest.mark.parametrize(("name", "mutant"), REST)
-def test_every_quick_world_is_the_same_on_spark(
-    context: Any, name: str, mutant: str | None
+@pytest.mark.parametrize(
+    ("name", "mutant", "seed"),
+    [
+        pytest.param(
+            *case,
+            marks=pytest.mark.landing if case[:2] in CHOSEN else SOAK,
+        )
+        for case in CASES
+    ],
+)
+def test_a_world_is_the_same_on_spark(
+    context: Any, name: str, mutant: str | None, seed: int
 ) -> None:
     """Identical distinct, generated, depth, violations and the same shortest run."""
-    same(load_world(name, mutant=mutant), context, seed=2)
+    same(load_world(name, mutant=mutant), context, seed=seed)
 
 
 @pytest.mark.parametrize(("members", "distinct"), [(5, 8_832)])
@@ -51,7 +53,10 @@ def test_two_phase_commit_has_its_closed_form(context: Any, members: int, distin
     assert distinct == report.distinct == 2**members + 4**members + 6**members
 
 
-@pytest.mark.parametrize("members", [3, 7, 8, 9])
+@pytest.mark.parametrize(
+    "members",
+    [3, 7, *(pytest.param(size, marks=pytest.mark.soak("spark-worlds")) for size in (8, 9))],
+)
 def test_larger_two_phase_commit_has_its_closed_form(context: Any, members: int) -> None:
     """2^N + 4^N + 6^N distinct states, from a hand-over in the middle."""
     report = same(load_world("two-phase-commit", members=members), context, seed=5_000)
@@ -59,6 +64,7 @@ def test_larger_two_phase_commit_has_its_closed_form(context: Any, members: int)
     assert 2**members + 4**members + 6**members == report.distinct
 
 
+@SOAK
 @settings(
     max_examples=10,
     suppress_health_check=list(HealthCheck),

@@ -14,6 +14,7 @@ import pytest
 from models import catalogue
 from models.engine.progress import Tick
 from models.memory import resident_bytes
+from tests.models.chosen import CHOSEN
 from tests.tools.running import FUNCTION, ROOT, Done, Run, model, run_apart, run_here
 from tools.show.progress import Progress
 
@@ -59,35 +60,14 @@ def test_a_violated_world_exits_1_and_shows_its_run(run: Run) -> None:
     assert "choose to abort" in chart
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            item.name, marks=[pytest.mark.slow] if item.name == "qpid-minority-survivor" else []
-        )
-        for item in catalogue.ENTRIES
-        if item.expected == "violated" and item.tier == "quick"
-    ],
-)
-def test_every_world_that_must_fail_exits_1(run: Run, name: str) -> None:
-    """Expected or not: `check` exits 1 on a violation."""
-    done = run(name, "--json")
+@pytest.mark.parametrize("name", [name for name, mutant in CHOSEN if mutant is None])
+def test_a_chosen_world_exits_as_it_ends(run: Run, name: str) -> None:
+    """Expected or not: `check` exits 1 on a violation, and shows the run; `--tier` asks for all."""
+    item, done = catalogue.entry(name), run(name, "--json")
 
-    assert 1 == done.code
-    assert "violated" == done.object["result"]
-    steps = catalogue.entry(name).steps
-    assert steps is None or steps == len(done.object["trace"])
-
-
-@pytest.mark.parametrize(
-    "name",
-    [item.name for item in catalogue.ENTRIES if item.expected == "holds" and item.tier == "quick"],
-)
-def test_every_quick_world_that_holds_exits_0(run: Run, name: str) -> None:
-    """And says so in one object."""
-    done = run(name, "--json")
-
-    assert (0, "holds") == (done.code, done.object["result"])
+    assert item.expected == done.object["result"]
+    assert (1 if item.expected == "violated" else 0) == done.code
+    assert item.steps is None or item.steps == len(done.object["trace"])
 
 
 def test_a_claim_that_is_not_reached_exits_1(run: Run, tmp_path: Path) -> None:

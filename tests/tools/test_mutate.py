@@ -131,7 +131,7 @@ def test_every_mutation_of_the_protocol_has_a_name_of_its_own() -> None:
     assert found == all_mutations()
 
 
-@pytest.mark.slow
+@pytest.mark.soak("mutants")
 def test_every_mutation_of_the_protocol_is_a_program() -> None:
     """One that cannot be compiled would be noticed by the compiler alone."""
     for path in SCOPE:
@@ -209,7 +209,7 @@ def test_a_table_that_loses_its_end_is_caught_at_the_import() -> None:
     assert "always hold" in found.what
 
 
-@pytest.mark.slow
+@pytest.mark.soak("mutants")
 @pytest.mark.parametrize(("more", "by"), [(0, ""), (1, "pin")])
 def test_a_changed_count_alone_is_no_claim(more: int, by: str) -> None:
     """The result says whether a claim noticed, or only the number that was pinned."""
@@ -218,7 +218,7 @@ def test_a_changed_count_alone_is_no_claim(more: int, by: str) -> None:
     assert by == tried(unchanged(), HEARD_TEST, world).by
 
 
-@pytest.mark.slow
+@pytest.mark.soak("mutants")
 def test_a_rule_of_the_tables_is_missed_by_a_small_world() -> None:
     """Serving before all are ready: the claim is named."""
     mutation = named("phases:standing/others-are-not-ready:drop-case:1")

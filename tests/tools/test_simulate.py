@@ -161,7 +161,7 @@ def test_a_swarm_says_what_it_ran_and_exits_0_or_1(run: Run) -> None:
     assert len(found["failures"]) == len({claim["claim"] for claim in found["failures"]})
 
 
-@pytest.mark.slow
+@pytest.mark.soak("nodes")
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_ctrl_c_ends_a_swarm_with_its_report(jobs: str) -> None:
     """A terminal sends it to all processes; on no terminal a line says how far it is."""

@@ -32,7 +32,7 @@ def test_random_models_are_searched_as_a_plain_search_does() -> None:
     assert [] == different(range(60))
 
 
-@pytest.mark.slow
+@pytest.mark.soak("mutants")
 def test_three_thousand_random_models_are_searched_as_a_plain_search_does() -> None:
     assert [] == different(range(1_000, 4_000))
 
@@ -82,7 +82,7 @@ def broadcasts_are_one(patch: pytest.MonkeyPatch) -> None:
     patch.setitem(compare.NETWORKS, "set of each", MessageSet())
 
 
-@pytest.mark.slow
+@pytest.mark.soak("mutants")
 @pytest.mark.parametrize(
     "break_it",
     [

@@ -1,0 +1,65 @@
+"""Each world that ships is searched once in a run of tests; tests that need its report ask here.
+
+Reports lie in a folder of the run, which `tests/conftest.py` makes before xdist starts its workers
+and removes at the end.  A worker that asks for a world that another one is searching waits for it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pickle
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from models.catalogue import ENTRIES, entry, load_world
+from models.check import check
+from models.report import Report
+
+FOLDER = "JOINPROTO_TEST_CENSUS"
+"""Environment variable with the folder of this run."""
+
+QUICK = [
+    (item.name, mutant)
+    for item in ENTRIES
+    if item.tier == "quick"
+    for mutant in (None, *item.mutants)
+]
+"""Name and mutant of all that `make check` searches."""
+
+
+@cache
+def searched(name: str, mutant: str | None = None) -> Report:
+    """Return the report of the engine with one worker.
+
+    That of a quick world has the runs to every `sometimes`.
+    """
+    folder = Path(os.environ.get(FOLDER) or tempfile.mkdtemp(prefix="joinproto-census-"))
+    folder.mkdir(exist_ok=True)
+    file = folder / f"{name}+{mutant}"
+    with file.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not file.exists():
+            witnesses = (name, mutant) in QUICK
+            found = check(load_world(name, mutant=mutant), witnesses=witnesses)
+            made = file.with_suffix(".new")
+            made.write_bytes(pickle.dumps(found))
+            made.rename(file)
+        report: Report = pickle.loads(file.read_bytes())
+    return report
+
+
+def weight(name: str, slice_: str) -> list[pytest.MarkDecorator]:
+    """Return the marks of a test of this world: of one that is not quick, its slice of the soak."""
+    return [] if entry(name).tier == "quick" else [pytest.mark.soak(slice_)]
+
+
+def without_costs(report: Report) -> Report:
+    """Return what was found: without times, memory, calls and remarks."""
+    return evolve(
+        report, seconds=0, cpu_seconds=0, peak_rss_bytes=0, numbered_bytes=0, calls=0, notes=()
+    )

@@ -1,0 +1,92 @@
+"""The slices of the soak: all checks that are too long for every landing, in pieces of minutes.
+
+A test joins a slice by its marker, `@pytest.mark.soak("name")`; a slice without tests is a program.
+`tests/soak.py` runs them; `python tests/soak.py --list` prints this table.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import frozen
+
+
+@frozen
+class Slice:
+    """`about`: what it looks for.  `program`: its command line; without one it is made of tests.
+
+    In a program, `{python}` is this interpreter, `{seed}` the seed of the run, `{seconds}` and
+    `{minutes}` what the slice may take.  `spread`: how xdist hands tests to its two workers: one by
+    one, or the tests of a file together because they share a server; `alone`: a test at a time,
+    because one may take all the memory there is.
+    """
+
+    about: str
+    program: str = ""
+    spread: Literal["load", "loadfile", "alone"] = "load"
+
+
+SLICES: dict[str, Slice] = {
+    # Searches: worlds too large for every landing, and all worlds by every searcher.
+    "join-worlds": Slice("join worlds of some 10^6 states, and what breaks without each rule"),
+    "join-three": Slice("`join` and its mutants with three members", spread="alone"),
+    "join-wiped": Slice("`join-wiped`, and its mutants", spread="alone"),
+    "zen": Slice("Elasticsearch's model to its end", spread="alone"),
+    "system-worlds": Slice("large worlds of the other systems"),
+    "reference": Slice("every quick world against the reference search"),
+    "reference-large": Slice("quick worlds that the reference search takes a minute for"),
+    "engines": Slice("every quick world in plain Python, and by two and three workers"),
+    "random-models": Slice("random models and claims by every searcher, more examples"),
+    "examples": Slice(
+        "tests of `make test` that try examples: others, drawn by the seed",
+        "{python} -m pytest -q -m 'hypothesis and not soak and not landing' -n 2 --dist load"
+        " --hypothesis-profile drawn --hypothesis-seed {seed}",
+    ),
+    "soundness": Slice(
+        "random models by a search that shares no code with the checker",
+        "{python} -m tools.soundness --models 3000 --seed {seed}000 --jobs 2",
+    ),
+    # Spark.
+    "spark-worlds": Slice("every quick world on Spark", spread="loadfile"),
+    "spark-faults": Slice("killed workers, drivers and executors of Spark", spread="alone"),
+    # Proofs.
+    "proofs": Slice("walks of large worlds against the relation; runs that a dropped guard allows"),
+    # The protocol, mutated and at random.
+    "mutations": Slice(
+        "mutations of the protocol, drawn by the seed: does anything notice?",
+        "{python} -m tools.mutate --tests --sample 999 --seed {seed} --jobs 2 --minutes {minutes}",
+    ),
+    "swarm": Slice(
+        "real members in a simulated network, drawn by the seed",
+        "{python} -m joinproto simulate join --swarm --seconds {seconds} --jobs 2 --seed {seed}",
+    ),
+    "swarm-rules": Slice("each rule left out is found by a simulated run"),
+    "mutants": Slice("the programs that mutate the protocol and draw random models"),
+    # Real processes.
+    "torture": Slice(
+        "three nodes in a storm of faults",
+        "{python} -m tools.torture --minutes {minutes} --seed {seed} --quiet",
+    ),
+    "torture-register": Slice(
+        "two nodes and an etcd in a storm of faults",
+        "{python} -m tools.torture --minutes {minutes} --seed {seed} --register etcd --quiet",
+    ),
+    "torture-clusterer": Slice(
+        "four nodes of the Clusterer in a storm of faults",
+        "{python} -m tools.torture_clusterer --minutes {minutes} --seed {seed} --quiet",
+    ),
+    "failover": Slice(
+        "brokers of hot standby, killed, stopped and promoted from outside",
+        "{python} -m tools.failover --faults 20 --seed {seed}",
+    ),
+    "failover-built-in": Slice(
+        "brokers of hot standby that promote themselves",
+        "{python} -m tools.failover --built-in --faults 20 --seed {seed}",
+    ),
+    "boots": Slice("nodes that start at once, on every backend", spread="loadfile"),
+    "stores": Slice("stores and journals: killed at every step, on disks that lose and lie"),
+    "nodes": Slice("nodes as processes: storms, slow disks, snapshots, ends", spread="loadfile"),
+    "brokers": Slice("brokers of hot standby as processes", spread="loadfile"),
+    "peers": Slice("SPIN and other checkers count what this one counts; the benchmark itself"),
+    "rabbitmq": Slice("real clusters of RabbitMQ and Galera", spread="loadfile"),
+}
