@@ -5,17 +5,18 @@ PY := .venv/bin/python
 # still runs the code of the old place, so it is made anew.
 STAMP := .venv/ready-$(shell pwd | cksum | cut -d ' ' -f 1)
 # On all cores; the tests of one file stay together, and in order.
-PARALLEL := -n auto --maxprocesses 4 --dist loadfile
-# pytest; what failed once more and alone, which then decides; what it cost, and the dearest.
-TIER := $(PY) tests/tier.py --durations 20 --durations-min 2
+TIER := $(PY) tests/tier.py
+PARALLEL := -n auto --maxprocesses 4 --dist loadfile --durations 20 --durations-min 2
 SOURCES := $(wildcard joinproto models proofs spark_explore tools tests hatch_build.py)
 
-.PHONY: help setup check test test-slow test-huge test-all lint style types bench docs
+.PHONY: help setup check test landing soak lint style types bench docs
 
 help:
 	@echo "make setup     .venv with every extra and the test tools (made once)"
 	@echo "make check     search the quick worlds"
-	@echo "make test      the quick tests;  make test-all  every test"
+	@echo "make test      what a change must pass"
+	@echo "make landing   the slower tests that guard a landing: servers, processes, Spark"
+	@echo "make soak      all other tests, in slices: SLICE=name, MINUTES=60; it remembers"
 	@echo "make lint      style (ruff) and types (mypy)"
 	@echo "make bench     measure;  make docs  write the generated pages again"
 
@@ -38,24 +39,22 @@ $(STAMP): pyproject.toml
 	$(PY) -m pip install --quiet --editable '.[all,dev]'
 	@# Where Python may write no bytecode, a small world would be compiled at each command.
 	@$(PY) -m compileall -q joinproto models proofs spark_explore tools
+	@# The loops of the search, once for all processes.
+	$(PY) -m tools.compile_loops
 	@touch $@
 
 check: setup
 	$(PY) -m joinproto check --tier quick
 
 test: setup
-	$(TIER) $(PARALLEL) -m "not slow and not huge"
+	$(TIER) test $(PARALLEL)
 
-# The two other tiers of test-all, apart, for a caller whose time is limited.  A tier
-# without any test (pytest's exit code 5) has not failed.  The huge ones one by one: each may
-# take all the memory there is.
-test-slow: setup
-	$(TIER) $(PARALLEL) -m "slow and not huge" || [ $$? -eq 5 ]
+landing: setup
+	$(TIER) landing $(PARALLEL)
 
-test-huge: setup
-	$(TIER) -m huge || [ $$? -eq 5 ]
-
-test-all: test test-slow test-huge
+soak: setup
+	$(PY) tests/soak.py $(if $(SLICE),--slice $(SLICE)) $(if $(MINUTES),--minutes $(MINUTES)) \
+	    $(if $(SEED),--seed $(SEED))
 
 lint: style types
 

@@ -82,10 +82,9 @@ def _namespaces() -> str:
 
 
 def _newer_python() -> str:
-    from tools.bench.pythons import NEWER
+    from tools.bench.pythons import newer_python
 
-    found = sys.version_info >= (3, 12) or any(not _says(name, "-c", "") for name in _there(NEWER))
-    return "" if found else "there is none"
+    return "" if sys.version_info >= (3, 12) or newer_python() else "there is none"
 
 
 def _peak() -> str:

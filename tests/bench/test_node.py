@@ -34,7 +34,7 @@ COST = NodeCost(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.soak("peers")
 def test_three_nodes_are_measured(tmp_path: Path) -> None:
     """They commit, and go on after each kill -9."""
     found = node.measure(
@@ -45,7 +45,7 @@ def test_three_nodes_are_measured(tmp_path: Path) -> None:
     assert min(found.founded, found.leader_killed, found.other_killed) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.soak("peers")
 @pytest.mark.needs("etcd")
 def test_etcd_is_measured_the_same_way(tmp_path: Path) -> None:
     found = node.measure(

@@ -25,7 +25,7 @@ def test_minicheck_counts_what_there_is(members: int) -> None:
     assert oracle.two_phase_commit(members).distinct == read_peer(done.stdout).distinct
 
 
-@pytest.mark.slow
+@pytest.mark.soak("peers")
 @pytest.mark.needs("Python 3.12")
 def test_musil_counts_what_there_is(tmp_path: Path) -> None:
     """In a Python of its own."""

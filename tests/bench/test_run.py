@@ -45,7 +45,7 @@ def no_spin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _name: None)
 
 
-@pytest.mark.slow
+@pytest.mark.soak("peers")
 @pytest.mark.needs("spin", "gcc")
 def test_every_tool_runs_on_every_size_in_turn(tmp_path: Path) -> None:
     """A B A B: another load on the machine then meets all of them."""
@@ -158,7 +158,7 @@ def test_the_plain_search_counts_right() -> None:
 
 
 @pytest.mark.usefixtures("no_spin")
-@pytest.mark.parametrize("member", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("member", [False, pytest.param(True, marks=pytest.mark.soak("peers"))])
 def test_the_command_writes_three_files_and_ends_with_0(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, member: bool
 ) -> None:

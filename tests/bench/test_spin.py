@@ -40,10 +40,9 @@ def search(
     return spin.read(measure(command).stdout)
 
 
+@pytest.mark.soak("peers")
 @pytest.mark.parametrize("way", ["bfs", "dfs"])
-@pytest.mark.parametrize(
-    "members", [3, *(pytest.param(size, marks=pytest.mark.slow) for size in (4, 5))]
-)
+@pytest.mark.parametrize("members", [3, 4, 5])
 @SPIN
 def test_spin_finds_exactly_the_same_space(tmp_path: Path, members: int, way: spin.Search) -> None:
     """A peer that searched less would look faster."""
@@ -56,7 +55,7 @@ def test_spin_finds_exactly_the_same_space(tmp_path: Path, members: int, way: sp
     assert expected == found
 
 
-@pytest.mark.slow
+@pytest.mark.soak("peers")
 @SPIN
 def test_with_the_masks_for_more_than_eight_the_space_is_the_same(tmp_path: Path) -> None:
     """The ninth manager is the first whose bits are in the masks that end in _b."""
@@ -69,8 +68,9 @@ def test_with_the_masks_for_more_than_eight_the_space_is_the_same(tmp_path: Path
     assert 0 == found.errors
 
 
+@pytest.mark.soak("peers")
 @pytest.mark.parametrize("way", ["bfs", "dfs"])
-@pytest.mark.parametrize("members", [3, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("members", [3, 5])
 @SPIN
 def test_a_commit_with_a_vote_missing_is_found(
     tmp_path: Path, members: int, way: spin.Search
@@ -82,6 +82,7 @@ def test_a_commit_with_a_vote_missing_is_found(
     assert not found.is_complete
 
 
+@pytest.mark.soak("peers")
 @SPIN
 def test_breadth_first_the_wrong_model_fails_in_the_fewest_steps(tmp_path: Path) -> None:
     """Two prepare, two votes are heard, commit, one obeys; the third aborts: seven steps."""
@@ -90,8 +91,9 @@ def test_breadth_first_the_wrong_model_fails_in_the_fewest_steps(tmp_path: Path)
     assert 7 == found.depth_steps
 
 
+@pytest.mark.soak("peers")
 @pytest.mark.parametrize("way", ["bfs", "dfs"])
-@pytest.mark.parametrize("members", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("members", [2, 3])
 @SPIN
 def test_spin_finds_the_space_of_founding_by_paxos(
     tmp_path: Path, members: int, way: spin.Search
@@ -107,7 +109,7 @@ def test_spin_finds_the_space_of_founding_by_paxos(
         assert right.depth == found.depth_steps + 1
 
 
-@pytest.mark.slow
+@pytest.mark.soak("peers")
 @SPIN
 def test_a_founder_accepted_below_the_promise_is_found_in_as_many_steps(tmp_path: Path) -> None:
     """Our own world breaks in 20, too (tests/models/test_counts.py)."""
@@ -116,7 +118,7 @@ def test_a_founder_accepted_below_the_promise_is_found_in_as_many_steps(tmp_path
     assert (1, 20) == (found.errors, found.depth_steps)
 
 
-@pytest.mark.slow
+@pytest.mark.soak("peers")
 @SPIN
 def test_compiling_with_a_profile_changes_no_count(tmp_path: Path) -> None:
     """The second compilation may reorder code, never the search."""

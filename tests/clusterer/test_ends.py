@@ -13,7 +13,7 @@ from joinproto.errors import EnvironmentProblem
 from tests.tools.running import run_here
 from tools.faults.clusterer import LABELLED, Fleet
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.landing
 
 
 def said_at_its_end(fleet: Fleet, name: str) -> str:

@@ -19,7 +19,7 @@ from tests.tools.running import run_here
 from tools.faults.clusterer import Fleet
 from tools.faults.ports import free_ports
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak("nodes")
 
 PATIENCE = 60.0
 

@@ -21,7 +21,7 @@ from tests.reconcile.rabbit import home
 from tools.faults.clusterer import Fleet
 from tools.faults.ports import free_ports
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak("rabbitmq")
 
 PATIENCE = 150.0
 TIMING = "[timing]\npoll = 0.5\nretry = 2\nheartbeat = 1\nsilence = 10\n"

@@ -24,7 +24,7 @@ from tests.tools.schemas import faults
 from tools.cli import schema
 from tools.faults.clusterer import Fleet
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.landing
 
 
 def config(version: int, nodes: str, gospel: str | None, timeout: int = 300) -> Config:

@@ -10,7 +10,7 @@ from joinproto.clusterer.config import Config
 from tests.tools.running import run_here
 from tools.faults.clusterer import Fleet
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.landing
 
 SECRET = b"0123456789abcdef"
 AB = Config(1, frozenset("ab"), gospel="a", shutdown_timeout=9)

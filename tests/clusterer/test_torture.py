@@ -9,7 +9,7 @@ import pytest
 from tools.faults.clusterer import Fleet
 from tools.torture_clusterer import Storm
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak("nodes")
 
 SECONDS = 12.0
 

@@ -23,7 +23,7 @@ from tools.faults.recovering import recover
 
 paho = pytest.importorskip("paho.mqtt.client", reason="needs paho-mqtt")
 pytest.importorskip("amqtt", reason="needs the extra amqtt")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak("nodes")
 
 SECONDS = 120
 

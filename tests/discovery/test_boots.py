@@ -28,8 +28,8 @@ from tools.boots.places import BACKENDS
 from tools.boots.recorded import ConsulServer, serving
 from tools.faults.ports import free_ports
 
-pytestmark = pytest.mark.slow
-WITHIN = 30.0
+pytestmark = pytest.mark.soak("boots")
+WITHIN = 120.0
 # What a word of the command needs.
 NEEDS = {
     "aws": ("moto",),

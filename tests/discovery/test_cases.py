@@ -11,7 +11,7 @@ import pytest
 
 from tests.tools.running import ROOT, run_apart, run_here
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.landing
 
 SHOWS = {
     1: "“one cluster” is violated after 8 steps",

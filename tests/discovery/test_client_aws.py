@@ -152,7 +152,7 @@ def hosts(instances: list[dict[str, Any]], key: str = "PrivateDnsName") -> list[
 LONG = Names(long_names=True)
 
 
-@pytest.mark.slow
+@pytest.mark.landing
 def test_instances_with_the_tag_that_run_are_listed(
     port: int, instances: dict[str, list[dict[str, Any]]]
 ) -> None:
@@ -166,7 +166,7 @@ def test_instances_with_the_tag_that_run_are_listed(
     assert Listed(()) == ask(other, lambda it: it.list_nodes())
 
 
-@pytest.mark.slow
+@pytest.mark.landing
 @pytest.mark.parametrize("tokens", [True, False])
 def test_the_own_group_is_listed_by_private_address(
     port: int, instances: dict[str, list[dict[str, Any]]], tokens: bool
@@ -194,7 +194,7 @@ def test_the_own_group_is_listed_by_private_address(
     assert tokens == bool(state.given)
 
 
-@pytest.mark.slow
+@pytest.mark.landing
 def test_host_names_are_found_by_a_path_through_interfaces(
     port: int, instances: dict[str, list[dict[str, Any]]]
 ) -> None:
@@ -209,7 +209,7 @@ def test_host_names_are_found_by_a_path_through_interfaces(
     assert hosts(instances["tagged"][1:], "PrivateIpAddress") == sorted(found.nodes)
 
 
-@pytest.mark.slow
+@pytest.mark.landing
 def test_an_instance_in_no_group_is_an_error_and_an_empty_list_of_real(
     port: int, instances: dict[str, list[dict[str, Any]]]
 ) -> None:
@@ -221,7 +221,7 @@ def test_an_instance_in_no_group_is_an_error_and_an_empty_list_of_real(
         assert Listed(()) == ask(real, lambda it: it.list_nodes())
 
 
-@pytest.mark.slow
+@pytest.mark.landing
 def test_a_real_api_conforms_with_the_keys_of_a_profile(
     port: int,
     instances: dict[str, list[dict[str, Any]]],

@@ -25,7 +25,7 @@ from joinproto.discovery.register import EtcdRegister, Stands
 from tests.discovery.asking import ask, hurried
 from tools.boots.servers import Etcd, etcds
 
-pytestmark = [pytest.mark.slow, pytest.mark.needs("etcd")]
+pytestmark = [pytest.mark.landing, pytest.mark.needs("etcd")]
 REAL = Variant.REAL
 
 

@@ -13,31 +13,40 @@ import anyio
 import pytest
 
 from joinproto.discovery.clients.http import Http
+from joinproto.discovery.clients.perform import Exchange
 from joinproto.discovery.clients.successors import Successors
 from joinproto.discovery.consul_settings import Consul
 from joinproto.discovery.etcd3_settings import Etcd3
 from joinproto.discovery.register import ConsulRegister, EtcdRegister, Register
 from joinproto.join.messages import NoSuccessor
 from joinproto.join.store import StoreRecord
-from tests.discovery.asking import hurried
+from tests.discovery.asking import Patient, directly, hurried
 from tests.discovery.hosting import Cluster
+from tests.virtual import VIRTUAL
 from tools.boots.recorded import ConsulServer, serving
 from tools.boots.servers import Etcd, etcds
 
 Story = Callable[[Cluster], Awaitable[None]]
-WITHIN = 20.0
+WITHIN = 60.0
 
 
-def played(register: Register, story: Story) -> None:
+async def played(register: Register, exchange: Exchange, story: Story) -> None:
     """Play a story with this register."""
+    async with anyio.create_task_group() as group:
+        cluster = Cluster(group, Successors(register, exchange))
+        for name in "ab":
+            cluster.start(name, StoreRecord(store_id=f"store-{name}"), "ab")
+        await story(cluster)
+        group.cancel_scope.cancel()
+
+
+def played_on_etcd(etcd: Etcd, story: Story, cluster_name: str = "default") -> None:
+    """Play a story with a real etcd, in real time."""
+    about = Etcd3(cluster_name=cluster_name, host="127.0.0.1", port=etcd.client)
 
     async def whole() -> None:
-        async with Http() as http, anyio.create_task_group() as group:
-            cluster = Cluster(group, Successors(register, hurried(http.exchange, 1.0)))
-            for name in "ab":
-                cluster.start(name, StoreRecord(store_id=f"store-{name}"), "ab")
-            await story(cluster)
-            group.cancel_scope.cancel()
+        async with Http() as http:
+            await played(EtcdRegister(about), hurried(http.exchange, 1.0), story)
 
     anyio.run(whole)
 
@@ -102,22 +111,22 @@ STORIES = [two_do_what_takes_three, one_of_two_goes_on, without_the_register_nob
 EACH = pytest.mark.parametrize("story", STORIES, ids=lambda one: one.__name__)
 
 
-@pytest.mark.slow
+@pytest.mark.soak("boots")
 def test_two_members_on_a_real_etcd(etcd: Etcd) -> None:
     """With a register two members can do what takes three: every story, on one etcd."""
     for story in STORIES:
-        about = Etcd3(host="127.0.0.1", port=etcd.client, cluster_name=story.__name__)
-        played(EtcdRegister(about), story)
+        played_on_etcd(etcd, story, story.__name__)
 
 
 @EACH
 def test_two_members_on_the_recorded_shapes_of_consul(story: Story) -> None:
-    """The same with cas=0 and consistent reads."""
-    with serving(state := ConsulServer()):
-        played(ConsulRegister(Consul(host="127.0.0.1", port=state.port)), story)
+    """The same with cas=0 and consistent reads, in virtual time."""
+    exchange = directly(ConsulServer())
+
+    anyio.run(played, ConsulRegister(Consul()), exchange, story, backend_options=VIRTUAL)
 
 
-@pytest.mark.slow
+@pytest.mark.soak("boots")
 @pytest.mark.needs("etcd")
 def test_an_etcd_that_hangs_closes_both_and_lets_them_go_on(tmp_path: Path) -> None:
     """Out of reach: they suspend themselves in time; nothing is chosen meanwhile."""
@@ -133,7 +142,7 @@ def test_an_etcd_that_hangs_closes_both_and_lets_them_go_on(tmp_path: Path) -> N
             one.go_on()
             await both(cluster)
 
-        played(EtcdRegister(Etcd3(host="127.0.0.1", port=one.client)), story)
+        played_on_etcd(one, story)
 
 
 def test_what_no_member_wrote_is_no_successor(caplog: pytest.LogCaptureFixture) -> None:
@@ -142,7 +151,7 @@ def test_what_no_member_wrote_is_no_successor(caplog: pytest.LogCaptureFixture) 
         register = ConsulRegister(Consul(host="127.0.0.1", port=state.port))
 
         async def asked() -> list[object]:
-            async with Http() as http:
+            async with Patient() as http:
                 successors = Successors(register, http.exchange)
                 free = await successors.successor("v1")
                 entry = {"Value": "Z2FyYmFnZQ==", "ModifyIndex": 1}
@@ -159,7 +168,7 @@ def test_a_register_that_gives_no_answer_is_told_once_with_its_address(
     """What a node waits for is never silent: where it was asked, and why nothing came."""
 
     async def asked() -> None:
-        async with Http() as http:
+        async with Patient() as http:
             register = EtcdRegister(Etcd3(host="127.0.0.1", port=1))
             successors = Successors(register, http.exchange)
             for _ in range(3):

@@ -385,7 +385,7 @@ def test_random_runs_keep_every_claim() -> None:
     run(Cluster, runs=15, steps=40)
 
 
-@pytest.mark.slow
+@pytest.mark.soak("swarm-rules")
 def test_long_random_runs_keep_every_claim() -> None:
     run(Cluster, runs=60, steps=100)
 

@@ -109,7 +109,7 @@ def test_two_members_find_no_difference_that_is_not_listed() -> None:
     assert found.keys() <= DIFFERENCES.keys()
 
 
-@pytest.mark.slow
+@pytest.mark.soak("swarm-rules")
 def test_where_it_differs_from_the_note() -> None:
     """The whole list, over every small set of members that tells no views.
 

@@ -216,7 +216,7 @@ def test_a_disk_that_refuses_the_index_does_not_end_the_member(
     assert 270 == Journal.open(place).last_seq
 
 
-@pytest.mark.slow
+@pytest.mark.soak("stores")
 def test_a_restart_with_an_index_reads_three_hundred_thousand_frames_in_a_blink(
     tmp_path: Path,
 ) -> None:

@@ -205,7 +205,7 @@ def test_a_long_journal_says_how_far_it_is_read(
     journal.close()
 
 
-@pytest.mark.slow
+@pytest.mark.soak("stores")
 def test_a_restart_reads_a_long_journal_in_seconds(tmp_path: Path) -> None:
     """It was 70 microseconds a frame: 212 s for three million, most of it copying.
 

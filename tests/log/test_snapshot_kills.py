@@ -143,7 +143,7 @@ def test_killed_at_steps_of_a_snapshot_and_of_a_dropping_nothing_is_lost(
     assert _through(lively, tmp_path, 4 if half else 0, 9, half=half) > 20
 
 
-@pytest.mark.slow
+@pytest.mark.soak("stores")
 @pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
 def test_killed_at_every_step_of_a_snapshot_and_of_a_dropping_nothing_is_lost(
     lively: Path, tmp_path: Path, short: None, half: bool

@@ -13,7 +13,6 @@ from joinproto.store.handle import open_store
 from tools.faults.clients import Connection, Ledger, Writers
 from tools.faults.nodes import Fleet, until
 
-pytestmark = pytest.mark.slow
 Make = Callable[..., Fleet]
 SUSPENDS = "no majority of the electors, or no outside register, is heard"
 
@@ -38,6 +37,7 @@ def views(fleet: Fleet) -> set[str]:
     return {fleet[name].status()["view"]["kind"] for name in fleet.nodes}
 
 
+@pytest.mark.landing
 def test_three_empty_stores_found_a_cluster_soon_after_the_last_start(fleet: Make) -> None:
     """The log says when each began, and when it was active."""
     three = fleet()
@@ -53,6 +53,7 @@ def test_three_empty_stores_found_a_cluster_soon_after_the_last_start(fleet: Mak
 
 
 @pytest.mark.parametrize("victim", "abc")
+@pytest.mark.landing
 def test_any_one_may_be_killed_and_comes_back(fleet: Make, victim: str) -> None:
     """P1: nothing acknowledged is lost, the others go on, and it rejoins."""
     three = fleet()
@@ -82,6 +83,7 @@ def test_any_one_may_be_killed_and_comes_back(fleet: Make, victim: str) -> None:
     assert "joined" == three[victim].status()["outcome"]
 
 
+@pytest.mark.landing
 def test_closed_in_order_and_restarted_without_an_update(fleet: Make) -> None:
     """P2, S2: all stores are clean, and nobody needs what it has already (W2)."""
     three = fleet(wait_for=3)  # with 2, the slowest would join the restarted cluster
@@ -104,6 +106,7 @@ def test_closed_in_order_and_restarted_without_an_update(fleet: Make) -> None:
         assert "updating" not in three[name].said()
 
 
+@pytest.mark.landing
 def test_a_foreign_store_is_refused_with_both_signatures(fleet: Make) -> None:
     """J3: the fourth node has a store of another cluster, and must not be restarted."""
     ours = fleet("abcd", electors="abc")
@@ -127,6 +130,7 @@ def test_a_foreign_store_is_refused_with_both_signatures(fleet: Make) -> None:
     assert b"ok 1" == write(ours, "a", "undisturbed")
 
 
+@pytest.mark.landing
 def test_a_newcomer_without_a_store_is_updated_and_serves(fleet: Make) -> None:
     """J1: the members do not even know its address."""
     four = fleet("abcd", electors="abc")
@@ -144,6 +148,7 @@ def test_a_newcomer_without_a_store_is_updated_and_serves(fleet: Make) -> None:
     assert "joined" == four["d"].status()["outcome"]
 
 
+@pytest.mark.soak("nodes")
 def test_one_against_two_suspends_itself_and_acknowledges_nothing(fleet: Make) -> None:
     """3.5: within its silence; what it accepted before is answered when it is back, or never."""
     three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
@@ -170,6 +175,7 @@ def test_one_against_two_suspends_itself_and_acknowledges_nothing(fleet: Make) -
     alone.close()
 
 
+@pytest.mark.landing
 def test_sigterm_may_mean_to_leave_and_the_others_go_on_at_once(fleet: Make) -> None:
     three = fleet(stop="leave")
     three.start()
@@ -186,6 +192,7 @@ def test_sigterm_may_mean_to_leave_and_the_others_go_on_at_once(fleet: Make) -> 
     assert ["a", "b", "c"] == three["a"].status()["view"]["electors"]
 
 
+@pytest.mark.landing
 def test_a_leave_to_which_nobody_can_agree_is_a_stop(fleet: Make) -> None:
     """It stays an elector, and is away: nothing waits for an answer that cannot come."""
     three = fleet(stop="leave")
@@ -201,6 +208,7 @@ def test_a_leave_to_which_nobody_can_agree_is_a_stop(fleet: Make) -> None:
     assert "SIGTERM: leaves the cluster" in three["c"].said()
 
 
+@pytest.mark.soak("nodes")
 def test_a_stopped_process_is_given_up_and_comes_back(fleet: Make) -> None:
     """SIGSTOP: the connections stand, and nothing comes; awake again it is behind."""
     three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
@@ -216,6 +224,7 @@ def test_a_stopped_process_is_given_up_and_comes_back(fleet: Make) -> None:
     assert ["without b"] == texts(three, "b")
 
 
+@pytest.mark.soak("nodes")
 def test_one_way_is_no_connection(fleet: Make) -> None:
     """What a says does not arrive at b, the rest does; two of three go on."""
     three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
@@ -231,6 +240,7 @@ def test_one_way_is_no_connection(fleet: Make) -> None:
     assert {tuple(texts(three, name)) for name in "abc"} == {tuple(texts(three, "a"))}
 
 
+@pytest.mark.soak("nodes")
 def test_with_one_link_cut_two_serve_and_do_not_take_turns_with_the_third(fleet: Make) -> None:
     """One view for the two that go on, and no other while the link is cut."""
     three = fleet(tables="[timing]\nsilence = 1.0\nheartbeat = 0.2")
@@ -255,6 +265,7 @@ def test_with_one_link_cut_two_serve_and_do_not_take_turns_with_the_third(fleet:
     assert 1 == len({tuple(texts(three, name)) for name in "abc"})
 
 
+@pytest.mark.landing
 def test_a_full_disk_ends_the_node_and_loses_nothing(fleet: Make) -> None:
     """RLIMIT_FSIZE: the write fails, the node ends with 4, the others go on."""
     three = fleet()
@@ -276,6 +287,7 @@ def test_a_full_disk_ends_the_node_and_loses_nothing(fleet: Make) -> None:
     assert acknowledged == [text for text in found if text in acknowledged]
 
 
+@pytest.mark.landing
 def test_all_fail_and_the_operator_decides(fleet: Make) -> None:
     """I6, P3: kill -9 of all; nobody goes on alone, and it says what to do."""
     three = fleet()

@@ -57,7 +57,7 @@ def test_every_metric_is_named() -> None:
     assert f'joinproto_phase{{phase="{Phase.ACTIVE.value}"}}' in TEXT
 
 
-@pytest.mark.slow
+@pytest.mark.landing
 def test_the_program_around_a_driver_runs() -> None:
     """Founded, and closed in order: three members in one program."""
     done = subprocess.run(

@@ -13,7 +13,7 @@ from tools.faults.clients import Ledger, Writers
 from tools.faults.hostile import Hostile
 from tools.faults.nodes import Fleet, Node, until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak("nodes")
 
 WANTED = 50_000
 ATTACKERS = 8

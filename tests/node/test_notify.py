@@ -43,7 +43,7 @@ def test_where_there_is_no_manager_nothing_happens(
     notify.notify("READY=1")
 
 
-@pytest.mark.slow
+@pytest.mark.landing
 def test_a_node_says_that_it_is_ready_what_it_does_and_that_it_stops(
     fleet: Callable[..., Fleet], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

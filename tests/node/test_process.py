@@ -18,10 +18,10 @@ from tools.faults.clients import Connection
 from tools.faults.nodes import Fleet, until
 from tools.faults.ports import free_ports
 
-pytestmark = pytest.mark.slow
 Make = Callable[..., Fleet]
 
 
+@pytest.mark.landing
 def test_status_and_shutdown_from_another_terminal(
     fleet: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -48,6 +48,7 @@ def test_status_and_shutdown_from_another_terminal(
     assert (4, True) == (gone.code, "no node answers" in gone.err)
 
 
+@pytest.mark.soak("nodes")
 def test_after_a_total_failure_the_code_says_recover_first(fleet: Make) -> None:
     """I6 waits, because the clean store may be a second away; `wait` bounds it."""
     three = fleet(tables="[timing]\nwait = 6.0")
@@ -65,6 +66,7 @@ def test_after_a_total_failure_the_code_says_recover_first(fleet: Make) -> None:
     assert "joinproto recover pick" in "".join(three[name].said() for name in "abc")
 
 
+@pytest.mark.landing
 def test_alone_the_code_says_try_again(fleet: Make) -> None:
     three = fleet(tables="[timing]\nwait = 0.5")
     three["a"].start()
@@ -73,6 +75,7 @@ def test_alone_the_code_says_try_again(fleet: Make) -> None:
     assert "not active after 0.5 s: initializing" in three["a"].said()
 
 
+@pytest.mark.landing
 def test_an_address_in_use_is_the_machine_s(fleet: Make) -> None:
     three = fleet()
     with socket.create_server(("127.0.0.1", three["b"].port)):
@@ -82,6 +85,7 @@ def test_an_address_in_use_is_the_machine_s(fleet: Make) -> None:
     assert "cannot listen on" in three["b"].said()
 
 
+@pytest.mark.landing
 def test_a_store_of_another_member_is_refused(fleet: Make) -> None:
     three = fleet()
     three["a"].start()
@@ -95,6 +99,7 @@ def test_a_store_of_another_member_is_refused(fleet: Make) -> None:
     assert "the store of member 'a', this is 'b'" in three["b"].said()
 
 
+@pytest.mark.landing
 def test_a_damaged_journal_is_refused(fleet: Make) -> None:
     three = fleet()
     three.start()
@@ -114,6 +119,7 @@ def test_a_damaged_journal_is_refused(fleet: Make) -> None:
     assert "a later one calls durable" in three["b"].said()
 
 
+@pytest.mark.landing
 def test_nodes_with_certificates_are_a_cluster(fleet: Make, tmp_path: Path) -> None:
     ca = trustme.CA()
     ca.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
@@ -134,6 +140,7 @@ def test_nodes_with_certificates_are_a_cluster(fleet: Make, tmp_path: Path) -> N
     connection.close()
 
 
+@pytest.mark.landing
 def test_a_node_answers_for_its_health(fleet: Make) -> None:
     (port,) = free_ports(1)
     three = fleet()

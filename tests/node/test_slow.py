@@ -17,7 +17,7 @@ from tools.faults.clients import Connection, Ledger, Writers
 from tools.faults.nodes import Fleet, Node, until
 from tools.faults.ports import free_ports
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak("nodes")
 Make = Callable[..., Fleet]
 
 READERS = 400

@@ -52,7 +52,7 @@ def read(fleet: Fleet, name: str) -> dict[int, str]:
     return shown
 
 
-@pytest.mark.slow
+@pytest.mark.soak("nodes")
 def test_nodes_that_drop_frames_are_killed_all_the_time_and_lose_nothing(
     fleet: Callable[..., Fleet], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,7 +102,7 @@ def test_nodes_that_drop_frames_are_killed_all_the_time_and_lose_nothing(
     assert 0 == done.code, done.out + done.err
 
 
-@pytest.mark.slow
+@pytest.mark.soak("nodes")
 def test_a_restart_with_three_hundred_thousand_frames_takes_as_long_as_one_without(
     tmp_path: Path,
 ) -> None:

@@ -14,7 +14,6 @@ from tests.tools.running import run_apart, run_here
 from tools.faults.clients import Connection, Ledger, Writers
 from tools.faults.nodes import Fleet, until
 
-pytestmark = pytest.mark.slow
 Make = Callable[..., Fleet]
 
 
@@ -48,7 +47,11 @@ def all_are_there(three: Fleet, ledger: Ledger) -> None:
 
 @pytest.mark.parametrize(
     ("stopped", "started", "pause"),
-    [("abc", "abc", 10), ("bca", "acb", 2), ("cab", "bca", 0)],
+    [
+        pytest.param("abc", "abc", 10, marks=pytest.mark.soak("nodes")),
+        pytest.param("bca", "acb", 2, marks=pytest.mark.soak("nodes")),
+        pytest.param("cab", "bca", 0, marks=pytest.mark.landing),
+    ],
 )
 def test_stopped_one_after_another_they_come_back_by_themselves(
     fleet: Make, stopped: str, started: str, pause: float
@@ -71,6 +74,7 @@ def test_stopped_one_after_another_they_come_back_by_themselves(
 
 
 @pytest.mark.parametrize("there", ["ab", "ca"])
+@pytest.mark.landing
 def test_two_of_three_are_enough_after_the_stop(fleet: Make, there: str) -> None:
     three = fleet()
     three.start()
@@ -85,6 +89,7 @@ def test_two_of_three_are_enough_after_the_stop(fleet: Make, there: str) -> None
     all_are_there(three, ledger)
 
 
+@pytest.mark.landing
 def test_one_that_is_stopped_is_away_and_the_others_go_on(fleet: Make) -> None:
     """It stays an elector: stopping a second one later takes the majority, not the cluster."""
     three = fleet()
@@ -106,6 +111,7 @@ def test_one_that_is_stopped_is_away_and_the_others_go_on(fleet: Make) -> None:
     three.wait_active("ac")
 
 
+@pytest.mark.landing
 def test_the_permission_of_a_stop_is_void_where_the_others_went_on(fleet: Make) -> None:
     """What is killed later is a total failure as ever: told in the log, and by `status`."""
     three = fleet()
@@ -130,6 +136,7 @@ def test_the_permission_of_a_stop_is_void_where_the_others_went_on(fleet: Make) 
     assert "joinproto recover pick" in "".join(three[name].said() for name in "abc")
 
 
+@pytest.mark.landing
 def test_status_names_the_command_that_helps(
     fleet: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -149,6 +156,7 @@ def test_status_names_the_command_that_helps(
     until(helps)
 
 
+@pytest.mark.landing
 def test_a_shutdown_gives_up_who_is_away_and_leaves_clean_stores(
     fleet: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -168,6 +176,7 @@ def test_a_shutdown_gives_up_who_is_away_and_leaves_clean_stores(
     three.wait_active()
 
 
+@pytest.mark.landing
 def test_what_pick_says_after_the_stop_is_to_start(fleet: Make) -> None:
     """Who looks at the stores before the start is not sent the long way round."""
     three = fleet()

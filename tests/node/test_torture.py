@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tools.faults.clients import Ledger
+from tools.faults.node import main as node
 from tools.faults.nodes import ROOT
 from tools.faults.register import KINDS as REGISTER_KINDS
 from tools.faults.storm import KINDS
 from tools.faults.verdict import compare
+from tools.torture import main
 
 SPACES = pytest.mark.needs("ip", "unshare", "network namespaces")
 
@@ -32,7 +34,7 @@ def torture(*words: str) -> tuple[int, Any]:
     return done.returncode, json.loads(done.stdout)
 
 
-@pytest.mark.slow
+@pytest.mark.soak("nodes")
 @pytest.mark.parametrize("network", ["proxy", pytest.param("namespaces", marks=SPACES)])
 def test_a_short_storm_holds(network: str) -> None:
     """Faults of several kinds, clients all the time, and nothing acknowledged is lost."""
@@ -47,7 +49,7 @@ def test_a_short_storm_holds(network: str) -> None:
     assert found["validate"]["committed"] >= found["writes"]["acknowledged"]
 
 
-@pytest.mark.slow
+@pytest.mark.soak("nodes")
 @pytest.mark.needs("etcd")
 def test_two_members_whose_views_a_register_chooses_lose_nothing() -> None:
     """Join protocol, 3.7: the register is killed, hung and cut off, too."""
@@ -68,19 +70,13 @@ def test_two_members_whose_views_a_register_chooses_lose_nothing() -> None:
     ],
 )
 def test_a_storm_that_cannot_be_is_refused(words: tuple[str, ...], says: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.torture", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = CliRunner().invoke(main, words)
 
-    assert 2 == done.returncode
-    assert says in done.stderr
+    assert 2 == done.exit_code
+    assert says in done.output
 
 
-@pytest.mark.slow
+@pytest.mark.soak("nodes")
 @pytest.mark.parametrize(
     ("mutant", "says"),
     [
@@ -101,42 +97,32 @@ def test_a_storm_with_a_mutant_fails_and_says_why(mutant: str, says: str, tmp_pa
 
 def test_a_network_of_ones_own_needs_the_tools_for_it(tmp_path: Path) -> None:
     """A clear error; without being asked for, it is proxies."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.torture", "--network", "namespaces"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PATH": str(tmp_path)},
-    )
+    done = CliRunner().invoke(main, ["--network", "namespaces"], env={"PATH": str(tmp_path)})
 
-    assert 4 == done.returncode
-    assert "no ip, unshare, nsenter" in done.stderr
-    assert "--network proxy" in done.stderr
+    assert 4 == done.exit_code
+    assert "no ip, unshare, nsenter" in done.output
+    assert "--network proxy" in done.output
 
 
 def test_a_mutant_that_no_storm_finds_is_refused() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.torture", "--mutant", "tip-is-data"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = CliRunner().invoke(main, ["--mutant", "tip-is-data"])
 
-    assert 2 == done.returncode
-    assert "held-not-persisted" in done.stderr
+    assert 2 == done.exit_code
+    assert "held-not-persisted" in done.output
 
 
-@pytest.mark.parametrize(
-    ("mutant", "says"),
-    [("minority", "none.toml: cannot be read"), ("none", "'none' is not one of")],
-)
-def test_a_node_without_a_rule_starts_as_any_other(mutant: str, says: str, tmp_path: Path) -> None:
+def test_a_rule_that_there_is_not_cannot_be_left_out() -> None:
+    done = CliRunner().invoke(node, ["--mutant", "none"])
+
+    assert 2 == done.exit_code
+    assert "'none' is not one of" in done.output
+
+
+def test_a_node_without_a_rule_starts_as_any_other(tmp_path: Path) -> None:
     """What stands behind the rule goes to `joinproto node`, which refuses as it always does."""
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "tools.faults.node", "--mutant", mutant),
+            *(sys.executable, "-m", "tools.faults.node", "--mutant", "minority"),
             *("--config", str(tmp_path / "none.toml")),
         ],
         capture_output=True,
@@ -146,7 +132,7 @@ def test_a_node_without_a_rule_starts_as_any_other(mutant: str, says: str, tmp_p
     )
 
     assert 2 == done.returncode
-    assert says in done.stderr
+    assert "none.toml: cannot be read" in done.stderr
 
 
 def ledger(**acknowledged: int) -> Ledger:

@@ -13,7 +13,7 @@ from tools.faults.clients import Connection
 from tools.faults.nodes import Fleet, Node
 from tools.faults.ports import free_ports
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak("nodes")
 
 
 def twin_of(node: Node) -> Node:

@@ -11,7 +11,6 @@ import socket
 import subprocess
 import sys
 import tarfile
-import venv
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -22,10 +21,11 @@ from attrs import frozen
 from hatch_build import STAYS
 from joinproto import __version__
 from joinproto.rooms import ROOMS
+from tools.bench.pythons import newer_python
 from tools.faults.nodes import until
 from tools.faults.ports import free_ports
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.landing
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -57,9 +57,9 @@ def build(target: str, source: Path, out: Path) -> Path:
     return built
 
 
-def install(wheel: Path, place: Path, *, extra: str) -> Installed:
+def install(wheel: Path, place: Path, *, extra: str, python: str = sys.executable) -> Installed:
     """Install `wheel` with `extra` into an empty environment, dependencies as pip finds them."""
-    venv.create(place / "env", with_pip=True)
+    subprocess.run([python, "-m", "venv", str(place / "env")], check=True)
     programs = place / "env" / "bin"
     wanted = f"{wheel}[{extra}]" if extra else str(wheel)
     command = [str(programs / "python"), "-m", "pip", "install", "--quiet", wanted]
@@ -130,6 +130,18 @@ def test_the_wheel_holds_every_file_of_a_room_that_a_command_may_need(wheel: Pat
     assert {place for place in STAYS if not (ROOT / place).exists()} == set()
     assert not [name for name in names if "__pycache__" in name]
     assert "joinproto/py.typed" in names
+
+
+@pytest.mark.needs("Python 3.12")
+def test_a_newer_python_searches_and_recovers(wheel: Path, tmp_path: Path) -> None:
+    """3.12 or later, where it is there: the versions of its packages are the newest that fit."""
+    newer = install(wheel, tmp_path, extra="check", python=newer_python() or sys.executable)
+
+    searched = newer.run(newer.script, "check", "two-phase-commit", "--members", "5")
+    helped = newer.run(newer.script, "recover", "--help")
+
+    assert "8,832 distinct" in searched.stdout
+    assert "pick" in helped.stdout
 
 
 def test_the_source_archive_holds_everything_and_builds_the_same_wheel(

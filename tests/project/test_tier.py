@@ -1,52 +1,39 @@
-"""`tests/tier.py`: what failed runs once more, alone, and the second run decides."""
+"""`tests/tier.py` and `tests/soak.py`: nothing runs twice, budgets hold, a slice goes on."""
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-TIER = Path(__file__).parents[1] / "tier.py"
+from tests import soak, tier
+from tests.slices import SLICES
 
-TESTS = """\
-from pathlib import Path
-import os
-import pytest
+ROOT = Path(__file__).parents[2]
 
-alone = "PYTEST_XDIST_WORKER" not in os.environ
-
-def test_passes():
-    Path("runs").open("a").write("x")
-
-def test_needs_the_machine_for_itself():
-    assert alone
-
-@pytest.mark.skipif("not {broken}")
-def test_is_broken():
-    assert False
-
-@pytest.mark.skipif("not {interrupted}")
-def test_is_interrupted():
-    raise KeyboardInterrupt
-"""
+BUSY = "import time\ndef test_busy():\n    while time.process_time() < {seconds}: pass\n"
+FAILS = "def test_fails():\n    assert False\n"
 
 
-def run(
-    folder: Path, *options: str, broken: bool = False, interrupted: bool = False
-) -> tuple[int, str]:
-    """Return exit code and output of a small folder of tests."""
-    (folder / "test_small.py").write_text(TESTS.format(broken=broken, interrupted=interrupted))
-    (folder / "pytest.ini").write_text("[pytest]\n")
-    # Whoever runs this test may be a worker itself.
+def run_tier(folder: Path, tests: str, *, ci: bool = True) -> tuple[int, str]:
+    """Return exit code and output of the tier `test` over a folder with these tests.
+
+    Its budget is 0.01 minutes.
+    """
+    (folder / "README.md").write_text("| `make test` | none | all | 0.01 |\n")
+    (folder / "tier.py").write_text(Path(tier.__file__).read_text())
+    (folder / "test_small.py").write_text(tests)
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  landing\n  soak\n")
+    # A worker of xdist may be running this test.
     environment = {name: at for name, at in os.environ.items() if "XDIST" not in name}
     done = subprocess.run(
-        [sys.executable, str(TIER), "-p", "xdist.plugin", *options],
+        [sys.executable, "tier.py", "test", "-p", "xdist.plugin", "-n", "1"],
         cwd=folder,
-        env=environment | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # a faster start
+        env=environment | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CI": str(ci).lower()},
         capture_output=True,
         text=True,
         check=False,
@@ -54,60 +41,106 @@ def run(
     return done.returncode, done.stdout
 
 
-def test_what_fails_beside_others_and_passes_alone_is_named(tmp_path: Path) -> None:
-    """And the tests that passed do not run again."""
-    code, said = run(tmp_path, "-n", "1")
-
-    assert 0 == code
-    assert "== 1 failed: once more, alone\n" in said
-    named = "test_small.py::test_needs_the_machine_for_itself"
-    assert f"== failed first, and passed alone: {named}\n" in said
-    assert "x" == (tmp_path / "runs").read_text()
-
-
-def test_what_fails_twice_has_failed(tmp_path: Path) -> None:
-    code, said = run(tmp_path, "-n", "1", broken=True)
-
-    assert 1 == code
-    assert "== 2 failed: once more, alone\n" in said
-    assert 1 == said.count("== failed first")
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [(["-n", "1", "-k", "passes"], 0), (["-n", "1", "-k", "nothing"], 5)],
-)
-def test_only_failed_tests_run_twice(tmp_path: Path, options: list[str], expected: int) -> None:
-    """Not where all passed, or where there was none."""
-    code, said = run(tmp_path, *options)
+@pytest.mark.parametrize(("ci", "expected"), [(True, 1), (False, 0)])
+def test_a_tier_over_its_budget_fails_in_ci(tmp_path: Path, ci: bool, expected: int) -> None:
+    """The cost is that of xdist's workers, too; another machine may be slower than CI's."""
+    code, said = run_tier(tmp_path, BUSY.format(seconds=2), ci=ci)
 
     assert expected == code
-    assert "once more" not in said
-    assert "minutes of CPU" in said
+    assert "== over its budget" in said
 
 
-@pytest.mark.slow
-def test_the_cost_is_that_of_the_workers_too(tmp_path: Path) -> None:
-    (tmp_path / "test_busy.py").write_text(
-        "import time\ndef test_busy():\n    while time.process_time() < 9: pass\n"
-    )
-
-    _, said = run(tmp_path, "-n", "1", "-k", "busy")
-
-    (cpu,) = re.findall(r"== ([\d.]+) minutes of CPU", said)
-    assert 0.1 < float(cpu) < 0.5
-
-
-def test_what_ran_alone_already_is_not_repeated(tmp_path: Path) -> None:
-    code, said = run(tmp_path, broken=True)
+def test_a_test_that_fails_has_failed(tmp_path: Path) -> None:
+    """It does not run a second time."""
+    code, said = run_tier(tmp_path, FAILS)
 
     assert 1 == code
-    assert "once more" not in said
+    assert 1 == said.count("FAILED test_small.py::test_fails")
 
 
-def test_an_interrupted_run_is_not_repeated(tmp_path: Path) -> None:
-    """Exit code 2: somebody wants it to end."""
-    code, said = run(tmp_path, "-n", "1", interrupted=True)
+@pytest.mark.parametrize("name", tier.TIERS)
+def test_every_tier_has_a_budget(name: str) -> None:
+    assert tier.budget(name) > 0
 
-    assert 2 == code
-    assert "once more" not in said
+
+# -- the soak --------------------------------------------------------------------------
+
+SLOW = """\
+import pytest, time
+
+@pytest.mark.soak("reference")
+@pytest.mark.parametrize("n", range(4))
+def test_slow(n):
+    time.sleep(0.5)
+    assert n < {most}
+
+@pytest.mark.soak("engines")
+def test_other():
+    assert False
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with tests of two slices, which the soak takes for the project."""
+    for name in [name for name in os.environ if "XDIST" in name]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(soak, "ROOT", tmp_path)
+    monkeypatch.setattr(soak, "STATE", tmp_path / ".soak")
+    monkeypatch.setattr(soak, "WORKERS", 1)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  soak\n")
+    (tmp_path / "conftest.py").write_text(
+        "from hypothesis import settings\nsettings.register_profile('drawn', settings())\n"
+    )
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@x"]
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def run_soak(place: Path, *words: str, fails_from: int = 4) -> tuple[int, soak.Last]:
+    """Return the exit code of the soak, and what it remembers of the slice."""
+    (place / "test_some.py").write_text(SLOW.format(most=fails_from))
+    code = soak.main(["--slice", "reference", "--seed", "1", *words])
+    state = json.loads((place / ".soak" / "state.json").read_text())
+    return code, soak.Last(**state["reference"])
+
+
+def test_a_slice_runs_its_own_tests(place: Path) -> None:
+    code, last = run_soak(place)
+
+    assert (0, "passed", 4) == (code, last.result, len(last.passed))
+
+
+def test_a_slice_with_a_failed_test_has_failed(place: Path) -> None:
+    code, last = run_soak(place, fails_from=3)
+
+    assert (1, "failed", 3) == (code, last.result, len(last.passed))
+
+
+def test_a_slice_that_was_stopped_goes_on(place: Path) -> None:
+    """After its time no test begins; the next run takes those that are left."""
+    code, first = run_soak(place, "--minutes", "0.0001")
+
+    assert (0, soak.UNFINISHED) == (code, first.result)
+    assert len(first.passed) < 4
+
+    code, second = run_soak(place)
+
+    assert (0, "passed", 4) == (code, second.result, len(set(second.passed)))
+
+
+def test_turns_go_through_all_slices() -> None:
+    """As many landings as there are slices; what failed comes first where there is time."""
+    turns = [soak.chosen(soak.arguments(["--turn", str(n)]), {}) for n in range(len(SLICES))]
+
+    assert [[name] for name in SLICES] == turns
+
+
+def test_what_failed_comes_first_and_then_the_oldest() -> None:
+    state = {name: soak.Last("passed", when=f"{at:03}") for at, name in enumerate(SLICES)}
+    first, *_, last = SLICES
+    state[last].result = "failed"
+
+    assert [last, first] == soak.chosen(soak.arguments([]), state)[:2]

@@ -31,7 +31,7 @@ def test_wait_for_below_a_majority_splits() -> None:
     _is_a_run(world, shortest(world))
 
 
-@pytest.mark.slow
+@pytest.mark.soak("proofs")
 def test_a_voter_that_forgets_splits() -> None:
     """3.6: a lost disk that votes again; every step is judged by the other reader."""
     world = BY_NAME["the forgetful voter"]
@@ -74,13 +74,13 @@ def test_a_vote_for_what_nobody_proposed_splits() -> None:
     _is_a_run(world, shortest(world))
 
 
-@pytest.mark.slow
+@pytest.mark.soak("proofs")
 def test_nothing_left_out_breaks_nothing(runs: dict[Guards, Run | None]) -> None:
     """The same bound, the same things, every guard in its place."""
     assert runs[frozenset()] is None
 
 
-@pytest.mark.slow
+@pytest.mark.soak("proofs")
 @pytest.mark.parametrize(("step", "guard"), DROPPED)
 def test_a_guard_dropped_splits_a_view(
     step: str, guard: str, runs: dict[Guards, Run | None]

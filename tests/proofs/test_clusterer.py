@@ -81,7 +81,7 @@ def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
     assert {step.name for step in LAYER.steps} == {step for one in found for step in one.used}
 
 
-@pytest.mark.slow
+@pytest.mark.soak("proofs")
 @pytest.mark.parametrize("world", sorted(LARGE))
 def test_every_step_of_its_large_worlds_is_a_step_of_the_relation(world: str) -> None:
     """Three nodes, one of them reset, cut off or a newcomer."""
@@ -103,7 +103,7 @@ def test_a_rule_left_out_of_the_code_is_rejected(world: str, mutant: str, action
     assert action == _begins(f"clusterer-{world}", mutant)
 
 
-@pytest.mark.slow
+@pytest.mark.soak("proofs")
 @pytest.mark.parametrize(
     ("world", "mutant"),
     [("rejoin", "ran-forgotten"), ("leave", "contacts-kept"), ("spread", "waits-uninterrupted")],

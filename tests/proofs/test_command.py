@@ -94,7 +94,7 @@ def test_without_z3_it_says_what_to_install() -> None:
     assert "joinproto[prove]" in json.loads(done.stdout)["error"]["next"]
 
 
-@pytest.mark.slow
+@pytest.mark.soak("proofs")
 def test_a_mutant_is_rejected_by_the_link(capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 1, although all obligations are proved: they are not about that code."""
     done = run_here(
@@ -108,7 +108,7 @@ def test_a_mutant_is_rejected_by_the_link(capsys: pytest.CaptureFixture[str]) ->
     assert ["rejected"] == [one["result"] for one in done.object["link"]]
 
 
-@pytest.mark.slow
+@pytest.mark.soak("proofs")
 def test_a_failing_obligation_is_looked_up(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,7 +72,7 @@ NOT_WALKED = {"follow a source", "begin an update", "answer, unfinished"}
 of an update that overwrites is seen only where a crash falls into it, too rare for these walks."""
 
 
-@pytest.mark.huge
+@pytest.mark.soak("proofs")
 def test_a_hundred_thousand_steps_are_accepted() -> None:
     """The join protocol's worlds; each step of each relation is taken in one of them.
 

@@ -144,7 +144,7 @@ def test_a_mutant_is_refused_with_its_run(
     assert run == rejected.run
 
 
-@pytest.mark.slow
+@pytest.mark.soak("proofs")
 def test_who_is_counted_too_early_is_refused() -> None:
     """H5: a backup that lacks messages is taken for level, and one is confirmed without it."""
     rejected = _link("standby-dropped-built-in", 1_500, "level-at-once").rejected
@@ -153,7 +153,7 @@ def test_who_is_counted_too_early_is_refused() -> None:
     assert ("x was confirmed in 1",) == rejected.changes
 
 
-@pytest.mark.slow
+@pytest.mark.soak("proofs")
 def test_every_step_of_its_worlds_is_a_step_of_the_relation() -> None:
     """Deaths, cuts, promotions beside a primary that serves; each step is taken somewhere."""
     found = [_link(one.world, one.near) for one in LINKED.values()]

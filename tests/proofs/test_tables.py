@@ -45,7 +45,7 @@ def _values(item: Shipped, name: str) -> st.SearchStrategy[Any]:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if name.startswith(OF_SYSTEMS) else ())
+        pytest.param(name, marks=pytest.mark.soak("proofs") if name.startswith(OF_SYSTEMS) else ())
         for name in TABLES
     ],
 )

@@ -187,7 +187,7 @@ def running_of(cluster: Rabbits, name: str) -> set[str]:
     return set(cluster.get(f"queues/%2f/{name}").get("online", ()))
 
 
-@pytest.mark.slow
+@pytest.mark.soak("rabbitmq")
 def test_the_scenarios_of_the_design_end_as_it_says(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

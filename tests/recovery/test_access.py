@@ -197,7 +197,7 @@ def test_what_writes_ends_with_9_where_the_disk_gives_errors(
         assert 9 == undone.value.code
 
 
-@pytest.mark.slow
+@pytest.mark.landing
 @pytest.mark.needs("strace", "ptrace")
 @pytest.mark.parametrize("call", ["openat", "read,pread64", "getdents64,flock"])
 def test_the_real_command_names_every_error_of_the_kernel(call: str, tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ FOLDERS = ["two words", 'a\'b "c"', "$HOME;`id`", "\x1b[31mred", "-dash"]
 
 
 @pytest.mark.parametrize(
-    "folder", ["new\nline", *(pytest.param(name, marks=pytest.mark.slow) for name in FOLDERS)]
+    "folder", ["new\nline", *(pytest.param(name, marks=pytest.mark.landing) for name in FOLDERS)]
 )
 def test_what_is_to_be_typed_next_can_be_typed(folder: str, tmp_path: Path) -> None:
     """From pick to undo, by the last line of each; and a name says nothing to the terminal."""

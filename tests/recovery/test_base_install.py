@@ -23,7 +23,7 @@ from joinproto.store.contents import Contents
 from joinproto.store.envelope import Envelope, seal
 from tests.recovery.disks import record
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.landing
 
 STORES = 300
 CHAIN = "F " + " ".join(f"C{at}" for at in range(1, 30))

@@ -31,7 +31,7 @@ IMAGE_BYTES = 4 << 20
 MADE = {"who": "an operator", "when": "now"}
 FIRST = record("a", "F F.5", "F")
 
-pytestmark = [pytest.mark.slow, pytest.mark.needs("/usr/sbin/mkfs.ext4", "root")]
+pytestmark = [pytest.mark.soak("stores"), pytest.mark.needs("/usr/sbin/mkfs.ext4", "root")]
 
 
 @define

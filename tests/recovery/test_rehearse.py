@@ -144,7 +144,7 @@ def test_stores_that_went_apart_long_ago_are_not_searched() -> None:
 
 
 @searches
-@pytest.mark.slow
+@pytest.mark.landing
 @pytest.mark.parametrize("order", ["abc", "bac"])
 def test_each_choice_says_what_follows(
     order: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -169,7 +169,7 @@ def test_each_choice_says_what_follows(
 
 
 @searches
-@pytest.mark.slow
+@pytest.mark.landing
 def test_a_clean_cluster_restarts_without_a_mark(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -189,7 +189,7 @@ def test_a_clean_cluster_restarts_without_a_mark(
 
 
 @searches
-@pytest.mark.slow
+@pytest.mark.landing
 def test_too_few_stores_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """I1: one of three electors begins nothing, marked or not."""
     paths = put(tmp_path, died("abc"))
@@ -202,7 +202,7 @@ def test_too_few_stores_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 @searches
-@pytest.mark.slow
+@pytest.mark.landing
 def test_a_search_that_was_stopped_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -217,7 +217,7 @@ def test_a_search_that_was_stopped_says_so(
 
 
 @searches
-@pytest.mark.slow
+@pytest.mark.landing
 def test_a_frame_that_can_be_lost_is_found() -> None:
     """A claim that cannot fail proves nothing: here more was acknowledged than all had."""
     from tools.rehearse.search import choices, rehearse

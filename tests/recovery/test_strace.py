@@ -24,7 +24,7 @@ from tests.tools.running import ROOT, run_apart, run_here
 
 CALLS = ("openat", "flock", "ftruncate", "write", "fsync", "renameat", "unlinkat")
 
-pytestmark = [pytest.mark.slow, pytest.mark.needs("strace", "ptrace")]
+pytestmark = [pytest.mark.soak("stores"), pytest.mark.needs("strace", "ptrace")]
 
 
 def _prepared(folder: Path) -> tuple[Path, Path, str]:

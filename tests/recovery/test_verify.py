@@ -289,7 +289,7 @@ def test_any_answer_is_a_status_or_a_sentence(key: str, value: object) -> None:
 # -- a real cluster, really killed -----------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.landing
 @pytest.mark.needs("anyio")
 @pytest.mark.parametrize("order", ["abc", "cba", "bca"])
 def test_a_cluster_that_was_killed_is_recovered_and_verified(

@@ -237,7 +237,7 @@ def test_pick_never_says_more_than_the_node_then_does() -> None:
     assert {"proven", "tie", "clean", "corrupt"} <= verdicts.keys()
 
 
-@pytest.mark.slow
+@pytest.mark.landing
 def test_two_thousand_times_pick_never_says_more_than_the_node_then_does() -> None:
     """Journal, index, snapshots, metadata, lock; and each verdict that such harm allows is met."""
     verdicts, refused = _fuzz(range(2_000))

@@ -276,7 +276,7 @@ def test_markup_escapes_what_is_not_markup() -> None:
     assert text("\ud800") == "\\ud800"
 
 
-@pytest.mark.slow
+@pytest.mark.landing
 @pytest.mark.needs("chromium")
 def test_in_a_browser_the_panel_shows_the_first_step(tmp_path: Path) -> None:
     """The script runs under the page's own policy, and fills the panel from the list."""

@@ -14,13 +14,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.tools.running import ROOT, run_here
-
-pytest.importorskip("proton", reason="the extra `standby` is not installed")
-
 from joinproto.standby.serving import agent as agents
 from joinproto.standby.serving.agent import ACTIONS, Exit, call
 from tests.needs import need
+from tests.tools.running import ROOT, run_here
 from tools.failover.manager import Manager, running
 
 
@@ -71,6 +68,7 @@ def test_what_is_wrong_before_anything_runs_has_its_code(
     nameless = tmp_path / "nameless.toml"
     nameless.write_text(fine.read_text().replace('cluster = "', 'cluster = ""  # '))
     given = {"OCF_RESKEY_config": str(fine)}
+    monkeypatch.setattr(agents, "find_spec", lambda _: "found")
 
     assert Exit.SUCCESS == call("validate-all", given).code
     assert Exit.CONFIGURED == call("validate-all", {}).code
@@ -87,7 +85,8 @@ def test_what_is_wrong_before_anything_runs_has_its_code(
     assert Exit.INSTALLED == call("monitor", given).code
 
 
-@pytest.mark.slow
+@pytest.mark.soak("brokers")
+@pytest.mark.usefixtures("proton")
 def test_a_manager_starts_promotes_demotes_and_stops(tmp_path: Path) -> None:
     """The life of a resource, each action a process; each is repeated, and changes nothing."""
     scores = tmp_path / "scores"
@@ -121,7 +120,8 @@ def test_a_manager_starts_promotes_demotes_and_stops(tmp_path: Path) -> None:
     assert "--promotion -l reboot --update 1000" in said
 
 
-@pytest.mark.slow
+@pytest.mark.soak("brokers")
+@pytest.mark.usefixtures("proton")
 @pytest.mark.needs("ocf-tester", "xmllint")
 def test_it_passes_ocf_tester(tmp_path: Path) -> None:
     """Debian has it in `resource-agents`; it looks at the metadata with xmllint."""
@@ -141,7 +141,8 @@ def test_it_passes_ocf_tester(tmp_path: Path) -> None:
     assert "passed all tests" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.soak("brokers")
+@pytest.mark.usefixtures("proton")
 def test_a_refused_promotion_makes_the_manager_go_on_to_the_next(tmp_path: Path) -> None:
     """H3: a dirty store refuses until it is marked; the next one takes it."""
     with running(Manager.of(tmp_path, "ab")) as manager:

@@ -25,7 +25,7 @@ from tests.tools.running import run_here
 from tools.failover.__main__ import storm
 from tools.failover.manager import Manager, free_ports, running
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak("brokers")
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tools.failover.condition import RUNS, run
 from tools.failover.faults import die_promoted
 from tools.failover.manager import Manager, running
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak("brokers")
 
 FAULTS = [
     *("kill-primary", "cut-primary", "stop-primary", "two-at-once"),

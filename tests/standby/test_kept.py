@@ -323,7 +323,7 @@ for number in range(1, 100_000):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.soak("stores")
 def test_what_was_told_survives_a_kill(tmp_path: Path) -> None:
     """A real process, and kill -9: nothing that it told of is gone."""
     with subprocess.Popen(

@@ -20,7 +20,7 @@ pytest.importorskip("proton", reason="the extra `standby` is not installed")
 from tests.needs import need
 from tools.failover.manager import Manager, running
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak("brokers")
 
 SCRIPT = Path(__file__).with_name("rhea_client.js")
 COUNT = 200

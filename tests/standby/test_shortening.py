@@ -123,7 +123,7 @@ def _lives(path: Path) -> Iterator[int]:
     return live(open_disk(path, "a"))
 
 
-@pytest.mark.slow
+@pytest.mark.soak("stores")
 @pytest.mark.parametrize("half", [False, True], ids=["before", "within"])
 def test_killed_at_any_step_nothing_is_lost(store: Path, tmp_path: Path, half: bool) -> None:
     """What was told is there, whole; and it goes on, and is made shorter again."""

@@ -23,7 +23,7 @@ from proton.reactor import Container
 from tests.standby.clients import connected, consume, publish
 from tools.failover.manager import Manager, running
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak("brokers")
 SECONDS = 30.0
 
 

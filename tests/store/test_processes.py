@@ -43,7 +43,7 @@ def killed_after(process: "subprocess.Popen[bytes]", said: bytes) -> int:
     return int(lines[-1])
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [4, pytest.param(60, marks=pytest.mark.soak("stores"))])
 def test_a_killed_writer_leaves_the_last_record_or_the_one_after(
     tmp_path: Path, rounds: int
 ) -> None:

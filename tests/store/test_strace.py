@@ -20,7 +20,7 @@ from tests.store.writer import first, number_of
 REPOSITORY = Path(__file__).resolve().parents[2]
 CALLS = ("openat", "mkdirat", "flock", "ftruncate", "write", "fsync", "renameat", "unlinkat")
 
-pytestmark = [pytest.mark.slow, pytest.mark.needs("strace", "ptrace")]
+pytestmark = [pytest.mark.landing, pytest.mark.needs("strace", "ptrace")]
 
 
 @frozen

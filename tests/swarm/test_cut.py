@@ -32,8 +32,10 @@ VIEWS_MOST = 3
 
 CHURNS = (
     ("abcd", ("bc", "bd"), 1.0),
-    pytest.param("abcde", ("ab", "ad", "be", "ce", "de"), 0.0, marks=pytest.mark.slow),
-    pytest.param("abcde", ("ac", "ad", "ae", "de"), 0.0, marks=pytest.mark.slow),
+    pytest.param(
+        "abcde", ("ab", "ad", "be", "ce", "de"), 0.0, marks=pytest.mark.soak("swarm-rules")
+    ),
+    pytest.param("abcde", ("ac", "ad", "ae", "de"), 0.0, marks=pytest.mark.soak("swarm-rules")),
 )
 """Members, cut links, and the most seconds until a cut is noticed."""
 
@@ -64,7 +66,10 @@ def test_every_topology_of_four_members_with_a_connected_majority_serves() -> No
 
 @pytest.mark.parametrize(
     "every",
-    [pytest.param(8, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.huge)],
+    [
+        pytest.param(8, marks=pytest.mark.soak("swarm-rules")),
+        pytest.param(1, marks=pytest.mark.soak("swarm-rules")),
+    ],
     ids=["each eighth", "each"],
 )
 def test_every_topology_of_five_members_with_a_connected_majority_serves(every: int) -> None:

@@ -57,7 +57,7 @@ def test_plain_runs_keep_what_is_always_claimed_and_serve() -> None:
     assert sum(one.acked for one in outcomes) > 20
 
 
-@pytest.mark.slow
+@pytest.mark.soak("swarm-rules")
 def test_a_minute_of_plain_runs_keeps_what_is_always_claimed() -> None:
     """As above, for longer, and every option of the disk and of the wire."""
     claims = {run(plain(draw(seed))).claim for seed in range(20_000, 20_060)}
@@ -108,7 +108,7 @@ def test_a_rule_that_is_left_out_is_found_soon(broken: Broken) -> None:
     assert _found(broken) is not None
 
 
-@pytest.mark.slow
+@pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("broken", BREAKS, ids=lambda broken: broken.name)
 def test_a_rule_that_is_left_out_is_found(broken: Broken) -> None:
     """Each claim can fail: whoever leaves the rule out is found within so many events."""
@@ -118,7 +118,7 @@ def test_a_rule_that_is_left_out_is_found(broken: Broken) -> None:
     assert found.claim in broken.claims
 
 
-@pytest.mark.slow
+@pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("former", FORMER[1:], ids=lambda former: former.name)
 def test_a_former_rule_is_found_by_the_swarm_as_it_draws(former: Broken) -> None:
     """Put back, it fails in the run of this seed; the rule of today does not."""
@@ -128,7 +128,7 @@ def test_a_former_rule_is_found_by_the_swarm_as_it_draws(former: Broken) -> None
     assert not run(scenario).failed
 
 
-@pytest.mark.slow
+@pytest.mark.soak("swarm-rules")
 def test_two_clusters_of_few_founders_are_found_and_the_option_is_refused() -> None:
     """3.3: with 3 of 5 two FOUND may be chosen; no member starts with that any more."""
     former = FORMER[0]
@@ -174,7 +174,7 @@ def test_members_start_late_and_serve() -> None:
     assert any("serves FOUND 1 of a b c" in line for line in done.story)
 
 
-@pytest.mark.slow
+@pytest.mark.soak("swarm-rules")
 @pytest.mark.parametrize("seed", ONCE_FAILED)
 def test_a_seed_that_once_failed_serves_and_ends(seed: int) -> None:
     """What went wrong, and the same on a bus, stands in `tests/join/test_runs.py`."""

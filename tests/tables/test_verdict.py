@@ -90,7 +90,7 @@ def test_the_initial_signature_is_the_clusters_afterwards(
     ("rules", "up_to"),
     [
         *[(rules, 2) for rules in ALL_RULES],
-        *[pytest.param(rules, 3, marks=pytest.mark.slow) for rules in ALL_RULES],
+        *[pytest.param(rules, 3, marks=pytest.mark.soak("proofs")) for rules in ALL_RULES],
     ],
     ids=lambda item: item if isinstance(item, int) else item.name,
 )

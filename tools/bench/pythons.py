@@ -33,7 +33,7 @@ def musil(folder: Path) -> tuple[str, ...]:
 
     Raises `EnvironmentProblem` where there is no newer Python, or musil cannot be installed.
     """
-    newer = sys.executable if sys.version_info >= (3, 12) else _newer()
+    newer = sys.executable if sys.version_info >= (3, 12) else newer_python()
     if newer is None:
         raise EnvironmentProblem(
             "musil is left out: it wants Python 3.12, and there is none",
@@ -45,7 +45,7 @@ def musil(folder: Path) -> tuple[str, ...]:
     return (str(python), "tools/bench/peers/in_musil.py")
 
 
-def _newer() -> str | None:
+def newer_python() -> str | None:
     """Return a Python that is found and runs: a name may be there that leads nowhere."""
     for name in NEWER:
         found = shutil.which(name)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 FIRST, LAST = 15_000, 32_000
 BLOCK = 50
 
-_held: list[socket.socket] = []  # as long as this process runs
+_held: list[int] = []  # descriptors of bound sockets, open as long as this process runs
 
 
 def _ports() -> Iterator[int]:
@@ -27,7 +27,7 @@ def _ports() -> Iterator[int]:
         except OSError:
             one.close()
             continue
-        _held.append(one)
+        _held.append(one.detach())
         yield from filter(_is_free, range(block + 1, block + BLOCK))
     raise OSError("no ports are left")
 

@@ -7,8 +7,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -25,6 +27,7 @@ WORK = Path(".mutate")
 @click.option("--since", metavar="REV", help="Only lines changed since this git revision.")
 @click.option("--sample", type=click.IntRange(min=1), help="So many, drawn at random.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the sample.")
+@click.option("--minutes", type=click.FloatRange(min=0), help="Begin no mutation after these.")
 @click.option("--survivors", is_flag=True, help="Only those that survived in the results.")
 @click.option("--tests", is_flag=True, help="Ask tests alone; print what they let pass.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True)
@@ -37,6 +40,7 @@ def main(
     since: str | None,
     sample: int | None,
     seed: int,
+    minutes: float | None,
     survivors: bool,
     tests: bool,
     jobs: int,
@@ -63,17 +67,20 @@ def main(
             for one in wanted:
                 click.echo(one.diff(source_of(one.path)) if show else one.name)
             raise SystemExit(0)
-        raise SystemExit(_run(wanted, jobs, results, tests=tests))
+        raise SystemExit(_run(wanted, jobs, results, tests=tests, minutes=minutes))
     except UsageProblem as error:
         click.echo(str(error), err=True)
         raise SystemExit(2) from None
 
 
-def _run(wanted: list[Mutation], jobs: int, results: Path, *, tests: bool) -> int:
+def _run(
+    wanted: list[Mutation], jobs: int, results: Path, *, tests: bool, minutes: float | None
+) -> int:
     from tools.mutate.baseline import TESTS, baseline, hash_of_catchers
     from tools.mutate.campaign import campaign, read, still_holds, write
     from tools.mutate.warm import warm_up
 
+    end = math.inf if minutes is None else time.monotonic() + 60 * minutes
     reasons = report.reasons({one.name for one in all_mutations()})
     results.parent.mkdir(parents=True, exist_ok=True)
     warm_up()
@@ -103,6 +110,8 @@ def _run(wanted: list[Mutation], jobs: int, results: Path, *, tests: bool) -> in
         said = f"{one.kind} {one.who}: {one.what}" if one.kind else f"SURVIVED {one.differs}"
         click.echo(f"{at}/{len(todo)} {one.seconds:.1f} s {one.name}: {said}")
         sys.stdout.flush()
+        if time.monotonic() > end:
+            break
     here = [known[one.name] for one in wanted if one.name in known]
     lived = [one.name for one in here if one.survived]
     bare = [name for name in lived if name not in reasons]

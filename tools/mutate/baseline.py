@@ -220,7 +220,7 @@ def _measured() -> dict[str, Any]:
     forget()
     plugin = unit.Limit(counter, at_most=unit.SECONDS_MOST)
     counter.start()
-    unit.test_run([f"{ROOT}/{unit.TESTS}"], plugin, "-m", "not slow and not huge")
+    unit.test_run([f"{ROOT}/{unit.TESTS}"], plugin, "-m", "not landing and not soak")
     counter.stop()
     data = counter.get_data()
     tests = [

@@ -13,7 +13,7 @@ from typing import Any
 from attrs import frozen
 
 WORLDS_MOST = 1_200_000
-"""Worlds with more steps take minutes, and are left to `make test-all`."""
+"""Worlds with more steps take minutes, and are left to the soak."""
 
 QUICK_MOST = 100_000
 

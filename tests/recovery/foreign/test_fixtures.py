@@ -38,7 +38,7 @@ def test_a_story_keeps_the_files_and_says_what_was_done(tmp_path: Path) -> None:
     assert not (tmp_path / "one" / "old").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.soak("rabbitmq")
 @pytest.mark.needs("rabbitmq-server")
 def test_real_rabbitmq_nodes_leave_the_same_lists_again(tmp_path: Path) -> None:
     """Killed in turn: about half a minute."""
@@ -50,7 +50,7 @@ def test_real_rabbitmq_nodes_leave_the_same_lists_again(tmp_path: Path) -> None:
     assert wait_graphs(list(story(name).values())) == wait_graphs(found)
 
 
-@pytest.mark.slow
+@pytest.mark.soak("rabbitmq")
 @pytest.mark.needs("mariadbd", galera.PROVIDER)
 def test_real_galera_nodes_leave_the_same_state_again(tmp_path: Path) -> None:
     """Stopped in turn: about half a minute; the ids are new each time."""
