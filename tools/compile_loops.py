@@ -8,10 +8,11 @@ many loops are kept.
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 from models import load_world
 from models.check import check
-from models.engine import KEPT
+from models.engine import KEPT, grids, workers
 from models.engine.fingerprint import fingerprints
 from models.engine.merging import merged, merged_pairs, sought
 from models.engine.search import Search
@@ -32,6 +33,14 @@ def main() -> None:
     """Search small worlds that call every loop."""
     for name, options, more in SEARCHES:
         check(load_world(name, **options), **more)
+    # Tables of which few places are filled become hash tables; here the smallest do.
+    with mock.patch.object(grids, "DENSE_MAX", 16), mock.patch.object(grids, "SPARSER", 2):
+        for name in ("qpid-founding", "note-minority-survivor", "join-founders"):
+            check(load_world(name))
+    # Levels that are large enough for two workers; here all are.
+    with mock.patch.object(workers, "ROWS_MIN", 2):
+        for name in ("token-ring-doubled", "durable-vote-split", "standby-failover", "zen-two"):
+            check(load_world(name), states_max=3_000, workers=2)
     # What Spark's executors call.
     search = Search(load_world("token-ring"))
     search.run()
