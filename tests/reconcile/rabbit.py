@@ -89,6 +89,7 @@ class Rabbits:
         with out:
             self.running[name] = subprocess.Popen(
                 [self.sbin / "rabbitmq-server"],
+                cwd=place,  # a node that fails writes MnesiaCore files where it was started
                 env=environment,
                 stdout=out,
                 stderr=out,
